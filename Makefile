@@ -79,7 +79,7 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch cluster-test fresh-test smoke reproduce bench lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch cluster-test fresh-test smoke reproduce bench bench-compare lint format sanitize clean $(PRESETS)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -312,9 +312,15 @@ cluster-test: build ## test shards on a Slurm cluster of four nodes on this mach
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/test.sh
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/parallel.sh
 
-bench: build ## measure the speed relative to the authors' method and to the machine's limits
+# Row names are in tests/bench/rows.py: ROWS=figure-3,files-2048.
+bench: build ## measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows
 	@$(MAKE) --no-print-directory $(BUILD)/bench
-	@python3 tests/bench/bench.py $(BUILD)
+	@python3 tests/bench/bench.py --build $(BUILD) $(if $(FULL),--full) $(if $(ROWS),--rows $(ROWS))
+
+# Needs no build: A and B are two folders of builds, or two results of `make bench`.
+bench-compare: ## what became slower between two builds (A=build B=build-other) or two results (A=a.json B=b.json)
+	@[ -n "$(A)" ] && [ -n "$(B)" ] || { echo "usage: make bench-compare A=build B=build-other [ROWS=figure-3,...], or A=a.json B=b.json" >&2; exit 2; }
+	@python3 tests/bench/compare.py $(A) $(B) $(if $(ROWS),--rows $(ROWS))
 
 FORMATTED = $(shell find src tests -name '*.hpp' -o -name '*.cpp')
 
@@ -336,7 +342,7 @@ $(PRESETS): build
 
 # Presets that read trained weights, which another preset writes.
 TRAINED := results/lambda-skip-trained.mamba2.safetensors
-lambda-skip-fig01-trained lambda-skip-fig02-trained: $(TRAINED)
+lambda-skip-fig01-trained lambda-skip-fig02-trained lambda-skip-fig03-trained: $(TRAINED)
 $(TRAINED): | build
 	@$(MAKE) --no-print-directory lambda-skip-trained
 

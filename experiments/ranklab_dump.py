@@ -10,8 +10,9 @@ watch() measures the same ranks during training, without files.
 A layer maps each sample a (a token, an image patch, a time step) to W a. If the loss has the
 gradient e in W a, its gradient in W is G = sum of e a'. The recording keeps G, the second moment
 (the sum of a a') and the error moment (the sum of e e'), of the latter at most 512 samples of each
-call, scaled up. They are summed over all calls of the layer, all its places in the model and all
-micro-batches during the backward pass. No activation is kept longer than autograd keeps it. Samples
+call, scaled up. If there are few samples, it keeps copies of them instead of a moment. The sums are
+over all calls of the layer, all its places in the model and all micro-batches during the backward
+pass. No activation is kept longer than autograd keeps it. Samples
 with e = 0 (padding, positions that the loss ignores) are left out. The recording lists every
 parameter that it cannot observe, with the reason. An error of the recorder never ends the training
 step.
@@ -69,7 +70,7 @@ NOT_RECORDED = {
     **dict.fromkeys(
         ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
         ("transposed-convolution", "used by a transposed convolution, which is not recorded"))}
-SAMPLED = 512  # samples of a call from which the moment of the output gradients is estimated
+SAMPLED = 512  # most samples of a call from which the moment of the output gradients is estimated
 MOST_OUTPUTS = 8192  # no such moment for matrices with more rows (the head of a vocabulary)
 FEWEST_ROUNDED = 128  # second moments of fewer inputs are written as they are
 PROBES = 8  # random vectors that compare the gradient of a weight with the recorded calls
@@ -77,6 +78,8 @@ BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (3
 CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB in float32)
 MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
+# Parts of a module's path that do not belong to the name of a layer: wrapped modules.
+WRAPPERS = {"", "_fsdp_wrapped_module", "_checkpoint_wrapped_module"}
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
          "contiguous", "clone"}
@@ -261,17 +264,14 @@ class _Triangle:
     """The sum of a a' over samples: its lower triangle, in blocks of rows."""
 
     def __init__(self, size, like):
-        step = max(64, -(-size // 8))
-        self.blocks = [like.new_zeros(min(step, size - at), min(at + step, size))
-                       for at in range(0, size, step)]
+        # More and smaller blocks would need fewer multiplications, but slower ones.
+        self.step = min(256, max(64, -(-size // 6)))
+        self.size, self.like, self.blocks = size, like, None
 
-    @classmethod
-    def like(cls, other):
-        """Zeros of the size of another triangle."""
-        return cls(other.blocks[-1].shape[1], other.blocks[0])
-
-    def dtype(self):
-        return self.blocks[0].dtype
+    def copy(self):
+        out = _Triangle(self.size, self.like)
+        out.blocks = [block.clone() for block in self.blocks]
+        return out
 
     def add_sum(self, other):
         for own, block in zip(self.blocks, other.blocks):
@@ -279,10 +279,15 @@ class _Triangle:
 
     def add(self, samples, factor=1):
         """samples: samples x size."""
-        end = 0
-        for block in self.blocks:
-            start, end = end, end + len(block)
-            block.addmm_(samples[:, start:end].t(), samples[:, :end], alpha=factor)
+        first, blocks = self.blocks is None, []
+        for start in range(0, self.size, self.step):
+            end = min(start + self.step, self.size)
+            blocks.append(self.like.new_empty(end - start, end) if first
+                          else self.blocks[len(blocks)])
+            # With beta = 0 the product replaces numbers that were never set.
+            blocks[-1].addmm_(samples[:, start:end].t(), samples[:, :end], alpha=factor,
+                              beta=0 if first else 1)
+        self.blocks = blocks
 
     def packed(self, dtype=None):
         """Row by row: (0,0), (1,0), (1,1), (2,0), ...; rounded to a type, in memory of the CPU."""
@@ -294,28 +299,150 @@ class _Triangle:
 
     def full(self):
         """The whole matrix."""
-        size = self.blocks[-1].shape[1]
-        lower = torch.cat([F.pad(b, (0, size - b.shape[1])) for b in self.blocks]).tril()
+        lower = torch.cat([F.pad(b, (0, self.size - b.shape[1])) for b in self.blocks]).tril()
         return lower + lower.tril(-1).t()
 
     def diagonal(self):
         return torch.cat([b.diagonal(b.shape[1] - b.shape[0]) for b in self.blocks])
 
+
+class _Moment:
+    """The sum of a a' over samples.
+
+    It keeps copies of the samples as long as they are fewer numbers than a triangle. Then no
+    product is needed. More samples become a triangle.
+    """
+
+    def __init__(self, size, like):
+        self.size, self.empty = size, like.new_empty(0)
+        self.kept, self.count = [], 0  # matrices of samples x size
+        self.triangle, self.lent = None, False
+        self.whole = None  # the whole matrix, once it is asked for
+
+    @classmethod
+    def like(cls, other):
+        """Without samples, of the size of another moment."""
+        return cls(other.size, other.empty)
+
+    def dtype(self):
+        return self.empty.dtype
+
+    def holds(self, count):
+        """Whether it can keep this many more samples."""
+        return self.triangle is None and 2 * (self.count + count) <= self.size
+
+    def add(self, samples, factor=1, own=False):
+        """samples: samples x size; factor: weight of each a a'.
+
+        own: the samples are a copy already.
+        """
+        if factor > 0 and self.holds(len(samples)):
+            samples = samples.to(self.dtype(), copy=not own)
+            self.keep(samples if factor == 1 else samples.mul_(factor ** 0.5))
+        elif len(samples):
+            self.own_triangle().add(samples.to(self.dtype()), factor)
+
+    def keep(self, samples):
+        self.kept.append(samples)
+        self.count += len(samples)
+
+    def own_triangle(self):
+        """The triangle, not shared with other moments, with all samples in it."""
+        if self.triangle is None:
+            self.triangle = _Triangle(self.size, self.empty)
+        elif self.lent:
+            self.triangle = self.triangle.copy()
+        kept, self.kept, self.lent = self.kept, [], False
+        for samples in kept:
+            self.triangle.add(samples)
+        return self.triangle
+
+    def add_moment(self, other):
+        """Adds another moment, which shares its numbers and must not change afterwards."""
+        if other.triangle is None:
+            for samples in other.kept:
+                self.keep(samples) if self.holds(len(samples)) else self.add(samples)
+        elif self.triangle is None and not self.kept:
+            self.triangle, self.lent = other.triangle, True
+        else:
+            self.own_triangle().add_sum(other.triangle)
+
+    def samples(self):
+        """All samples as one matrix; None for a triangle."""
+        if self.triangle is not None:
+            return None
+        return (self.kept[0] if len(self.kept) == 1 else torch.cat(self.kept) if self.kept
+                else self.empty.new_zeros(0, self.size))
+
+    def identity(self):
+        """Equal for moments that share all their numbers."""
+        return (id(self.triangle) if self.triangle is not None
+                else tuple(id(samples) for samples in self.kept))
+
+    def diagonal(self):
+        if self.triangle is not None:
+            return self.triangle.diagonal()
+        return self.samples().square().sum(0)
+
     def trace(self):
         return float(self.diagonal().sum())
 
+    def full(self):
+        """The whole matrix."""
+        if self.whole is None:
+            samples = self.samples()
+            self.whole = self.triangle.full() if samples is None else samples.t() @ samples
+        return self.whole
+
+    def part(self, rows):
+        """The moment of some features."""
+        out = _Moment(rows.stop - rows.start, self.empty)
+        if self.triangle is None:
+            out.kept = [self.samples()[:, rows]]
+        else:
+            out.triangle, out.whole = self.triangle, self.full()[rows, rows]
+        return out
+
+    def form(self, d, other):
+        """tr(d M d' B) with the moment B."""
+        mine, others = self.samples(), other.samples()
+        if others is not None:
+            d = others @ d
+        if mine is not None:
+            d = d @ mine.t()
+        left = d if others is not None else other.full() @ d
+        right = d if mine is not None else d @ self.full()
+        return float((left * right).sum())
+
+    def largest_eigenvalue(self):
+        samples = self.samples()
+        return (_largest_eigenvalue(self.full()) if samples is None
+                else _largest_eigenvalue(samples.t(), samples))
+
     def short_type(self):
-        """The type in which a second moment is written.
+        """The type in which the second moment of inputs is written.
 
         Small ones and sums in float64 are not rounded. float16 has three more bits than bfloat16,
         but is used only if the whole diagonal is within its range.
         """
-        squares = self.diagonal()
-        if len(squares) < FEWEST_ROUNDED or squares.dtype == torch.float64:
-            return squares.dtype
-        limits, positive = torch.finfo(torch.float16), squares[squares != 0]
-        fits = len(positive) and limits.tiny <= positive.min() and positive.max() <= limits.max
+        if self.size < FEWEST_ROUNDED or self.dtype() == torch.float64:
+            return self.dtype()
+        limits, samples, squares = torch.finfo(torch.float16), self.samples(), self.diagonal()
+        positive = squares[squares != 0]
+        if samples is None:
+            fits = (len(positive) and limits.tiny <= positive.min()
+                    and positive.max() <= limits.max)
+        else:  # an entry that is small for its feature may lose bits
+            least, most = torch.aminmax(samples) if samples.numel() else (self.empty.sum(),) * 2
+            fits = (len(positive) and limits.tiny ** 2 * len(samples) <= positive.min()
+                    and max(-least, most) <= limits.max)
         return torch.float16 if fits else torch.bfloat16
+
+    def tensor(self, dtype):
+        """(whether they are samples, samples x size or a packed triangle), rounded to a type."""
+        samples = self.samples()
+        return ((True, samples.to(dtype)) if samples is not None
+                else (False, self.triangle.packed(dtype)))
 
 
 class _Held:
@@ -350,14 +477,15 @@ class _Input:
         self.moment = self.used = None
 
     def add_to(self, total, blocks, used):
-        """Adds the second moment of the used samples to a triangle; False if it must sum them."""
+        """Adds the second moment of the used samples to a total; False if it must sum them."""
         self.calls -= 1
         if self.moment is None:
             if self.calls <= 0:
                 return False
-            moment = _Triangle.like(total)
+            moment = _Moment.like(total)
             for block, rows in zip(blocks, _split(used, blocks)):
-                moment.add((block if rows.all() else block[rows]).to(total.dtype()))
+                every = bool(rows.all())
+                moment.add((block if every else block[rows]).to(total.dtype()), own=not every)
             self.moment, self.used = moment, used
         moment, before = self.moment, self.used
         if self.calls <= 0:
@@ -368,14 +496,16 @@ class _Input:
         if moment.dtype() != total.dtype() or differ > len(used) // 8:
             return False
         if differ == 0:
-            total.add_sum(moment)
+            total.add_moment(moment)
             return True
+        if moment.triangle is None:
+            return False
         fewer, more = (
             torch.cat([b[rows] for b, rows in zip(blocks, _split(mask, blocks))]).to(total.dtype())
             for mask in (before & ~used, used & ~before))
         if len(fewer) and not _square(fewer) < moment.trace() / 4:  # the difference is not exact
             return False
-        total.add_sum(moment)
+        total.add_moment(moment)
         for samples, factor in (fewer, -1), (more, 1):
             if len(samples):
                 total.add(samples, factor)
@@ -422,8 +552,9 @@ class _Matrix:
             self.add_block(inputs, errors[rows], used[rows], negligible[rows], added)
             at = rows.stop
         if self.error_moment is not None and kept:
-            drawn = random.sample(used.nonzero()[:, 0])
-            self.error_moment.add(errors[drawn], kept / len(drawn))
+            rows = used.nonzero()[:, 0]
+            drawn = rows[random.sample(squares[rows], self.most_errors())]
+            self.error_moment.add(errors[drawn], kept / len(drawn), own=True)
             self.error_samples += len(drawn)
 
     def start(self, size, errors, random):
@@ -432,9 +563,19 @@ class _Matrix:
         if self.kind == "embedding":  # inputs are ids of one-hot vectors: a diagonal moment
             self.moment = errors.new_zeros(size)
         else:
-            self.moment = _Triangle(size, errors)
+            self.moment = _Moment(size, errors)
             if outputs <= min(MOST_OUTPUTS, 8 * size):
-                self.error_moment = _Triangle(outputs, errors)
+                self.error_moment = _Moment(outputs, errors)
+
+    def most_errors(self):
+        """The most samples of a call from which the moment of the output gradients is summed.
+
+        Fewer for a matrix with many more outputs than inputs, so that it takes 3.5 bytes per
+        parameter.
+        """
+        size, outputs = self.moment.size, self.error_moment.size
+        return (SAMPLED if size < FEWEST_ROUNDED or 2 * outputs <= 7 * size
+                else min(SAMPLED, 7 * size // 4))
 
     def add_block(self, inputs, errors, used, negligible, added):
         """added: whether the second moment contains the inputs already."""
@@ -442,7 +583,8 @@ class _Matrix:
             faint = inputs[negligible]
             self.negligible_trace += (len(faint) if self.kind == "embedding"
                                       else float(faint.to(self.sketch.dtype).square().sum()))
-        if not used.all():
+        every = bool(used.all())
+        if not every:
             inputs, errors = inputs[used], errors[used]
         if self.kind == "embedding":
             self.moment += torch.bincount(inputs, minlength=len(self.moment))
@@ -450,7 +592,7 @@ class _Matrix:
         else:
             inputs = inputs.to(self.sketch.dtype)
             if not added:
-                self.moment.add(inputs)
+                self.moment.add(inputs, own=not every)
             seen = _times(inputs, self.probe)
         _add_product(self.sketch, seen, errors)
 
@@ -475,11 +617,20 @@ class _Random:
     def __init__(self):
         self.generator, self.probes = torch.Generator().manual_seed(0), {}
 
-    def sample(self, rows):
-        """At most SAMPLED of the rows, without replacement."""
-        if len(rows) <= SAMPLED:
-            return rows
-        return rows[torch.randperm(len(rows), generator=self.generator)[:SAMPLED].to(rows.device)]
+    def sample(self, squares, most):
+        """Places of at most `most` samples, all with the same probability.
+
+        They are at equal distances in the order of their squares, so that the sum of these squares,
+        scaled up, is nearly that of all samples.
+        """
+        count = len(squares)
+        if count <= most:
+            return torch.arange(count, device=squares.device)
+        shuffled = torch.randperm(count, generator=self.generator).to(squares.device)  # equal ones
+        order = shuffled[squares[shuffled].argsort()]
+        start = torch.rand((), generator=self.generator, dtype=torch.float64)
+        places = ((torch.arange(most, dtype=torch.float64) + start) * (count / most)).long()
+        return order[places.clamp(max=count - 1).to(order.device)]
 
     def probe(self, size, like):
         """Fixed normal vectors, size x PROBES."""
@@ -516,13 +667,18 @@ class _Recording:
         self.rank, self.ranks = _rank()
         # Weights computed by a parametrization: name -> names of the parameters behind it.
         self.computed, self.attributes, self.hooks = {}, [], []
+        # Parameters of FSDP: module and attribute that hold the numbers during the forward pass, by
+        # name; those that are known to be whole or shards, or are computed with in another type.
+        self.holders, self.whole, self.shards, self.converted = {}, set(), set(), set()
         for path, module in model.named_modules():
-            prefix = path and path + "."
+            prefix = "".join(part + "." for part in path.split(".") if part not in WRAPPERS)
             try:
                 self.add_module(prefix, module)
             except Exception as error:
                 self.fail([name for name in self.parameters if name.startswith(prefix)], error)
         self.before, self.places = {}, {}
+        if self.holders and not any(self.parameters[name].dim() > 1 for name in self.holders):
+            self.shards.update(self.parameters[name] for name in self.holders)
         for name, parameter in self.parameters.items():
             try:
                 self.check_type(name, parameter)
@@ -540,6 +696,8 @@ class _Recording:
             for name, _ in module.named_parameters():
                 self.refuse(prefix + name, "compiled", "inside a module compiled by torch.compile "
                             "or TorchScript, whose calls cannot be observed")
+        if type(module).__name__ == "FullyShardedDataParallel":
+            self.add_flat(module)
         if parametrize.is_parametrized(module):
             for own, weight in module.parametrizations.items():
                 inside = f"{prefix}parametrizations.{own}."
@@ -555,6 +713,8 @@ class _Recording:
                 continue
             self.parameters[name] = parameter
             self.order.setdefault(name, len(self.order))
+            if getattr(parameter, "_fsdp_flattened", False):
+                self.holders[name] = module, own
             # Older parametrizations store the computed weight as a plain attribute.
             for end in ("_orig", "_v"):
                 plain = own[:-len(end)]
@@ -562,6 +722,16 @@ class _Recording:
                     self.attributes.append((module, plain, prefix + plain))
                     self.add_computed(prefix + plain, prefix,
                                       [n for n in parameters if n.startswith(plain + "_")])
+
+    def add_flat(self, module):
+        """Notes which parameters of an FSDP module are whole and which are shards of a matrix."""
+        flat = getattr(module._handle, "flat_param", None)  # None without parameters of its own
+        for parameter, shape in zip(getattr(flat, "_params", None) or (),
+                                    getattr(flat, "_shapes", ())):
+            known = self.whole if len(shape) < 2 or parameter.shape == shape else self.shards
+            known.add(parameter)
+            if module._handle._uses_param_mixed_precision:
+                self.converted.add(parameter)
 
     def add_computed(self, name, prefix, owns):
         self.computed[name] = [prefix + own for own in owns]
@@ -572,9 +742,14 @@ class _Recording:
         kind = type(parameter).__name__
         if "Uninitialized" in kind:
             self.refuse(name, "uninitialized", "a lazy parameter without a shape")
-        elif kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size"):
+        elif (kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size")
+              or parameter in self.shards - self.whole):
             self.refuse(name, "sharded", "sharded (FSDP or DTensor): no process has the whole "
-                        "gradient of the matrix")
+                        "gradient of the matrix; record under DDP, or under FSDP with NO_SHARD and "
+                        "use_orig_params=True")
+        elif parameter in self.converted:
+            self.refuse(name, "mixed-precision", "used as a copy in another type "
+                        "(MixedPrecision of FSDP); record with torch.autocast instead")
         elif parameter.is_complex():
             self.refuse(name, "complex", "a complex matrix, which is not recorded")
 
@@ -623,7 +798,12 @@ class _Recording:
         if torch.is_grad_enabled() and not tensor.requires_grad:
             return []
         origin, _ = self.origin(tensor)
-        return self.places.get(_address(tensor), []) if origin is None else origin.names
+        if origin is not None:
+            return origin.names
+        found = self.places.get(_address(tensor), [])
+        if len(found) < 2 or not self.holders:
+            return found
+        return [name for name in found if _overlap(tensor, self.parameters[name])]
 
     def locate(self, weight, match):
         """(name, (first row, rows, transposed), weight) of the weight with a tensor, or None.
@@ -817,9 +997,12 @@ class _Recording:
 
     def listen(self, name, whole):
         """Sums the gradients that arrive in a weight during all backward passes."""
+        if name in self.holders:  # FSDP computes with views of a flat parameter, new in each pass
+            module, own = self.holders[name]
+            whole = vars(module).get(own, whole)
         if name in self.listening or getattr(whole, "_ranklab_listener", None) is self:
             return
-        if name in self.parameters:
+        if whole is self.parameters.get(name):
             self.listening.add(name)
         else:
             whole._ranklab_listener = self
@@ -935,8 +1118,8 @@ class _Recording:
         parameter = self.parameters.get(name)
         if parameter is not None and parameter.grad is not None and self.ranks == 1:
             final, before = _whole(parameter.grad).to(total.dtype), self.before.get(name)
-            candidates = [final] if before is None else [final, final - before.to(total.dtype)]
             if not torch.equal(final, total) and final.any():
+                candidates = [final] if before is None else [final, final - before.to(total.dtype)]
                 similar, changed = max(_compare(total, each) for each in candidates)
                 cosine, scale = min(cosine, similar), own * changed
         if cosine >= 0.999:
@@ -1021,7 +1204,7 @@ class _Recording:
                 else:
                     entry.update(_parts(m, parameter))
                     earlier = self.before.get(m.name)  # unless cleared, a part of the gradient
-                    if parameter.grad is not None and (earlier is None or not earlier.any()):
+                    if parameter.grad is not None and (earlier is None or not _any(earlier)):
                         entry["gradient_norm"] = float(m.part(_whole(parameter.grad)).norm())
                 why = self.why_not(m, verdicts)
                 _, scale = self.scales.get(m.name, (1, 1))
@@ -1065,14 +1248,19 @@ class _Recording:
 
     def tensors(self, m):
         """The tensors of a matrix that are written to its file."""
-        out = ({"counts": m.moment} if m.kind == "embedding"
-               else {"second_moment": m.moment.packed(m.moment.short_type())})
+        if m.kind == "embedding":
+            out = {"counts": m.moment}
+        else:
+            are_samples, tensor = m.moment.tensor(m.moment.short_type())
+            out = {"inputs" if are_samples else "second_moment": tensor}
         gradient = self.gradient(m)
         if gradient is not None:
             out["gradient"] = gradient
         if m.error_moment is not None:
             full = m.sketch.dtype == torch.float64
-            out["error_moment"] = m.error_moment.packed(None if full else torch.bfloat16)
+            are_samples, tensor = m.error_moment.tensor(m.sketch.dtype if full
+                                                        else torch.bfloat16)
+            out["output_gradients" if are_samples else "error_moment"] = tensor
         return out
 
     def measure(self, m, entry):
@@ -1090,8 +1278,7 @@ class _Recording:
         if m.kind == "embedding":
             stable = float(m.moment.sum() / m.moment.max())
         else:
-            moment = m.moment.full()
-            stable = m.moment.trace() / _largest_eigenvalue(moment)
+            stable = m.moment.trace() / m.moment.largest_eigenvalue()
         parts = entry.get("parts", 0)
         rows = len(gradient) // max(parts, 1)
         for part, g in enumerate(gradient.split(rows)):
@@ -1100,10 +1287,9 @@ class _Recording:
             values = {"stable_rank": stable, "nuclear_rank": nuclear_rank,
                       "ratio": nuclear_rank / stable}
             if m.error_moment is not None:
-                own = slice(part * rows, (part + 1) * rows)
-                errors = m.error_moment.full()[own, own]
+                errors = m.error_moment.part(slice(part * rows, (part + 1) * rows))
                 for end, d, slope in ("", polar, nuclear), ("_gradient", g, frobenius ** 2):
-                    curvature = float(((d @ moment) * (errors @ d)).sum())
+                    curvature = m.moment.form(d, errors)
                     values["length" + end] = slope / curvature
                     values["decrease" + end] = slope ** 2 / (2 * curvature)
             out[entry["name"] + (f".{entry['first_part'] + part}" if parts else "")] = values
@@ -1224,6 +1410,14 @@ def _whole_of(part, whole):
     return (0, len(whole), False) if geometry(part) == geometry(whole) else None
 
 
+def _overlap(a, b):
+    """Whether two tensors in the same storage may have a number in common."""
+    (a, a_end), (b, b_end) = [
+        (t.storage_offset(), t.storage_offset() + sum(
+            (size - 1) * step for size, step in zip(t.shape, t.stride())) + 1) for t in (a, b)]
+    return a < b_end and b < a_end
+
+
 def _parts(m, parameter):
     """The entries for a block of the projections of attention or for an expert of a stack."""
     if (m.kind == "matrix" and m.name.endswith("in_proj_weight")
@@ -1238,11 +1432,12 @@ def _parts(m, parameter):
 def _asks_for_modes(function):
     """Whether a Python function of PyTorch offers each call to the mode before it runs.
 
-    Tensor.storage() does too, but the call inside it has the same name and would run it again.
+    Tensor.storage() and methods that call super(), such as Tensor.unflatten(), do too, but the call
+    inside them has the same name and would run them again.
     """
-    return function.__name__ != "storage" and any(
-        name.startswith("has_torch_function") and name in function.__globals__
-        for name in function.__code__.co_names)
+    names = function.__code__.co_names
+    return function.__name__ != "storage" and "super" not in names and any(
+        name.startswith("has_torch_function") and name in function.__globals__ for name in names)
 
 
 def _body(function):
@@ -1348,17 +1543,21 @@ def _steps(kind, x, sizes, states, weights, biases, layers, dropout, training, b
     return x, [torch.stack(each_layer) for each_layer in zip(*last)]
 
 
-def _largest_eigenvalue(a):
-    """Of a positive semidefinite matrix: Lanczos iteration with full reorthogonalization.
+def _largest_eigenvalue(*factors):
+    """Of a positive semidefinite product: Lanczos iteration with full reorthogonalization.
 
-    The relative error is about that of the products with `a`: 1e-6 in float32, 1e-14 in float64.
+    The relative error is about that of the products: 1e-6 in float32, 1e-14 in float64.
     """
-    v = torch.randn(len(a), generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    size, last = len(factors[0]), factors[-1]
+    v = torch.randn(size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     basis, diagonal, beside, largest = [], [], [], 0.0
-    v = v.to(a.device)
-    while len(basis) < len(a):
+    v = v.to(last.device)
+    while len(basis) < size:
         basis.append(v / v.norm())
-        v = (a @ basis[-1].to(a.dtype)).double()
+        v = basis[-1].to(last.dtype)
+        for factor in reversed(factors):
+            v = factor @ v
+        v = v.double()
         diagonal.append(float(v @ basis[-1]))
         known = torch.stack(basis)
         for _ in range(2):
@@ -1412,6 +1611,11 @@ def _add_product(out, a, b):
     """Adds a' b to out, where a has few columns."""
     for left, right in _batches(a, b):
         out.addbmm_(left.transpose(1, 2), right)
+
+
+def _any(tensor):
+    """Whether a number is not 0; most gradients show it in their first row."""
+    return bool(tensor[:1].any()) or bool(tensor.any())
 
 
 def _square(tensor):

@@ -26,6 +26,7 @@
 
 #include "core/tolerances.hpp"
 #include "linalg/decompositions.hpp"
+#include "linalg/scale_exponent.hpp"
 
 namespace ranklab {
 namespace {
@@ -272,13 +273,6 @@ Polar<T> polar_by_svd(const arma::Mat<T>& G, double relative_tolerance) {
   return polar;
 }
 
-/// The exponent that scales the largest modulus into [1, 2); 0 for a zero matrix.
-template <class T>
-int scale_exponent(const arma::Mat<T>& G) {
-  const T largest = arma::abs(G).max();
-  return largest > 0 ? std::ilogb(largest) : 0;
-}
-
 }  // namespace
 
 template <class T>
@@ -300,6 +294,28 @@ Polar<T> polar_factor(const arma::Mat<T>& G, double relative_tolerance) {
   const double nuclear_norm = std::ldexp(static_cast<double>(arma::dot(iterate->X, X)), exponent);
   const bool lacks_one = G.is_square() && !zero_columns(G).empty();
   return {std::move(iterate->X), nuclear_norm, lacks_one ? rank - 1 : rank, iterate->steps};
+}
+
+// X = Q R by two Cholesky factorizations: of X'X, and of Q'Q for the Q of the first one. The error
+// of that Q grows with the square of the condition number. Then polar(X) = Q polar(R).
+arma::mat polar_factor_of_long(const arma::mat& G) {
+  if (G.is_square() || G.is_empty() || !G.is_finite()) return polar_factor(G).factor;
+  constexpr double largest_defect = 0.1;
+  const bool is_tall = G.n_rows > G.n_cols;
+  arma::mat X = is_tall ? G : arma::mat(G.t()), first, second;
+  X *= std::ldexp(1.0, -scale_exponent(X));
+  if (!arma::chol(first, X.t() * X)) return polar_factor(G).factor;
+  cblas_dtrsm(CblasColMajor, CblasRight, CblasUpper, CblasNoTrans, CblasNonUnit,
+              static_cast<int>(X.n_rows), static_cast<int>(X.n_cols), 1.0, first.memptr(),
+              static_cast<int>(first.n_rows), X.memptr(), static_cast<int>(X.n_rows));
+  const arma::mat gram = X.t() * X;
+  if (!(frobenius<double>(gram - arma::eye(X.n_cols, X.n_cols)) < largest_defect) ||
+      !arma::chol(second, gram)) {
+    return polar_factor(G).factor;
+  }
+  const arma::mat of_square = polar_factor<double>(second * first).factor,
+                  factor = X * arma::solve(arma::trimatu(second), of_square);
+  return is_tall ? factor : arma::mat(factor.t());
 }
 
 template Polar<float> polar_factor<float>(const arma::fmat&, double);

@@ -1,12 +1,13 @@
 // Speed of the building blocks compared with the machine's limits, and of one step of Figure 3
 // compared with the authors' method: n-sized gradients and a full singular value decomposition at
-// each step, with the same BLAS on one thread. Prints `name value unit` lines; bench.py makes the
-// table.
+// each step, with the same BLAS on one thread. Prints `name value unit` lines for bench.py; the
+// names of the limits start with "limit". Times are CPU times.
 
 #include <algorithm>
 #include <armadillo>
-#include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <ctime>
 #include <functional>
 #include <string>
 #include <utility>
@@ -25,27 +26,55 @@ namespace {
 
 using namespace ranklab;
 
-// Seconds per call in the fastest of several batches, as the machine may be busy.
+// CPU seconds of this process, which has one thread.
+double cpu_seconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
+}
+
+// CPU seconds per call in the fastest of several batches, as the machine may be busy.
 double seconds_per_call(const std::function<void()>& call) {
-  using Clock = std::chrono::steady_clock;
   call();
   double best = 1e300;
   for (int batch = 0; batch < 7; ++batch) {
-    const auto start = Clock::now();
+    const double start = cpu_seconds();
+    double elapsed = 0;
     int calls = 0;
-    std::chrono::duration<double> elapsed{};
     do {
       call();
       ++calls;
-      elapsed = Clock::now() - start;
-    } while (elapsed.count() < 0.05);
-    best = std::min(best, elapsed.count() / calls);
+      elapsed = cpu_seconds() - start;
+    } while (elapsed < 0.05);
+    best = std::min(best, elapsed / calls);
   }
   return best;
 }
 
 void print(const std::string& name, double value, const char* unit) {
   std::printf("%s\t%.4g\t%s\n", name.c_str(), value, unit);
+}
+
+// What the machine does at most, on one thread: products, LAPACK's singular values (8/3 n^3
+// operations), and a[i] = b[i] + 3 c[i] over arrays that do not fit into the caches.
+void limits() {
+  const Streams trial(1, 0);
+  const arma::mat G = draw_gaussian<double>(trial, "G", 1024, 1024, 1.0),
+                  small = draw_gaussian<double>(trial, "G", 512, 512, 1.0);
+  const arma::fmat F = draw_gaussian<float>(trial, "G", 2048, 2048, 1.0);
+  const auto rate = [](double operations, double seconds) { return 1e-9 * operations / seconds; };
+  arma::mat product;
+  arma::fmat single;
+  print("limit dgemm", rate(2 * std::pow(1024.0, 3), seconds_per_call([&] { product = G * G; })),
+        "GFLOP/s");
+  print("limit sgemm", rate(2 * std::pow(2048.0, 3), seconds_per_call([&] { single = F * F; })),
+        "GFLOP/s");
+  print("limit svd",
+        rate(8.0 / 3 * std::pow(512.0, 3), seconds_per_call([&] { singular_values(small); })),
+        "GFLOP/s");
+  std::vector<double> a(std::size_t{1} << 23), b(a.size(), 1.0), c(a.size(), 2.0);
+  const double triad = seconds_per_call([&] {
+    for (std::size_t i = 0; i < a.size(); ++i) a[i] = b[i] + 3 * c[i];
+  });
+  print("limit bandwidth", rate(24.0 * static_cast<double>(a.size()), triad), "GB/s");
 }
 
 void random_numbers() {
@@ -118,18 +147,19 @@ void layer_products() {
 
 }  // namespace
 
-// Input for timing `one-step-compare --study files`: a layer of 4096 x 4096 and 65536 samples in
-// single precision.
-void write_layer(const std::string& folder) {
-  for (const auto& [name, columns] : {std::pair{"activation", 65536u}, {"gradient", 4096u}}) {
-    arma::fmat A(4096, columns);
-    arma::vec column(4096);
+// Input for timing `one-step-compare --study files`: <folder>/activation<side>.npy, side x samples,
+// and <folder>/gradient<side>.npy, side x side, in single precision.
+void write_layer(const std::string& folder, arma::uword side, arma::uword samples) {
+  for (const auto& [name, columns] :
+       {std::pair{"activation", samples}, std::pair{"gradient", side}}) {
+    arma::fmat A(side, columns);
+    arma::vec column(side);
     Stream stream(1, 0, name);
     for (arma::uword j = 0; j < columns; ++j) {
       stream.fill_normal({column.memptr(), column.n_elem});
       A.col(j) = arma::conv_to<arma::fvec>::from(column);
     }
-    write_npy(folder + "/" + name + ".npy", A);
+    write_npy(folder + "/" + name + std::to_string(side) + ".npy", A);
   }
 }
 
@@ -145,19 +175,18 @@ void write_mamba2(const std::string& path, std::uint64_t layers, std::uint64_t d
   write_synthetic_mamba2(path, sizes, Dtype::f16);
 }
 
-// Given a folder, writes a large layer and weights there instead of measuring. Given a path, layers
-// and width, writes weights of these sizes.
+// Without arguments, measures. `layer FOLDER SIDE SAMPLES` and `mamba2 PATH LAYERS WIDTH` write
+// inputs instead.
 int main(int argc, char** argv) {
-  if (argc == 4) {
-    write_mamba2(argv[1], std::stoul(argv[2]), std::stoul(argv[3]));
-    return 0;
-  }
-  if (argc > 1) {
-    write_layer(argv[1]);
-    write_mamba2(std::string(argv[1]) + "/mamba2.safetensors", 24, 768);
+  if (argc == 5) {
+    const std::string what = argv[1], path = argv[2];
+    const auto first = std::stoul(argv[3]), second = std::stoul(argv[4]);
+    if (what == "layer") write_layer(path, first, second);
+    if (what == "mamba2") write_mamba2(path, first, second);
     return 0;
   }
   set_blas_threads(1);
+  limits();
   random_numbers();
   decompositions(100);
   decompositions(512);

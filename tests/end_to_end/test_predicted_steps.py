@@ -4,6 +4,7 @@ All matrices are diagonal unless noted, so that tr(D M D' B) is the sum of D_i^2
 """
 import csv
 import io
+import itertools
 import os
 import unittest
 
@@ -65,6 +66,44 @@ class PredictedStepsTest(ProgramTest):
         self.close(self.advise("dump")[1], {"fc.stable_rank": 4 / 3, "fc.polar.length": 2 / 5, "fc.gradient.decrease": 4 / 10})
         self.write("dump/0.safetensors", safetensors({"gradient": flat(diagonal(2, 2, [1.0, 1.0])), "second_moment": ([4], [1.0] * 4)}))
         self.refused("advise dump", "packed triangle", "4", exit_code=1)
+
+    def of_samples(self, folder, gradient, inputs, outputs, samples=9):
+        self.record(folder, gradient, [], None)
+        tensors = {"gradient": flat(gradient), "inputs": flat(inputs), "output_gradients": flat(outputs)}
+        self.write(f"{folder}/0.safetensors", safetensors(tensors))
+
+    def test_samples_give_the_numbers_of_their_second_moments(self):
+        """Few inputs and many, of one batch and of two; M = A'A and B = E'E."""
+        moment = lambda x: [[sum(row[i] * row[j] for row in x) for j in range(len(x[0]))] for i in range(len(x[0]))]
+        gradient = [[3.0, 1.0, 0.5], [-1.0, 2.0, 0.25]]
+        inputs = [[[1.0, 2.0, 0.5]], [[1.0, 2.0, 0.5], [0.5, -1.0, 2.0]],
+                  [[1.0, 2.0, 0.5], [0.5, -1.0, 2.0], [1.0, 1.0, 1.0], [2.0, 0.0, 0.25]]]
+        outputs = [[[1.0, -0.5]], [[1.0, -0.5], [0.25, 2.0], [3.0, 1.0]]]
+        for number, (a, b, e) in enumerate(itertools.product(inputs, inputs, outputs)):
+            for batch, x in enumerate((a, b)):
+                self.of_samples(f"samples{number}/step1.batch{batch}", gradient, x, e)
+                self.record(f"moments{number}/step1.batch{batch}", gradient, moment(x), moment(e))
+            expected, found = (self.advise(f"{kind}{number}", "--validate")[1] for kind in ("moments", "samples"))
+            self.assertEqual(set(found), set(expected))
+            self.assertIn("fc.polar.length", found)
+            for name, value in expected.items():
+                if value is None:
+                    self.assertIsNone(found[name], name)
+                else:
+                    self.assertLessEqual(abs(found[name] - value), 1e-12 * max(1, abs(value)), name)
+
+    def test_samples_that_do_not_fit(self):
+        gradient = [[3.0, 1.0, 0.5], [-1.0, 2.0, 0.25]]
+        self.of_samples("dump", gradient, [[1.0, 2.0]], [[1.0, 2.0]])
+        self.refused("advise dump", "fc", "n x k", "same k", exit_code=1)
+        self.of_samples("dump", gradient, [[1.0, 2.0, 3.0]], [[1.0, 2.0, 3.0]])
+        self.refused("advise dump", "fc", "output gradients are not n x m", "m is 2", exit_code=1)
+        self.of_samples("dump", gradient, [[1.0, 2.0, 3.0]] * 10, [[1.0, 2.0]])
+        self.refused("advise dump", "fc", "at most 9 samples", "10 x 3", exit_code=1)
+        self.of_samples("dump", gradient, [[1.0, float("nan"), 3.0]], [[1.0, 2.0]])
+        self.refused("advise dump", "fc", "not finite", exit_code=1)
+        self.of_samples("dump", gradient, [[1.0, 2.0, 0.0]], [[1.0, 2.0]])  # G has a third column
+        self.refused("advise dump", "fc", "14.29 % of the gradient's norm lies outside", exit_code=1)
 
     def test_a_moment_of_other_outputs_or_with_infinite_entries(self):
         self.record("dump", diagonal(3, 3, [3.0, 2.0, 1.0]), diagonal(3, 3, [4.0, 1.0, 1.0]), diagonal(2, 2, [1.0, 2.0]))

@@ -112,6 +112,32 @@ class TrainTest(ProgramTest):
                     self.assertAlmostEqual(std, statistics.stdev(values_alone), delta=1e-12)
         self.refused(f"{run} --weights {files['mamba2'][0]} --also {files['mamba2'][1]},{files['attention'][0]}", "--also", "the same number for every model")
 
+    def test_the_gate_is_removed_from_several_trainings(self):
+        """A trial of `ablation` is one training too. The effect of the gate is the difference of two curves at the last layer."""
+        self.result(TEXT + " --trials 3 --save kept/model.safetensors", name="trained.json")
+        files = [f"kept/model.mamba2{number}.safetensors" for number in ("", ".2", ".3")]
+        run = "rank-collapse --study ablation --tokens-file kept/model.tokens.txt"
+        joint = self.result(f"{run} --weights {files[0]} --also {files[1]},{files[2]}", name="joint.json")
+        self.assertEqual(joint["trials"]["completed"], 3)
+        self.assertEqual({claim["unit"] for claim in joint["claims"]}, {"training"})
+        alone = [self.result(f"{run} --weights {file}", name="alone.json") for file in files]
+        last = {}
+        for index, series in enumerate(joint["series"]):
+            per_training = [result["series"][index]["mean"] for result in alone]
+            last[series["name"]] = [mean[-1] for mean in per_training]
+            for point, (mean, std) in enumerate(zip(series["mean"], series["std"])):
+                self.assertAlmostEqual(mean, statistics.mean(values[point] for values in per_training), delta=1e-12)
+                self.assertAlmostEqual(std, statistics.stdev(values[point] for values in per_training), delta=1e-12)
+        claims = {claim["id"].split("/")[2]: claim for claim in joint["claims"]}
+        gains = [a - b for a, b in zip(last["gating=on,norm=on.mu_normalized"], last["gating=off,norm=on.mu_normalized"])]
+        self.assertAlmostEqual(claims["gate-raises-mu"]["measured"], statistics.mean(gains), delta=1e-12)
+        for statement in ("no-gate-with-norm-collapses", "no-gate-no-norm-rises", "no-norm-unstable"):
+            self.assertEqual(claims[statement]["verdict"], "not-applicable")
+            self.assertIn("hypothesis not met: 4 layers; the model of the figure has 64", claims[statement]["detail"])
+        self.refused(f"{run} --weights {files[0]} --also kept/model.attention.safetensors", "--also", "further trainings of mamba2")
+        self.refused(f"{run} --weights {files[0]} --also attention:2", "--also", "attention:2")
+        self.refused(f"rank-collapse --study ablation --also {files[0]}", "--also", files[0], "weights files of further trainings")
+
     def test_a_preset_without_its_trained_weights_names_the_missing_files(self):
         self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained`",
                      exit_code=1)

@@ -4,7 +4,8 @@
 # clean chroot installs the package and runs it as an ordinary user. Each step prints its seconds and ok or FAILED; the last line counts
 # the steps.
 #
-# SUITES="bookworm trixie" sets the releases, FULL=1 adds `make check-reference`. Needs mmdebstrap, a network, and root or user
+# SUITES="bookworm trixie" sets the releases, FULL=1 adds `make check-reference`, and TORCH=1 adds
+# `make test-torch` with the PyTorch of each release (1.13 and 2.6). Needs mmdebstrap, a network, and root or user
 # namespaces. build-fresh/ is removed at the end, except for the logs of failed steps.
 set -euo pipefail
 
@@ -31,6 +32,7 @@ newcomer() {
   step "make test" make test
   step "no compiler warnings" no_compiler_warnings
   [ -z "${FULL:-}" ] || step "make check-reference" make check-reference
+  [ -z "${TORCH:-}" ] || step "make test-torch" make test-torch
   step "make deb" make deb
   step "lintian" lintian_finds_no_error
   echo "         versions in Debian $(cat /etc/debian_version):"
@@ -91,7 +93,7 @@ clean() {
   TMPDIR=$work/tmp "${isolate[@]}" mmdebstrap --quiet --variant=minbase --format=null --include="$packages" --customize-hook='upload tests/fresh/test.sh /root/test.sh' \
     "${hooks[@]}" "$suite" /dev/null
 }
-inside='env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 FULL='${FULL:-}' chroot "$1" bash /root/test.sh'
+inside='env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LANG=C.UTF-8 FULL='${FULL:-}' TORCH='${TORCH:-}' chroot "$1" bash /root/test.sh'
 
 # count FOLDER: adds the outcomes of the steps whose logs are in FOLDER.
 count() {

@@ -2,15 +2,15 @@
 
     sequence.py [--model attention|linear-attention|mamba2|mamba1|s4d] [--task recall|pixels] [--layers 2] [--steps 40]
 
-Prints steps per second: the median over the steps after the first ten. Tokens are random because the time does not depend on them.
+Prints the report of peer.py, with the CPU seconds of a step: the median over the steps after the first
+ten. Tokens are random because the time does not depend on them.
 Activations have the shape (B, T, d): sequences, tokens, width. Maps have the shape (out, in). Lambda is 1.
 """
 import argparse
 import math
-import os
 import time
 
-os.environ["OPENBLAS_NUM_THREADS"] = "1"  # set_num_threads does not change the threads of OpenBLAS
+from peer import report  # before torch: sets the threads of OpenBLAS, as set_num_threads does not
 import torch
 import torch.nn.functional as F
 
@@ -190,7 +190,7 @@ class Model:
         return F.cross_entropy(F.linear(F.layer_norm(x, *self.norm), self.table), targets)
 
 
-def steps_per_second(parameters, draw, loss, steps, decay, clip):
+def seconds_per_step(parameters, draw, loss, steps, decay, clip):
     """The median over the steps after the first ten. draw() gives a batch; `clip` limits the global norm of the gradients to 1."""
     weights = [*parameters.decaying, *parameters.others]
     groups = [{"params": parameters.decaying, "weight_decay": decay}, {"params": parameters.others, "weight_decay": 0.0}]
@@ -198,7 +198,7 @@ def steps_per_second(parameters, draw, loss, steps, decay, clip):
     seconds = []
     for _ in range(steps + 10):
         batch = draw()
-        begin = time.perf_counter()
+        begin = time.process_time()
         for weight in weights:
             weight.grad = None
         loss(*batch).backward()
@@ -208,9 +208,9 @@ def steps_per_second(parameters, draw, loss, steps, decay, clip):
             if norm > 1:
                 torch._foreach_mul_(gradients, 1 / norm)
         optimizer.step()
-        seconds.append(time.perf_counter() - begin)
+        seconds.append(time.process_time() - begin)
     timed = sorted(seconds[10:])
-    return 1 / timed[len(timed) // 2]
+    return timed[len(timed) // 2]
 
 
 def main():
@@ -230,7 +230,8 @@ def main():
         queried = None if pixels else torch.randint(batch * length, (4 * batch,))
         return tokens, queried, torch.randint(answers, (batch if pixels else 4 * batch,))
 
-    print(steps_per_second(model.parameters, draw, model.loss, options.steps, 0.0 if pixels else 0.1, True))
+    report(seconds_per_step(model.parameters, draw, model.loss, options.steps,
+                            0.0 if pixels else 0.1, True))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
     variants.py [--task patches|text] [--variant pre|post|de-escalated] [--layers 24] [--steps 20]
 
-Prints steps per second: the median over the steps after the first ten. Tokens are random because the time does not depend on them.
+Prints the report of peer.py, with the CPU seconds of a step: the median over the steps after the first
+ten. Tokens are random because the time does not depend on them.
 Activations have the shape (B, T, d). Width 32, feed-forward net of 64 units with ReLU, 4 heads, no output map (initialization `alg1`).
 tau is 1. For patches, the mean over all tokens is removed at the end of the block; for text, the mean over the strict prefix is removed
 at the input of the net. Relative positions are shifted as in the code of Transformer-XL.
@@ -10,7 +11,8 @@ at the input of the net. Relative positions are shifted as in the code of Transf
 import argparse
 import math
 
-from sequence import Parameters, steps_per_second, torch
+from peer import report
+from sequence import Parameters, seconds_per_step, torch
 import torch.nn.functional as F
 
 DIM, NET, HEADS = 32, 64, 4
@@ -98,7 +100,8 @@ def main():
             return torch.randint(80, (16, 32)), torch.randint(80, (16, 32))
         return torch.randn(32, 16, 49), torch.randint(10, (32,))
 
-    print(steps_per_second(model.parameters, draw, model.loss, options.steps, 0.0 if text else 0.1, False))
+    report(seconds_per_step(model.parameters, draw, model.loss, options.steps,
+                            0.0 if text else 0.1, False))
 
 
 if __name__ == "__main__":

@@ -21,7 +21,7 @@ DTYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF1
 
 
 def read(path):
-    """The tensors of a file; packed triangles are returned as whole matrices."""
+    """The tensors of a file, with whole second moments of packed triangles and samples."""
     with open(path, "rb") as file:
         content = file.read()
     size = int.from_bytes(content[:8], "little")
@@ -31,6 +31,10 @@ def read(path):
         out[name] = torch.frombuffer(bytearray(content[first:end]), dtype=DTYPES[entry["dtype"]]).reshape(entry["shape"])
         if name.endswith("_moment"):
             out[name] = unpacked(out[name])
+    for samples, moment in ("inputs", "second_moment"), ("output_gradients", "error_moment"):
+        if samples in out:
+            x = out[samples].double()
+            out[moment] = (x.t() @ x).to(out[samples].dtype)
     return out
 
 

@@ -98,13 +98,16 @@ class MemoryTest(RecordingTest):
         self.assertLessEqual({"gradient", "second_moment", "error_moment"}, set(first))
 
     def test_parameters_cost_about_eight_bytes(self):
-        """A square layer keeps two triangles and its gradient, of four bytes a number."""
+        """A square layer keeps its gradient and two moments: samples or triangles, of four bytes a number."""
         model = nn.Linear(512, 512, bias=False)
-        with ranklab_dump.record(model, self.folder) as recording:
-            model(torch.randn(64, 512)).square().sum().backward()
-        matrix, = recording.matrices.values()
-        kept = [*matrix.moment.blocks, *matrix.error_moment.blocks, recording.gradients["weight"], matrix.sketch, matrix.probe]
-        self.assertLess(sum(t.numel() * t.element_size() for t in kept), 9 * 512 ** 2)
+        for samples in (64, 256, 257, 1024):
+            with ranklab_dump.record(model, self.folder, replace=True) as recording:
+                model(torch.randn(samples, 512)).square().sum().backward()
+            matrix, = recording.matrices.values()
+            kept = [recording.gradients["weight"], matrix.sketch, matrix.probe]
+            for moment in matrix.moment, matrix.error_moment:
+                kept += moment.kept + (moment.triangle.blocks if moment.triangle else [])
+            self.assertLess(sum(t.numel() * t.element_size() for t in kept), 9 * 512 ** 2)
 
 
 if __name__ == "__main__":

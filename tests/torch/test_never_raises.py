@@ -128,6 +128,15 @@ class NeverRaisesTest(RecordingTest):
         self.close(self.tensors(self.recording["layers"][0])["second_moment"],
                    x.double().t() @ x.double())
 
+    def test_methods_that_call_the_same_method_of_the_base_class(self):
+        model, x = nn.Linear(4, 6), torch.randn(5, 4).double()
+
+        def loss():
+            h = model(x).unflatten(1, (2, 3)).square()
+            return h.rename("n", "a", "b").align_to("a", "n", "b").rename(None).sum()
+
+        self.assertEqual(self.causes(model, loss), {"weight": None, "bias": "no-matrix"})
+
     def test_errors_of_the_user_still_arrive(self):
         model = nn.Sequential(nn.Linear(5, 7), nn.LSTM(7, 3)).double()
         for wrong, text in ((torch.randn(4, 6).double(), "mat1"), (torch.randn(5), "")):

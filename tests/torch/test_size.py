@@ -1,4 +1,5 @@
 """Layers with one input share its second moment, and recordings are small."""
+import json
 import os
 from unittest import mock
 
@@ -37,8 +38,8 @@ class SharedInputTest(RecordingTest):
 
     def test_projections_of_attention(self):
         model, batches = Attention(6), [torch.randn(2, 9, 6).double() for _ in range(2)]
-        plain = ranklab_dump._Triangle.like
-        with mock.patch("ranklab_dump._Triangle.like", side_effect=plain) as like:
+        plain = ranklab_dump._Moment.like
+        with mock.patch("ranklab_dump._Moment.like", side_effect=plain) as like:
             def loss():
                 model(batches[0]).square().sum().backward()
                 return model(batches[1]).square().sum()
@@ -105,8 +106,9 @@ class SharedInputTest(RecordingTest):
 
     def test_an_error_leaves_no_moment(self):
         model, x = self.two()
-        backward = lambda: (model["a"](x).sum() + model["b"](x).sum()).backward()
-        for part in ("_Input.add_to", "_Triangle.like", "_Triangle.add_sum"):
+        loss = lambda: model["a"](x).sum() + model["b"](x).sum()
+        backward = lambda: (loss().backward(), loss().backward())
+        for part in ("_Input.add_to", "_Moment.like", "_Moment.add_moment", "_Triangle.add_sum"):
             broken = mock.patch(f"ranklab_dump.{part}", side_effect=RuntimeError("broken"))
             with self.subTest(part), broken:
                 found = self.step(backward, model)
@@ -130,6 +132,129 @@ class SizeTest(RecordingTest):
                 x = torch.randn(4, 64, 128)
                 self.step(lambda: model(x).square().mean().backward(), model)
                 self.assertLess(self.size(), 8 * sum(p.numel() for p in model.parameters()))
+
+    def test_eight_bytes_per_parameter_of_layers_d_4d_d(self):
+        """For few samples, and for many more than inputs."""
+        for d in (128, 256, 512):
+            for samples in (64, 512, 4096):
+                with self.subTest(f"{d} {samples}"):
+                    torch.manual_seed(0)
+                    model = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d))
+                    x = torch.randn(samples, d)
+                    self.step(lambda: model(x).square().mean().backward(), model)
+                    self.assertLess(self.size(), 8 * sum(p.numel() for p in model.parameters()))
+
+    def test_few_samples_need_no_product(self):
+        """Samples are written as they are while they are fewer numbers than a triangle."""
+        for samples, products, names in ((64, 0, {"inputs", "output_gradients"}),
+                                         (65, 2, {"second_moment", "error_moment"})):
+            model, x = nn.Linear(128, 128), torch.randn(samples, 128)
+            plain = ranklab_dump._Triangle.add
+            with mock.patch("ranklab_dump._Triangle.add", autospec=True, side_effect=plain) as add:
+                self.step(lambda: model(x).square().sum().backward(), model)
+            self.assertEqual(add.call_count, products)
+            with open(os.path.join(self.folder, "0.safetensors"), "rb") as file:
+                content = file.read()
+            header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+            self.assertEqual(set(header), {"gradient", *names})
+
+    def test_samples_of_several_calls_become_a_triangle(self):
+        """Ten calls of 20 samples: with 128 inputs, the fourth call is one too many."""
+        model, x = nn.Linear(128, 128), torch.randn(10, 20, 128)
+        for calls in (1, 3, 4, 10):
+            with ranklab_dump.record(model, self.folder, replace=True) as recording:
+                for each in x[:calls]:
+                    model(each).square().sum().backward()
+            matrix, = recording.matrices.values()
+            self.assertEqual(matrix.moment.triangle is None, calls <= 3)
+            seen = x[:calls].reshape(-1, 128)
+            self.close(matrix.moment.full(), seen.t() @ seen)
+            e = 2 * model(seen).detach()
+            self.close(matrix.error_moment.full(), e.t() @ e)
+
+    def test_watch_and_files_of_few_samples_agree_with_raw_activations(self):
+        """st(A), and the best lengths along polar(G) and G."""
+        for samples in (30, 70, 300):
+            model = nn.Linear(150, 192, bias=False)
+            x, y = torch.randn(samples, 150), torch.randn(samples, 192)
+            loss = lambda: (model(x) - y).square().mean()
+            with ranklab_dump.watch(model, every=1) as watcher:
+                loss().backward()
+                watched = watcher.step()["weight"]
+            model.zero_grad()
+            self.step(lambda: loss().backward(), model)
+            measured = self.measured()
+            x, e = x.double(), (2 * (model(x) - y).detach() / y.numel()).double()
+            g, s = e.t() @ x, torch.linalg.svdvals(x)
+            u, _, v = torch.linalg.svd(g, full_matrices=False)
+            stable = float(s.square().sum() / s[0] ** 2)
+            self.assertAlmostEqual(watched["stable_rank"] / stable, 1, places=5)
+            self.assertAlmostEqual(measured["weight.stable_rank"]["mean"] / stable, 1, places=4)
+            for direction, end, d in ("polar", "", u @ v), ("gradient", "_gradient", g):
+                length = float((g * d).sum() / (e @ d @ x.t()).square().sum())
+                self.assertAlmostEqual(watched["length" + end] / length, 1, places=4)
+                self.assertAlmostEqual(
+                    measured[f"weight.{direction}.length"]["mean"] / length, 1, places=3)
+
+    def test_samples_are_copies(self):
+        """The memory of an activation may be used again after the backward pass."""
+        model, x = nn.Linear(400, 30), torch.randn(100, 400)
+        expected = x.t() @ x
+        with ranklab_dump.record(model, self.folder) as recording:
+            model(x).square().mean().backward()
+            x.zero_()
+        matrix, = recording.matrices.values()
+        self.assertIsNotNone(matrix.moment.samples())
+        self.close(matrix.moment.full(), expected)
+
+    def test_drawn_samples_stand_for_all(self):
+        """512 of 2,000 output gradients, as samples and in a triangle."""
+        for outputs in (1100, 1000):
+            model, x = nn.Linear(400, outputs), torch.randn(2000, 400)
+            with ranklab_dump.record(model, self.folder, replace=True) as recording:
+                out = model(x)
+                out.square().mean().backward()
+            matrix, = recording.matrices.values()
+            self.assertEqual(matrix.error_moment.samples() is None, outputs == 1000)
+            squares = float((2 * out / out.numel()).square().sum())
+            self.assertLess(abs(matrix.error_moment.trace() / squares - 1), 0.01)
+
+    def test_curvature_from_drawn_samples(self):
+        """tr(D M D' B) along G and polar(G), from 224 of 4,096 output gradients of a small model."""
+        d = 128
+        for seed in range(4):
+            torch.manual_seed(seed)
+            model = nn.Sequential(nn.Linear(d, 4 * d), nn.GELU(), nn.Linear(4 * d, d),
+                                  nn.LayerNorm(d), nn.Linear(d, 50))
+            x = torch.randn(4096, d) * torch.logspace(0, -1.5, d)
+            labels = torch.randint(50, (4096,))
+            hidden = []
+            model[0].register_forward_hook(lambda _, __, out: (out.retain_grad(), hidden.append(out))
+                                           and None)
+            with ranklab_dump.record(model, self.folder, replace=True) as recording:
+                F.cross_entropy(model(x), labels).backward()
+            matrix, = (each for each in recording.matrices.values()
+                       if (each.moment.size, each.error_moment.size) == (d, 4 * d))
+            self.assertEqual(matrix.error_samples, 224)
+            e, x = hidden[0].grad.double(), x.double()
+            g, drawn = model[0].weight.grad.double(), matrix.error_moment.full().double()
+            u, _, v = torch.linalg.svd(g, full_matrices=False)
+            for direction in (g, u @ v):
+                form = lambda errors: float(((errors @ direction) * (direction @ x.t() @ x)).sum())
+                self.assertLess(abs(form(drawn) / form(e.t() @ e) - 1), 0.05)
+
+    def test_strata_of_squares(self):
+        """Of 4,000 samples 512 are drawn, each as often, and their squares sum to nearly all."""
+        random, squares = ranklab_dump._Random(), torch.rand(4000).double() ** 4
+        drawn = torch.zeros(4000)
+        for _ in range(200):
+            rows = random.sample(squares, 512)
+            self.assertEqual(len(set(rows.tolist())), 512)
+            self.assertLess(abs(float(squares[rows].sum() * 4000 / 512 / squares.sum()) - 1), 0.01)
+            drawn[rows] += 1
+        self.assertLess(abs(float(drawn[squares.argsort()[:400]].mean()) / 25.6 - 1), 0.02)
+        self.assertLess(float((drawn - 25.6).abs().max()), 25.6)
+        self.assertEqual(random.sample(squares[:5], 512).tolist(), [0, 1, 2, 3, 4])
 
     def test_rounded_second_moments(self):
         """In two bytes from 128 inputs on; float16 only if every square fits into its range."""

@@ -27,6 +27,13 @@ struct When {
   auto operator<=>(const When&) const = default;
 };
 
+/// How a file holds a second moment X X' of samples X (k x n).
+enum class MomentStorage {
+  matrix,    // k x k, or its diagonal
+  triangle,  // the packed lower triangle, row by row
+  samples,   // X', n x k
+};
+
 struct Source {
   std::string name;                  // printable
   std::string activation;            // address for open_tensor; empty: none
@@ -38,9 +45,10 @@ struct Source {
   // activation A.
   std::string second_moment = "";
   std::uint64_t samples = 0;
-  bool is_packed = false;  // second_moment is the packed lower triangle of A A', row by row
-  // E E' (m x m, or its packed lower triangle) of the gradients in the layer's outputs, or empty
+  MomentStorage moment_storage = MomentStorage::matrix;
+  // E E' (m x m) of the gradients in the layer's outputs, or empty
   std::string error_moment = "";
+  MomentStorage error_storage = MomentStorage::matrix;
   // The gradient's rows are `parts` equal blocks NAME.<first_part>, ...; 0: not cut
   std::uint64_t parts = 0, first_part = 1;
   std::string role = "";    // as recorded: hidden, first, head, embedding, tied
@@ -177,7 +185,7 @@ class OpenTensors {
 /// features. Throw Failure as open_tensor and StoredTensor::at do.
 StoredTensor open_gradient(const Pair& pair, OpenTensors& open);
 StoredTensor open_activation(const Pair& pair, OpenTensors& open);
-/// k x k, its packed lower triangle, or its diagonal.
+/// As Pair::moment_storage says.
 StoredTensor open_second_moment(const Pair& pair, OpenTensors& open);
 
 struct Plan {

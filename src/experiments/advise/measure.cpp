@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "core/machine.hpp"
 #include "core/undefined.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
@@ -79,7 +80,7 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
   return out;
 }
 
-arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
+SecondMoment<double> second_moment(const StoredActivation& A, const Trial& trial) {
   const std::uint64_t k = A.features, n = A.samples(), at_once = samples_at_once(k);
   arma::mat out(k, k, arma::fill::zeros);
   for (std::uint64_t first = 0; first < n; first += at_once) {
@@ -87,58 +88,81 @@ arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
     const arma::mat samples = samples_of(A, first, std::min(at_once, n - first));
     out += samples * samples.t();
   }
-  return out;
-}
-
-double stable_rank_of_moment(const arma::mat& moment, const Trial& trial) {
-  const bool diagonal = moment.n_cols == 1;
-  const double trace = diagonal ? arma::accu(moment) : arma::trace(moment);
-  if (!(trace > 0)) return undefined;
-  return trace /
-         (diagonal ? moment.max() : largest_eigenvalue(moment, [&] { trial.check_interrupt(); }));
+  return {MomentForm::whole, std::move(out)};
 }
 
 Piece StoredMoment::block(std::uint64_t first, std::uint64_t count) const {
-  if (!is_packed) {
+  if (storage == MomentStorage::samples)
+    return scan_block(tensor.block(0, tensor.rows(), first, count));
+  if (storage == MomentStorage::matrix) {
     const bool diagonal = tensor.shape().size() == 1;
     const StoredTensor matrix = diagonal ? tensor.as_matrix(tensor.elements(), 1) : tensor;
     return scan_block(matrix.block(first, count, diagonal ? 0 : first, diagonal ? 1 : count));
   }
-  Piece out{arma::mat(count, count), 0, {}};
-  const std::vector<double> entries = tensor.values();
+  Piece out{arma::mat(count, count, arma::fill::none), 0, {}};
+  prefer_large_pages(out.block.memptr(), out.block.n_elem * sizeof(double));
+  arma::vec entries(tensor.elements(), arma::fill::none);
+  tensor.copy_to(entries.memptr());
+  // A row of the lower triangle is a column of the upper one, whose entries follow each other.
   for (std::uint64_t i = 0; i < count; ++i) {
     const std::uint64_t row = first + i;
+    const double* stored = entries.memptr() + row * (row + 1) / 2 + first;
+    std::copy_n(stored, i + 1, out.block.colptr(i));
     for (std::uint64_t j = 0; j <= i; ++j) {
-      const double entry = entries[row * (row + 1) / 2 + first + j];
-      out.block(i, j) = out.block(j, i) = entry;
-      if (std::isfinite(entry)) {
-        out.largest_modulus = std::max(out.largest_modulus, std::abs(entry));
+      if (std::isfinite(stored[j])) {
+        out.largest_modulus = std::max(out.largest_modulus, std::abs(stored[j]));
       } else {
         out.non_finite.include({1, static_cast<double>(row), static_cast<double>(first + j)});
+      }
+    }
+  }
+  // Mirrored in blocks that stay in the cache.
+  constexpr std::uint64_t side = 64;
+  for (std::uint64_t j = 0; j < count; j += side) {
+    const std::uint64_t end = std::min(j + side, count);
+    for (std::uint64_t i = 0; i <= j; i += side) {
+      for (std::uint64_t column = j; column < end; ++column) {
+        for (std::uint64_t row = i; row < std::min(i + side, column); ++row)
+          out.block(column, row) = out.block(row, column);
       }
     }
   }
   return out;
 }
 
-MeasuredActivation measure_second_moment(const StoredMoment& moment, std::uint64_t first_feature,
+SecondMoment<double> StoredMoment::moment_of(arma::mat block) const {
+  if (storage == MomentStorage::samples) return {MomentForm::samples, std::move(block)};
+  if (storage == MomentStorage::triangle) return {MomentForm::whole, std::move(block)};
+  if (tensor.shape().size() == 1) return {MomentForm::diagonal, std::move(block)};
+  return {MomentForm::whole, (block + block.t()) / 2};
+}
+
+MeasuredActivation measure_second_moment(const StoredMoment& stored, std::uint64_t first_feature,
                                          std::uint64_t features, const Trial& trial) {
   constexpr double asymmetry = 1e-3;
-  const Piece whole = moment.block(first_feature, features);
-  const bool diagonal = whole.block.n_cols == 1;
+  Piece read = stored.block(first_feature, features);
   MeasuredActivation out;
-  out.ranks.non_finite = whole.non_finite;
-  if (whole.non_finite.count > 0) return out;
-  const arma::mat& M = whole.block;
+  out.ranks.non_finite = read.non_finite;
+  if (read.non_finite.count > 0) return out;
+  const bool is_whole =
+      stored.storage == MomentStorage::matrix && stored.tensor.shape().size() == 2;
   const bool symmetric =
-      diagonal || arma::abs(M - M.t()).max() <= asymmetry * whole.largest_modulus;
-  out.is_valid_moment = symmetric && (diagonal ? M.min() : M.diag().min()) >= 0;
-  out.read.gram = diagonal ? M : arma::mat((M + M.t()) / 2);
-  if (out.is_valid_moment) out.ranks.stable_rank = stable_rank_of_moment(out.read.gram, trial);
+      !is_whole || arma::abs(read.block - read.block.t()).max() <= asymmetry * read.largest_modulus;
+  const SecondMoment<double> moment = stored.moment_of(std::move(read.block));
+  out.squares = diagonal_of(moment);
+  out.is_valid_moment = symmetric && out.squares.min() >= 0;
+  if (out.is_valid_moment) {
+    out.ranks.stable_rank = stable_rank_of_moment(moment, [&] { trial.check_interrupt(); });
+  }
   return out;
 }
 
 Piece rows_of(const StoredGradient& G, const Layer& layer) {
+  if (layer.m == layer.run) {
+    Piece one = scan_block(stored_rows(G, layer.first_row, layer.m));
+    if (G.transposed) one.block = arma::mat(one.block.t());
+    return one;
+  }
   Piece rows{arma::mat(layer.m, G.features), 0, {}};
   for (std::uint64_t at = 0, first = layer.first_row; at < layer.m;
        at += layer.run, first += layer.stride) {
@@ -176,11 +200,11 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
   gradient /= modulus;
   const double whole = arma::accu(arma::square(gradient));
   trial.check_interrupt();
-  const arma::mat& gram = measured.read.gram;
   if (A == nullptr) {
-    const arma::vec squares = gram.n_cols == 1 ? arma::vec(gram) : arma::vec(gram.diag());
-    return share(arma::accu(arma::square(gradient.cols(arma::find(squares <= 0)))), whole);
+    const arma::uvec never = arma::find(measured.squares <= 0);
+    return share(arma::accu(arma::square(gradient.cols(never))), whole);
   }
+  const arma::mat& gram = measured.read.gram;
   const Span span =
       span_to_check(static_cast<double>(A->features), static_cast<double>(A->samples()));
   if (span == Span::not_checked) return undefined;

@@ -13,6 +13,7 @@
 #include "core/undefined.hpp"
 #include "experiments/advise/advise.hpp"
 #include "experiments/advise/gram.hpp"
+#include "linalg/second_moment.hpp"
 
 namespace ranklab::advise {
 
@@ -72,9 +73,9 @@ std::vector<Joined> joined_batches(const TrialRecord& record, const std::string&
 
 struct MeasuredActivation {
   Ranks ranks;
-  // Of A / divisor. For a second moment only `gram` is set: A A', or its diagonal, k x 1
-  StreamedGram read;
+  StreamedGram read;  // of A / divisor; not set for a second moment
   double divisor = 1.0;
+  arma::vec squares;  // sums of squares of the features; set for a second moment only
   // False if a second moment is not symmetric to 1e-3, or has a negative diagonal entry
   bool is_valid_moment = true;
 };
@@ -84,19 +85,22 @@ struct MeasuredActivation {
 /// StoredTensor does, and Interrupted.
 MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial);
 
-/// A A' of an activation, k x k, for any number of samples. Throws Interrupted.
-arma::mat second_moment(const StoredActivation& A, const Trial& trial);
-/// st(A) from A A', k x k, or from its diagonal, k x 1; NaN of a zero matrix. Throws Interrupted.
-double stable_rank_of_moment(const arma::mat& moment, const Trial& trial);
+/// A A' of an activation, for any number of samples. Throws Interrupted.
+SecondMoment<double> second_moment(const StoredActivation& A, const Trial& trial);
 
-/// A second moment in a file: k x k, its diagonal (k), or, if `is_packed`, its lower triangle row
-/// by row (k (k + 1) / 2).
+/// A second moment in a file.
 struct StoredMoment {
   StoredTensor tensor;
-  bool is_packed = false;
+  MomentStorage storage = MomentStorage::matrix;
 
-  /// Rows and columns first ... first + count - 1; count x 1 of a diagonal.
+  /// The stored numbers of features first ... first + count - 1: count x count, count x 1 of a
+  /// diagonal, or samples x count.
   Piece block(std::uint64_t first, std::uint64_t count) const;
+  /// The moment of `block`; (M + M') / 2 of a whole matrix.
+  SecondMoment<double> moment_of(arma::mat block) const;
+  SecondMoment<double> moment(std::uint64_t first, std::uint64_t count) const {
+    return moment_of(block(first, count).block);
+  }
 };
 
 /// st(A) of these features from A A'. Throws Interrupted.

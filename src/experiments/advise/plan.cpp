@@ -47,9 +47,14 @@ Opened opened_moment(const Pair& pair, OpenTensors& open) {
   Opened one = opened([&] { return open_second_moment(pair, open); });
   if (!one.reason.empty()) return one;
   const auto& shape = one.matrix->shape();
-  if (pair.is_packed ? packed_side(one.matrix->elements()) == 0
-                     : shape.empty() || shape.size() > 2 || shape.front() == 0 ||
-                           shape.front() != shape.back()) {
+  if (pair.moment_storage == MomentStorage::samples) {
+    if (shape.size() != 2 || one.matrix->elements() == 0 || shape.front() > pair.samples)
+      one.reason = "the samples are not n x k with at most " + counted(pair.samples, "sample") +
+                   ": their shape is " + one.matrix->shape_text();
+  } else if (pair.moment_storage == MomentStorage::triangle
+                 ? packed_side(one.matrix->elements()) == 0
+                 : shape.empty() || shape.size() > 2 || shape.front() == 0 ||
+                       shape.front() != shape.back()) {
     one.reason =
         "the second moment is neither k x k nor its packed triangle or diagonal: its shape is " +
         one.matrix->shape_text();
@@ -107,13 +112,14 @@ std::string unequal_sizes(const Pair& pair, const StoredTensor& activation,
                  ? "; they fit without --transpose-gradients"
                  : "; they fit with --transpose-gradients (gradients are k x m)";
   }
-  return std::string(moment ? "the second moment " : "the activation ") + activation.label() +
+  const bool is_moment = moment && pair.moment_storage != MomentStorage::samples;
+  return std::string(is_moment ? "the second moment " : "the activation ") + activation.label() +
          " is " + shape_of(activation, moment ? pair.second_moment : pair.activation) +
          ", the gradient " + gradient.label() + " is " + shape_of(gradient, pair.gradient) +
          "; needed: " +
-         (moment            ? "k x k"
-          : pair.transposed ? "n x k"
-                            : "k x n") +
+         (pair.transposed || pair.moment_storage == MomentStorage::samples ? "n x k"
+          : moment                                                         ? "k x k"
+                                                                           : "k x n") +
          " and " + (pair.gradient_transposed ? "k x m" : "m x k") + " with the same k" + advice;
 }
 
@@ -125,13 +131,13 @@ void read_activation(Pair& pair, Opened& one, OpenTensors& open) {
                  : opened_matrix("activation", [&] { return open_activation(pair, open); });
   if (!one.reason.empty()) return;
   const StoredTensor& tensor = *one.matrix;
-  pair.k = pair.is_packed    ? packed_side(tensor.elements())
-           : recorded        ? tensor.shape().front()
-           : pair.transposed ? tensor.cols()
-                             : tensor.rows();
+  pair.k = !recorded ? (pair.transposed ? tensor.cols() : tensor.rows())
+           : pair.moment_storage == MomentStorage::triangle ? packed_side(tensor.elements())
+                                                            : tensor.shape().back();
   pair.n = recorded ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
   pair.dtypes = dtype_name(tensor.dtype());
-  pair.diagonal = recorded && !pair.is_packed && tensor.shape().size() == 1;
+  pair.diagonal =
+      recorded && pair.moment_storage == MomentStorage::matrix && tensor.shape().size() == 1;
 }
 
 // Why the second moment of the output gradients does not belong to m outputs; empty if it does.
@@ -139,6 +145,12 @@ std::string error_moment_defect(const Pair& pair, std::uint64_t m, OpenTensors& 
   if (pair.error_moment.empty()) return "";
   const StoredTensor& tensor = open.at(pair.error_moment);
   const Shape& shape = tensor.shape();
+  if (pair.error_storage == MomentStorage::samples) {
+    return shape.size() == 2 && shape.back() == m
+               ? ""
+               : "the output gradients are not n x m: their shape is " + tensor.shape_text() +
+                     ", and m is " + std::to_string(m);
+  }
   const bool fits = shape.size() == 1 ? packed_side(shape[0]) == m : shape == Shape{m, m};
   return fits ? ""
               : "the second moment of the output gradients is neither m x m nor its packed "
@@ -195,6 +207,14 @@ void plan_source(const Source& source, const Cut& cut, const std::vector<std::st
     pair.name = source.name + "." + std::to_string(pair.expert);
     plan_matrix(pair, cut, open, plan);
   }
+}
+
+// Rows of the matrix that holds a second moment in memory: k x k, k x 1, or samples.
+double moment_rows(const Pair& pair) {
+  return static_cast<double>(pair.diagonal ? 1
+                             : pair.moment_storage == MomentStorage::samples
+                                 ? std::min(pair.n, pair.k)
+                                 : pair.k);
 }
 
 // Bytes of memory that a compressed archive may hold while a tensor in it is read.
@@ -289,11 +309,11 @@ Estimate estimate_of(const Pair& pair) {
     constexpr double lanczos_steps = 100;
     const bool recorded = !pair.second_moment.empty();
     const double vectors = 8 * lanczos_steps * (recorded ? k : side);
-    const double matrix = recorded ? 24 * k * (pair.diagonal ? 1 : k)
+    const double matrix = recorded ? 24 * k * moment_rows(pair)
                                    : streamed_gram_bytes(pair.k, pair.n) +
                                          inflated_bytes(pair.activation, k * n * stack);
     cost.bytes = std::max(cost.bytes, matrix + vectors);
-    cost.flops += recorded ? 2 * lanczos_steps * k * (pair.diagonal ? 1 : k)
+    cost.flops += recorded ? 2 * lanczos_steps * k * moment_rows(pair)
                            : side * side * length + 2 * lanczos_steps * side * side;
     if (pair.has_gradient()) {
       double m = 0;
@@ -308,7 +328,7 @@ Estimate estimate_of(const Pair& pair) {
       if (pair.when.batch >= 0) {
         constexpr double sizes = 4;
         cost.flops += sizes * (recorded ? k * k : k * k * n);
-        cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * (pair.diagonal ? 1 : k));
+        cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * moment_rows(pair));
       }
     }
   }
@@ -333,7 +353,7 @@ Estimate estimate_of(const Plan& plan) {
     for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
     const auto k = static_cast<double>(pair.k);
     double& bytes = of_batches[{pair.layers.front().name, pair.when.step}];
-    bytes += 8 * (2 * m * k + k * (pair.diagonal ? 1 : k) + m * m);
+    bytes += 8 * (2 * m * k + k * moment_rows(pair) + m * m);
     cost.bytes = std::max(cost.bytes, bytes + 8 * (m * m + k * k + 4 * m * k));
     // Two singular value decompositions (alone and joined), and three forms per batch and
     // direction.

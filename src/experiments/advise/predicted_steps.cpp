@@ -5,11 +5,13 @@
 #include <functional>
 #include <map>
 #include <set>
+#include <variant>
 
 #include "core/undefined.hpp"
 #include "experiments/advise/measure.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/polar.hpp"
+#include "linalg/scale_exponent.hpp"
 
 namespace ranklab::advise {
 namespace {
@@ -33,32 +35,45 @@ BestSteps unpack(const double* values) {
 
 /// The sums of one matrix over one or several batches.
 struct Sums {
-  arma::mat G, M, B;  // gradient (m, k), sum a a' (k, k) or its diagonal, sum e e' (m, m)
+  arma::mat G;                // gradient (m, k)
+  SecondMoment<double> M, B;  // sum a a' (k, k), sum e e' (m, m)
 
   void add(const Sums& other) {
     G += other.G;
-    M += other.M;
-    B += other.B;
+    add_to(M, other.M);
+    add_to(B, other.B);
   }
   /// After adding `batches` batches: the gradient of their mean loss, in which e is divided by
   /// their number.
   void average(double batches) {
     G /= batches;
-    B /= batches * batches;
+    B.factor /= batches * batches;
   }
 };
+
+StoredMoment error_moment_in(const Pair& pair, OpenTensors& open) {
+  return {open.at(pair.error_moment), pair.error_storage};
+}
 
 /// The whole matrix of a pair, in the order of its stored rows.
 Sums sums_of(const Pair& pair, OpenTensors& open) {
   const StoredGradient gradient{open_gradient(pair, open), pair.gradient_transposed,
                                 pair.first_feature, pair.k};
-  const StoredMoment inputs{open_second_moment(pair, open), pair.is_packed};
-  const StoredTensor errors = open.at(pair.error_moment);
-  const StoredMoment outputs{errors, errors.shape().size() == 1};
+  const StoredMoment inputs{open_second_moment(pair, open), pair.moment_storage},
+      outputs = error_moment_in(pair, open);
   Layer all{"", 0, gradient.rows()};
   all.run = all.stride = all.m;
-  return {rows_of(gradient, all).block, inputs.block(pair.first_feature, pair.k).block,
-          outputs.block(0, all.m).block};
+  return {rows_of(gradient, all).block, inputs.moment(pair.first_feature, pair.k),
+          outputs.moment(0, all.m)};
+}
+
+/// Whether all numbers of a pair have at most the precision of float.
+bool is_single_precision(const Pair& pair, OpenTensors& open) {
+  const auto is_short = [](const StoredTensor& tensor) {
+    return is_floating(tensor.dtype()) && tensor.dtype() != Dtype::f64;
+  };
+  return is_short(open_gradient(pair, open)) && is_short(open_second_moment(pair, open)) &&
+         is_short(open.at(pair.error_moment));
 }
 
 arma::uvec rows_in(const Layer& layer) {
@@ -83,39 +98,88 @@ BestSteps best_steps(const Quadratics& quadratics) {
   return out;
 }
 
-/// The rows of a layer in a matrix.
-struct Part {
-  arma::mat G, M, B;
+/// Whether these rows are all rows of a matrix, in order.
+bool are_all(const arma::uvec& rows, arma::uword all) {
+  return rows.n_elem == all && rows.is_sorted();
+}
 
-  Part(const Sums& sums, const arma::uvec& rows)
-      : G(sums.G.rows(rows)), M(sums.M), B(sums.B.submat(rows, rows)) {}
+/// The rows of a matrix; all of them share its memory.
+arma::mat selected(const arma::mat& whole, const arma::uvec& rows) {
+  if (!are_all(rows, whole.n_rows)) return whole.rows(rows);
+  return {const_cast<double*>(whole.memptr()), whole.n_rows, whole.n_cols, false, true};
+}
 
-  DirectionMatrices along(const arma::mat& polar_of_whole, const arma::uvec& rows) const {
-    const bool is_cut = rows.n_elem < polar_of_whole.n_rows;
-    return {G, polar_of_whole.rows(rows), arma::sign(G),
-            is_cut ? polar_factor(G).factor : arma::mat()};
-  }
-  Quadratics quadratics(const DirectionMatrices& along) const {
-    Quadratics out;
-    for (std::size_t d = 0; d < directions; ++d) {
-      if (!along[d].is_empty()) out[d] = {arma::dot(G, along[d]), kronecker_form(along[d], M, B)};
+/// Shares the memory of G and of the polar factor.
+DirectionMatrices directions_of(const arma::mat& G, const arma::mat& polar_of_whole,
+                                const arma::uvec& rows) {
+  const bool is_cut = rows.n_elem < polar_of_whole.n_rows;
+  DirectionMatrices out;
+  out[0] = selected(G, arma::regspace<arma::uvec>(0, G.n_rows - 1));
+  out[1] = selected(polar_of_whole, rows);
+  out[2] = arma::sign(G);
+  if (is_cut) out[3] = polar_factor_of_long(G);
+  return out;
+}
+
+/// Products in single precision take half the time. In a matrix of this size, rounding errors
+/// average out: they change a predicted step by less than 1e-6 of it (see the tests).
+constexpr arma::uword fewest_in_single_precision = 1 << 16;
+
+/// The moments of one matrix, in single precision if its files hold no more and it is large.
+class Curvature {
+ public:
+  Curvature(const Sums& sums, bool single) {
+    if (single) {
+      moments_ = std::pair(in_single_precision(sums.M), in_single_precision(sums.B));
+    } else {
+      moments_ = std::pair(sums.M, sums.B);
     }
-    return out;
   }
+  /// tr(D M D' B) of these rows of the matrix.
+  double along(const arma::mat& D, const arma::uvec& rows) const {
+    return std::visit([&](const auto& both) { return form(D, rows, both.first, both.second); },
+                      moments_);
+  }
+
+ private:
+  template <class T>
+  static double form(const arma::mat& D, const arma::uvec& rows, const SecondMoment<T>& M,
+                     const SecondMoment<T>& B) {
+    const int exponent = scale_exponent(D);
+    const auto scaled = scaled_to<T>(D, std::ldexp(1.0, -exponent));
+    return std::ldexp(are_all(rows, B.size()) ? kronecker_form(scaled, M, B)
+                                              : kronecker_form(scaled, M, B.part(rows)),
+                      2 * exponent);
+  }
+
+  template <class T>
+  using Moments = std::pair<SecondMoment<T>, SecondMoment<T>>;  // M, B
+  std::variant<Moments<float>, Moments<double>> moments_;
 };
+
+Quadratics quadratics(const arma::mat& G, const DirectionMatrices& along,
+                      const Curvature& curvature, const arma::uvec& rows) {
+  Quadratics out;
+  for (std::size_t d = 0; d < directions; ++d) {
+    if (!along[d].is_empty()) out[d] = {arma::dot(G, along[d]), curvature.along(along[d], rows)};
+  }
+  return out;
+}
 
 /// The batches of one matrix at one step.
 struct Batches {
   std::vector<std::size_t> pairs;  // indices into the plan
   std::vector<Sums> sums;
+  bool single_precision = true;
 };
 
 bool same_shape(const Sums& a, const Sums& b) {
-  return arma::size(a.G) == arma::size(b.G) && arma::size(a.M) == arma::size(b.M);
+  return arma::size(a.G) == arma::size(b.G) &&
+         (a.M.form == MomentForm::diagonal) == (b.M.form == MomentForm::diagonal);
 }
 
 bool is_finite(const Sums& sums) {
-  return sums.G.is_finite() && sums.M.is_finite() && sums.B.is_finite();
+  return sums.G.is_finite() && sums.M.values.is_finite() && sums.B.values.is_finite();
 }
 
 /// Those of `pairs` whose layers are all usable, finite and of one shape.
@@ -131,14 +195,19 @@ Batches read_batches(const Plan& plan, const std::vector<std::size_t>& pairs, co
     Sums sums = sums_of(plan.pairs[p], open);
     if (!is_finite(sums) || (!out.sums.empty() && !same_shape(out.sums.front(), sums))) continue;
     out.pairs.push_back(p);
+    out.single_precision &= is_single_precision(plan.pairs[p], open);
     out.sums.push_back(std::move(sums));
   }
   return out;
 }
 
-Sums joined(const std::vector<Sums>& batches) {
-  Sums out = batches.front();
-  for (std::size_t b = 1; b < batches.size(); ++b) out.add(batches[b]);
+/// Takes the moments of the batches, and leaves their gradients.
+Sums joined(std::vector<Sums>& batches) {
+  Sums out{batches.front().G, std::move(batches.front().M), std::move(batches.front().B)};
+  for (std::size_t b = 1; b < batches.size(); ++b) {
+    out.add(batches[b]);
+    batches[b].M = batches[b].B = {};
+  }
   out.average(static_cast<double>(batches.size()));
   return out;
 }
@@ -155,10 +224,10 @@ bool PredictedSteps::are_known() const {
   return std::isfinite(joined[static_cast<std::size_t>(Direction::polar)].length);
 }
 
-void predict_steps(const Plan& plan, const Trial& trial,
-                   const std::function<bool(std::size_t, std::size_t)>& usable,
-                   const std::function<double(std::size_t, std::size_t)>& ratio,
-                   TrialRecord& record) {
+JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
+                              const std::function<bool(std::size_t, std::size_t)>& usable,
+                              const std::function<double(std::size_t, std::size_t)>& ratio,
+                              TrialRecord& record) {
   using Group = std::pair<std::string, std::int64_t>;  // a matrix at a step
   std::map<Group, std::vector<std::size_t>> groups;
   std::map<std::string, std::set<std::int64_t>> steps;
@@ -177,36 +246,50 @@ void predict_steps(const Plan& plan, const Trial& trial,
     for (const std::size_t p : pairs) costs.back() += estimate_of(plan.pairs[p]).flops;
   }
   std::vector<TrialRecord> predicted(in_order.size());
+  std::vector<JoinedGradients> gradients(in_order.size());
   std::vector<OpenTensors> open(in_order.size());  // one for each worker
   trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
     const auto& [at, pairs] = in_order[g];
-    const Batches batches = read_batches(plan, pairs, trial, open[worker], usable);
+    Batches batches = read_batches(plan, pairs, trial, open[worker], usable);
     const std::size_t count = batches.sums.size();
     if (count == 0) return;
-    const Sums whole = joined(batches.sums);
-    const arma::mat polar_of_whole = polar_factor(whole.G).factor;
     // Batches alone are needed for an interval at the only step, and for the validation.
     const bool needs_batches = count > 1 && (plan.validates || steps.at(at.first).size() == 1);
+    const bool single =
+        batches.single_precision && batches.sums.front().G.n_elem >= fewest_in_single_precision;
+    std::vector<Curvature> curvatures;
     std::vector<arma::mat> polars;
     for (std::size_t b = 0; needs_batches && b < count; ++b) {
       trial.check_interrupt();
-      polars.push_back(polar_factor(batches.sums[b].G).factor);
+      curvatures.emplace_back(batches.sums[b], single);
+      polars.push_back(polar_factor_of_long(batches.sums[b].G));
     }
+    Sums whole = joined(batches.sums);
+    const Curvature curvature(whole, single);
+    whole.M = whole.B = {};
+    const arma::mat polar_of_whole = polar_factor_of_long(whole.G);
     const std::vector<Layer>& layers = plan.pairs[batches.pairs.front()].layers;
     for (std::size_t l = 0; l < layers.size(); ++l) {
       const arma::uvec rows = rows_in(layers[l]);
-      const Part part(whole, rows);
+      const arma::mat G = selected(whole.G, rows);
+      if (are_all(rows, whole.G.n_rows)) {
+        const double norm = arma::norm(G, "fro"), nuclear = arma::dot(G / norm, polar_of_whole);
+        gradients[g][{layers[l].name, at.second}] = {batches.pairs, nuclear * nuclear};
+      }
       std::vector<double> packed;
-      pack(best_steps(part.quadratics(part.along(polar_of_whole, rows))), packed);
+      pack(best_steps(quadratics(G, directions_of(G, polar_of_whole, rows), curvature, rows)),
+           packed);
       for (std::size_t b = 0; needs_batches && b < count; ++b) {
         trial.check_interrupt();
-        const Part own(batches.sums[b], rows);
-        const DirectionMatrices along = own.along(polars[b], rows);
-        const BestSteps expected = best_steps(own.quadratics(along));
+        const arma::mat own = selected(batches.sums[b].G, rows);
+        const DirectionMatrices along = directions_of(own, polars[b], rows);
+        const BestSteps expected = best_steps(quadratics(own, along, curvatures[b], rows));
         Quadratics other;
         const std::size_t partner = b % 2 == 0 ? b + 1 : b - 1;
-        if (plan.validates && partner < count)
-          other = Part(batches.sums[partner], rows).quadratics(along);
+        if (plan.validates && partner < count) {
+          other =
+              quadratics(selected(batches.sums[partner].G, rows), along, curvatures[partner], rows);
+        }
         packed.push_back(ratio(batches.pairs[b], l));
         pack(expected, packed);
         pack(best_steps(other), packed);
@@ -218,7 +301,12 @@ void predict_steps(const Plan& plan, const Trial& trial,
       predicted[g].set(steps_key_of(layers[l].name, at.second), packed);
     }
   });
-  for (const TrialRecord& of_matrix : predicted) record.insert(of_matrix);
+  JoinedGradients out;
+  for (std::size_t g = 0; g < in_order.size(); ++g) {
+    record.insert(predicted[g]);
+    out.merge(gradients[g]);
+  }
+  return out;
 }
 
 PredictedSteps predicted_steps(const TrialRecord& record, const std::string& layer,

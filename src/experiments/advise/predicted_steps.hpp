@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/record.hpp"
@@ -42,13 +44,22 @@ struct PredictedSteps {
   bool are_known() const;
 };
 
+/// The mean gradient of all batches of a step of a layer that is a whole matrix.
+struct JoinedGradient {
+  std::vector<std::size_t> pairs;  // the batches: indices into the plan
+  double nuclear_rank;             // ||G||_* = <G, polar(G)>
+};
+/// By the layer's name and the step.
+using JoinedGradients = std::map<std::pair<std::string, std::int64_t>, JoinedGradient>;
+
 /// Adds the steps of all layers to the record. With several batches of a step the second moments
 /// add up; the gradients, and with them the output gradients, are means. `usable(pair, layer)` says
-/// whether a layer passes the checks; `ratio(pair, layer)` is its nr/st. Throws Interrupted.
-void predict_steps(const Plan& plan, const Trial& trial,
-                   const std::function<bool(std::size_t, std::size_t)>& usable,
-                   const std::function<double(std::size_t, std::size_t)>& ratio,
-                   TrialRecord& record);
+/// whether a layer passes the checks; `ratio(pair, layer)` is its nr/st. Returns what its polar
+/// factors tell about the joined gradients. Throws Interrupted.
+JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
+                              const std::function<bool(std::size_t, std::size_t)>& usable,
+                              const std::function<double(std::size_t, std::size_t)>& ratio,
+                              TrialRecord& record);
 
 /// Read from a trial's record.
 PredictedSteps predicted_steps(const TrialRecord& record, const std::string& layer,

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <sstream>
+#include <tuple>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -149,11 +150,23 @@ void read_recording(const fs::path& folder, const FolderName& name_of_folder,
     if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
     if (reason.empty()) {
       const TensorFile tensors = TensorFile::open(file);
-      const bool counts = tensors.has("counts");
-      source.second_moment = file + (counts ? ":counts" : ":second_moment");
       source.gradient = file + ":gradient";
-      source.is_packed = !counts && open_tensor(tensors, "second_moment").shape().size() == 1;
-      if (tensors.has("error_moment")) source.error_moment = file + ":error_moment";
+      const auto stored_in = [&](const std::string& samples, const std::string& moment) {
+        if (tensors.has(samples)) return std::pair(file + ":" + samples, MomentStorage::samples);
+        const bool is_packed = open_tensor(tensors, moment).shape().size() == 1;
+        return std::pair(file + ":" + moment,
+                         is_packed ? MomentStorage::triangle : MomentStorage::matrix);
+      };
+      if (tensors.has("counts")) {
+        source.second_moment = file + ":counts";
+      } else {
+        std::tie(source.second_moment, source.moment_storage) =
+            stored_in("inputs", "second_moment");
+      }
+      if (tensors.has("output_gradients") || tensors.has("error_moment")) {
+        std::tie(source.error_moment, source.error_storage) =
+            stored_in("output_gradients", "error_moment");
+      }
       out.push_back(std::move(source));
     } else {
       rest.skipped.push_back({{source.name, reason}, when});

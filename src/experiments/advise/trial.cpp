@@ -65,7 +65,7 @@ StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
 }
 
 StoredMoment moment_in(const Pair& pair, OpenTensors& open) {
-  return {open_second_moment(pair, open), pair.is_packed};
+  return {open_second_moment(pair, open), pair.moment_storage};
 }
 
 // Measures the activation's ranks and checks its gradient against it; false if the activation
@@ -122,28 +122,35 @@ struct LayerOfPair {
 };
 
 // A A' of the pair's features, or its diagonal.
-arma::mat moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
+SecondMoment<double> moment_of(const Pair& pair, const Trial& trial, OpenTensors& open) {
   if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
-  return measure_second_moment(moment_in(pair, open), pair.first_feature, pair.k, trial).read.gram;
+  return moment_in(pair, open).moment(pair.first_feature, pair.k);
 }
 
-// Joins `size` consecutive batches into one, for all disjoint groups of that size.
+// Joins `size` consecutive batches into one, for all disjoint groups of that size. `known`: nr of
+// all batches joined, or null.
 Joined join(const Plan& plan, const std::vector<LayerOfPair>& batches, std::size_t size,
-            const Trial& trial, OpenTensors& open) {
+            const double* known, const Trial& trial, OpenTensors& open) {
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
   for (std::size_t first = 0; first + size <= batches.size(); first += size) {
-    arma::mat gradient, moment;
+    arma::mat gradient;
+    SecondMoment<double> moment;
     for (std::size_t b = first; b < first + size; ++b) {
       const Pair& pair = plan.pairs[batches[b].pair];
-      const arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[batches[b].layer]).block,
-                      squares = moment_of(pair, trial, open);
-      gradient = b == first ? rows : gradient + rows;
-      moment = b == first ? squares : moment + squares;
+      arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[batches[b].layer]).block;
+      SecondMoment<double> own = moment_of(pair, trial, open);
+      if (b == first) {
+        gradient = std::move(rows), moment = std::move(own);
+      } else {
+        gradient += rows, add_to(moment, own);
+      }
       samples += static_cast<double>(pair.n);
     }
-    stable_ranks.push_back(stable_rank_of_moment(moment, trial));
-    nuclear_ranks.push_back(nuclear_rank(singular_values(gradient)));
+    stable_ranks.push_back(stable_rank_of_moment(moment, [&] { trial.check_interrupt(); }));
+    nuclear_ranks.push_back(known != nullptr && size == batches.size()
+                                ? *known
+                                : nuclear_rank(singular_values(gradient)));
     ratios.push_back(nuclear_ranks.back() / stable_ranks.back());
   }
   return {static_cast<double>(size), samples / static_cast<double>(ratios.size()),
@@ -187,7 +194,8 @@ bool is_judged(const Plan& plan, const TrialRecord& record, std::size_t p, std::
   return !std::isnan(ranks.nuclear_rank) && contradiction(pair, pair.layers[l], ranks).empty();
 }
 
-void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
+void join_batches(const Plan& plan, const JoinedGradients& gradients, const Trial& trial,
+                  TrialRecord& record) {
   using Group = std::pair<std::string, std::int64_t>;  // a layer at a step
   std::map<Group, std::vector<LayerOfPair>> groups;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
@@ -207,12 +215,24 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
   std::vector<std::vector<double>> packed(groups.size());
   const std::vector<std::pair<Group, std::vector<LayerOfPair>>> in_order(groups.begin(),
                                                                          groups.end());
+  std::vector<double> costs;
+  for (const auto& [at, batches] : in_order) {
+    costs.push_back(0);
+    for (const LayerOfPair& each : batches)
+      costs.back() += estimate_of(plan.pairs[each.pair]).flops;
+  }
   std::vector<OpenTensors> open(groups.size());  // one for each worker
-  trial.for_each_part(std::vector<double>(groups.size(), 1.0), [&](std::size_t g,
-                                                                   std::size_t worker) {
-    const std::vector<LayerOfPair>& batches = in_order[g].second;
+  trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
+    const auto& [at, batches] = in_order[g];
+    const auto found = gradients.find(at);
+    const bool same_batches =
+        found != gradients.end() &&
+        std::equal(batches.begin(), batches.end(), found->second.pairs.begin(),
+                   found->second.pairs.end(),
+                   [](const LayerOfPair& a, std::size_t pair) { return a.pair == pair; });
+    const double* known = same_batches ? &found->second.nuclear_rank : nullptr;
     for (std::size_t size = 2; size <= batches.size(); size = std::min(2 * size, batches.size())) {
-      const Joined joined = join(plan, batches, size, trial, open[worker]);
+      const Joined joined = join(plan, batches, size, known, trial, open[worker]);
       packed[g].insert(packed[g].end(), {joined.batches, joined.samples});
       for (const Summary& summary : {joined.stable_rank, joined.nuclear_rank, joined.ratio}) {
         packed[g].insert(packed[g].end(),
@@ -286,12 +306,11 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   TrialRecord record;
   for (const TrialRecord& of_pair : measured) record.insert(of_pair);
   check_ranks(plan, trial, record);
-  join_batches(plan, trial, record);
   const auto usable = [&](std::size_t p, std::size_t l) { return is_judged(plan, record, p, l); };
   const auto ratio = [&](std::size_t p, std::size_t l) {
     return gradient_ranks(record, p, l).nuclear_rank / activation_ranks(record, p).stable_rank;
   };
-  predict_steps(plan, trial, usable, ratio, record);
+  join_batches(plan, predict_steps(plan, trial, usable, ratio, record), trial, record);
   return record;
 }
 

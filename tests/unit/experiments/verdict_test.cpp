@@ -264,7 +264,7 @@ const std::map<std::string, std::size_t> fewest_changed = {
     {"rank-collapse eta", 5},
     {"rank-collapse escalation-lemmas", 11},
     {"rank-collapse spectral-gap", 2},
-    {"rank-collapse bounds", 26},
+    {"rank-collapse bounds", 41},
     {"rank-collapse examples", 8},
     {"one-step-compare regression", 20},
     {"one-step-compare mlp", 10},

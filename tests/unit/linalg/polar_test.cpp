@@ -350,4 +350,24 @@ TEST_CASE(
   CHECK(polar_factor(G).rank == 28);
 }
 
+TEST_CASE("long matrices by products: of every condition number, tall and wide") {
+  for (const double condition : {1.0, 1e3, 1e6, 1e9, 1e14}) {
+    const auto svd = thin_svd(gaussian(70, 24, "long"));
+    const arma::vec s = arma::exp(-arma::linspace(0, std::log(condition), 24));
+    const arma::mat G = 1e-90 * svd.U * arma::diagmat(s) * svd.V.t(), expected = svd.U * svd.V.t();
+    const double rounding = 64 * condition * tolerance::epsilon<double>;
+    const arma::mat tall = polar_factor_of_long(G), wide = polar_factor_of_long(G.t());
+    if (condition < 1e12) {
+      CHECK(arma::norm(tall - expected, "fro") <= rounding);
+      CHECK(arma::norm(wide - expected.t(), "fro") <= rounding);
+    }
+    CHECK(arma::norm(tall - polar_factor(G).factor, "fro") <= rounding);
+  }
+  const arma::mat low = gaussian(70, 5, "left") * gaussian(5, 24, "right");
+  CHECK(arma::norm(polar_factor_of_long(low) - polar_factor(low).factor, "fro") == 0.0);
+  const arma::mat square = gaussian(24, 24, "square");
+  CHECK(arma::norm(polar_factor_of_long(square) - polar_factor(square).factor, "fro") == 0.0);
+  CHECK(arma::norm(polar_factor_of_long(arma::zeros(3, 5)), "fro") == 0.0);
+}
+
 }  // namespace polar_test

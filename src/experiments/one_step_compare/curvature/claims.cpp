@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/statistics.hpp"
+#include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 
 namespace ranklab::curvature {
@@ -134,7 +135,7 @@ std::string worst_text(const Records& records, const Inequality& statement) {
 void judge(const CurvatureConfig& config, const Records& records, Claims& claims) {
   judge_advice(config, records, claims);
   judge_shares(config, records, claims);
-  if (config.model != "mlp") return;
+  if (config.model != "mlp") return judge_attention(records, claims);
   for (const Inequality* statement :
        {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
     claims.never_violated(*statement, records, worst_text(records, *statement), WorstCase::largest);

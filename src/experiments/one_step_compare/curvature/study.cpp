@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/error.hpp"
+#include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "report/builder.hpp"
 
@@ -65,6 +66,7 @@ void draw(const CurvatureConfig& config, ResultBuilder& out) {
     }
     panel.line(1.0, "1");
   }
+  if (config.model != "mlp") draw_attention(out);
   out.columns(3);
 }
 

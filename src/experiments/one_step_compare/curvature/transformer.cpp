@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "data/corpus.hpp"
+#include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "experiments/one_step_compare/curvature/matrices.hpp"
 #include "linalg/spectra.hpp"
@@ -119,6 +120,7 @@ TrialRecord train_transformer(const CurvatureConfig& config, const Corpus& corpu
     trial.advance();
   }
   TrialRecord record;
+  measure_attention(trial, record);
   for (auto& [name, values] : series) record.set(name, std::move(values));
   return record;
 }

@@ -4,6 +4,8 @@
 #pragma once
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "experiments/study.hpp"
 #include "nn/blocks/model_spec.hpp"
@@ -12,8 +14,9 @@ namespace ranklab {
 
 struct AblationConfig {
   ModelSpec model = {.model = "mamba2"};
-  double lambda = 1.0;     // strength of the skip if it is on
-  double threshold = 0.1;  // tokens count as collapsed if normalized mu is below it
+  std::vector<std::string> also;  // weights files of further trainings of the model
+  double lambda = 1.0;            // strength of the skip if it is on
+  double threshold = 0.1;         // tokens count as collapsed if normalized mu is below it
 };
 
 std::unique_ptr<Study> make_ablation_study();

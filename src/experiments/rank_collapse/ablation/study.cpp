@@ -27,13 +27,14 @@ std::string combination(const std::string& part, bool part_is_on, bool norm_is_o
   return part + "=" + (part_is_on ? "on" : "off") + ",norm=" + (norm_is_on ? "on" : "off");
 }
 
-// Four groups of one curve each: both on, only the part, only the norm, both off.
-std::vector<DepthGroup> groups_of(const AblationConfig& config) {
+// Four groups of one curve each: both on, only the part, only the norm, both off. `model` is the
+// model of the config with the weights of one training.
+std::vector<DepthGroup> groups_of(const AblationConfig& config, const ModelSpec& model) {
   std::vector<DepthGroup> groups;
   const std::string part = part_of(config);
   for (const bool part_is_on : {true, false}) {
     for (const bool norm_is_on : {true, false}) {
-      ModelSpec spec = config.model;
+      ModelSpec spec = model;
       if (!norm_is_on) spec.norm = "none";
       if (part == "gating") spec.gating = part_is_on ? "on" : "off";
       const double lambda = part == "skip" && !part_is_on ? 0.0 : config.lambda;
@@ -43,16 +44,41 @@ std::vector<DepthGroup> groups_of(const AblationConfig& config) {
   return groups;
 }
 
+std::vector<DepthGroup> groups_of(const AblationConfig& config) {
+  return groups_of(config, config.model);
+}
+
+// The model with the weights of all trainings.
+StackedModel trained_model(const AblationConfig& config) {
+  for (const std::string& word : config.also) {
+    if (config.model.checkpoint == nullptr || !names_weights(word)) {
+      throw UsageError("--also: '" + printable_key(word) +
+                       "' is not allowed with --study ablation; allowed: weights files of further "
+                       "trainings of the model in --weights");
+    }
+  }
+  const std::vector<StackedModel> models = stacked_models(config.model, config.also);
+  if (models.size() == 1) return models.front();
+  throw UsageError("--also: weights of " + models.back().label +
+                   " are not allowed with --study ablation; allowed: further trainings of " +
+                   models.front().label);
+}
+
 // Claims ------------------------------------------------------------------------------------------
 
 // Our thresholds for "a dramatic increase" and "instability"; the paper gives no number.
 constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
 
+// Figure 3 shows Mamba-2 2.7B, which has 64 layers. A model with fewer than half as many cannot
+// contradict a collapse.
+constexpr std::uint64_t enough_layers = 32;
+
 // The paper's figures show trained models.
 std::string weights_of(const AblationConfig& config) {
-  return config.model.checkpoint != nullptr
-             ? "published weights"
-             : "random initialization, but the figure shows a trained model";
+  if (config.model.checkpoint == nullptr)
+    return "random initialization, but the figure shows a trained model";
+  return config.model.trainings > 1 ? "weights of " + counted(config.model.trainings, "training")
+                                    : "weights from a file";
 }
 
 enum class Outcome { collapses, keeps };
@@ -89,7 +115,19 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
   });
 }
 
-// [LambdaSkip] Figure 3.
+// Normalized mu after the last layer with the gate minus that without it, with the norm.
+std::vector<double> gain_of_gate(const Records& records) {
+  const auto last = [&](bool gate) {
+    return final_values(combination("gating", gate, true), measure::mu_normalized, records);
+  };
+  const std::vector<double> with = last(true), without = last(false);
+  std::vector<double> gain;
+  for (std::size_t t = 0; t < with.size(); ++t) gain.push_back(with[t] - without[t]);
+  return gain;
+}
+
+// [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
+// figure: random weights were not trained with their gate.
 void judge_gating(const AblationConfig& config, bool single_precision, const Records& records,
                   Claims& claims) {
   const Place figure_3 = in_figure("lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
@@ -97,15 +135,36 @@ void judge_gating(const AblationConfig& config, bool single_precision, const Rec
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
     judge_final(statement, name, outcome, config, records, claims);
   };
-  final_is(figure_3("no-gate-with-norm-collapses",
-                    "mu approaches zero in Mamba-2 without the gate and with the norm"),
-           curve(false, true), Outcome::collapses);
+  // A shallow model can contradict no statement about what happens over the depth.
+  const auto over_depth = [&] {
+    const bool shallow = config.model.checkpoint != nullptr && config.model.layers < enough_layers;
+    return claims.only_where(shallow
+                                 ? "hypothesis not met: " + counted(config.model.layers, "layer") +
+                                       "; the model of the figure has 64"
+                                 : "",
+                             Claims::Unmet::verdict_alone);
+  };
+  {
+    const auto deep = over_depth();
+    final_is(figure_3("no-gate-with-norm-collapses",
+                      "mu approaches zero in Mamba-2 without the gate and with the norm"),
+             curve(false, true), Outcome::collapses);
+  }
   final_is(
       figure_3("gate-with-norm-keeps", "The tokens do not collapse in Mamba-2 with gate and norm"),
       curve(true, true), Outcome::keeps);
   final_is(figure_3("gate-without-norm-keeps",
                     "The tokens do not collapse in Mamba-2 with the gate and without the norm"),
            curve(true, false), Outcome::keeps);
+  if (config.model.checkpoint != nullptr) {
+    claims.mean(
+        figure_3("gate-raises-mu",
+                 "The gate prevents collapse in Mamba-2: with the norm, mu after the last "
+                 "layer is larger with the gate than without it"),
+        gain_of_gate(records), positive(),
+        "normalized mu after the last layer with the gate minus without it; " + weights_of(config));
+  }
+  const auto deep = over_depth();
   claims.mean(
       reading(figure_3("no-gate-no-norm-rises",
                        "mu first drops and then increases dramatically in Mamba-2 without gate and "
@@ -215,6 +274,10 @@ class AblationStudy : public Study {
   std::vector<Field> fields() override {
     std::vector<Field> fields = model_fields(config_.model);
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
+    Field also{"also", &config_.also, "",
+               "weights files of further trainings of the model, FILE.safetensors, each read with "
+               "its FILE.config.json. Each training is one trial: the mean over the sequences"};
+    fields.push_back(or_empty(std::move(also)));
     fields.push_back(real_field("lambda", config_.lambda, -1e12, 1e12, "lambda",
                                 "strength of the skip if it is on"));
     fields.push_back(real_field("threshold", config_.threshold, 0.0, 1.0, "",
@@ -222,11 +285,12 @@ class AblationStudy : public Study {
     return fields;
   }
 
-  void adopt_files() override { ranklab::adopt_files(config_.model); }
+  void adopt_files() override { ranklab::adopt_files(config_.model, config_.also); }
   std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(config_.model); }
   void resolve_defaults() override { resolve_defaults_with_files(config_.model); }
 
   void validate() const override {
+    trained_model(config_);
     if (config_.model.norm == "none")
       throw UsageError(
           "--norm none is not allowed with --study ablation, which removes the norm itself");
@@ -243,16 +307,31 @@ class AblationStudy : public Study {
   Estimate estimate() const override { return depth_cost(groups_of(config_)); }
 
   Result run(Runner& runner) const override {
-    const std::vector<DepthGroup> groups = groups_of(config_);
-    const auto records =
-        runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-          return run_variants(groups, trials, runner.single_precision());
-        });
-    return with_rounding_note(report(config_, groups, runner.single_precision(), records),
-                              runner.single_precision());
+    const bool single = runner.single_precision();
+    return with_rounding_note(report(config_, groups_of(config_), single, run_trials(runner)),
+                              single);
   }
 
  private:
+  Records run_trials(Runner& runner) const {
+    const bool single = runner.single_precision();
+    if (config_.model.trainings > 1) {
+      const StackedModel model = trained_model(config_);
+      return runner.run([&](Trial& trial) {
+        const std::vector<DepthGroup> groups = groups_of(config_, model.training(trial.index()));
+        std::vector<std::string> curves;
+        for (const DepthGroup& group : groups) curves.push_back(group.curves.front().name);
+        return run_training(config_.model, curves, trial, [&](const std::vector<Trial>& sequences) {
+          return run_variants(groups, sequences, single);
+        });
+      });
+    }
+    const std::vector<DepthGroup> groups = groups_of(config_);
+    return runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
+      return run_variants(groups, trials, single);
+    });
+  }
+
   AblationConfig config_;
 };
 

@@ -1,6 +1,7 @@
 // Internal header of the study bounds: what the parts of a trial share, and the functions that turn
 // records into the result. with_skip.hpp and without_skip.hpp declare the theorems, each with its
-// bounds, its part of the trial and its claims.
+// bounds, its part of the trial and its claims. chosen_skip.hpp chooses lambda by Theorem 4.1,
+// norm_lemmas.hpp has the lemmas, and adversarial_inputs.hpp the inputs of Appendix A.13.1.
 //
 // A trial has several parts, and each part draws its own stacks. The curves over the layers come
 // from one representative stack per part, the one with the last sizes in the lists. Theorem 4.3
@@ -66,6 +67,10 @@ std::vector<double> worst_of(const Records& records, const Worst& number);
 inline constexpr char degenerate_rows[] =
     "degenerate_rows";  // number of rows that D set to zero, in all stacks of the trial
 void add_degenerate_rows(TrialRecord& record, std::uint64_t rows);
+
+// mu, or mu / ||Y||_F, counts as vanished if the last layer has less than this share of its value
+// at the input.
+inline constexpr double vanished = 0.1;
 
 // Quantities of a stack ---------------------------------------------------------------------------
 

@@ -1,6 +1,7 @@
 // `rank-collapse --study bounds`: checks the theorems of [LambdaSkip] about mu (Theorems 4.1 to
-// 4.3, A.2, A.3, A.7, A.8, A.10) on random stacks. Every bound and every hypothesis is evaluated
-// on the matrices of the run.
+// 4.3, A.2, A.3, A.7, A.8, A.10), their lemmas, Remark 4.1 and the adversarial inputs of Appendix
+// A.13.1 on random stacks. Every bound and every hypothesis is evaluated on the matrices of the
+// run.
 #pragma once
 
 #include <cstdint>

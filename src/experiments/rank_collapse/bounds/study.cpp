@@ -5,6 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/figure_labels.hpp"
@@ -61,6 +62,7 @@ void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
     }
     out.scalar(thm_4_1::lambda_needed_turning(model));
   }
+  out.scalars({remark_4_1::lambda_printed, remark_4_1::lambda_corrected});
   std::vector<Worst> numbers = {thm_4_2::slope,  thm_4_2::epsilon, thm_4_2::C,
                                 thm_4_2::growth, thm_A_3::growth,  thm_A_3::log_constant};
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
@@ -73,7 +75,11 @@ void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
 }
 
 void add_series(ResultBuilder& out, const BoundsConfig& config) {
+  std::vector<double> decay;  // 1 - a
+  for (const double a : config.a) decay.push_back(1 - a);
   for (const std::string& model : config.models) {
+    for (const char* curve : {own_lambda::largest, own_lambda::single})
+      out.series(model + curve, "1 - a", decay);
     for (const double lambda : config.lambda) out.series(thm_4_1::mu(model, lambda), "layer");
     for (const char* curve :
          {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
@@ -123,6 +129,25 @@ void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
 // Smaller values of mu are not drawn.
 constexpr double smallest_mu = 1e-20;
 
+void add_own_lambda_panel(ResultBuilder& out, const BoundsConfig& config) {
+  out.next_figure("Theorem 4.1 as a rule for the choice of lambda");
+  PanelBuilder panel = out.panel("The lambda that guarantees mu^2 >= a^K mu(Y^0)^2 for " +
+                                     counted(config.spec.layers, "layer"),
+                                 log_axis("1 - a (loss of mu^2 per layer)"),
+                                 log_axis("lambda (strength of the skip)"));
+  int color = 0;
+  for (const std::string& model : {config.models.front(), config.models.back()}) {
+    if (color > 0 && model == config.models.front()) break;  // the list has one model
+    panel
+        .curve(model + own_lambda::largest, "largest lambda_k, " + model_row(model).title,
+               {LineStyle::line_points, color})
+        .curve_if_measured(model + own_lambda::single,
+                           "one lambda for all layers, " + model_row(model).title,
+                           {LineStyle::dashed, color});
+    ++color;
+  }
+}
+
 void add_figure(ResultBuilder& out, const BoundsConfig& config) {
   const Axis layers = {"number of layers"},
              mu = with_floor(log_axis("mu (0: equal tokens)"), smallest_mu);
@@ -156,6 +181,7 @@ void add_figure(ResultBuilder& out, const BoundsConfig& config) {
       .curve(thm_A_10::rate, "measured", {LineStyle::line, 0})
       .curve(thm_A_10::rate_corrected, "corrected bound", {LineStyle::dashed, 1})
       .curve(thm_A_10::rate_as_printed, "bound as printed", {LineStyle::dotted, 2});
+  add_own_lambda_panel(out, config);
 }
 
 class BoundsStudy : public Study {
@@ -208,10 +234,14 @@ class BoundsStudy : public Study {
       // form runs at half the speed of a matrix product.
       const double svd_N = 6 * N * N * N, svd_d = 6 * d * d * d,
                    open = 2 * N * d * d + 2 * N * N * d + svd_N + calls;
+      // Each rate has two strengths for each sign, and all rates in turn have one.
+      const double chosen = 4 * static_cast<double>(config_.a.size()) + 2;
       for (const std::string& model : config_.models)
-        cost.flops += layers * (skips * (layer(model) + open) + svd_d);
+        cost.flops += layers * ((skips + chosen) * (layer(model) + open) + svd_d);
+      // Remark 4.1: two inputs, at rest and with two strengths of each sign.
+      cost.flops += 10 * static_cast<double>(remark_4_1::layers) * (layer("selective-ssm") + open);
       const double attention = layer("attention"), selective = layer("selective-ssm");
-      cost.flops += layers * (2 * attention + 6 * selective + 2 * layer("lti-ssm") + 2 * svd_N +
+      cost.flops += layers * (2 * attention + 9 * selective + 2 * layer("lti-ssm") + 2 * svd_N +
                               4 * N * N * d);
       // The states of every skip; M, its copy in double precision and its decomposition; the same
       // for the weights.

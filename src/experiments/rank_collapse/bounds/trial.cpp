@@ -3,6 +3,9 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
+#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
+#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 
@@ -31,6 +34,26 @@ void judge_halving(double slack, TrialRecord& record) {
   }
 }
 
+// Lemmas A.1 and A.5, the step of Theorem A.8, and W with ||W||_F > 1 whose powers vanish.
+void judge_norm_examples(double slack, TrialRecord& record) {
+  judge_product(arma::rowvec{0, 1}, arma::vec{1, 0}, slack, record);
+  // y_2'S y_1 = cos 60 + 4 sin 60, so row 2 of M Y has norm 4.55 > 2^(3/2).
+  const double angle = 60 * arma::datum::pi / 180;
+  const arma::mat Y = {{1, std::cos(angle)}, {0, std::sin(angle)}}, S = {{1, -4}, {4, 1}};
+  judge_scales(Y, arma::trimatl(arma::mat(Y.t() * S * Y)), S, slack, record);
+  LtiLogs kept;  // W = e_1 e_1', Y^0 = e_1: all norms are 1
+  kept.N = 2;
+  kept.k = 1;
+  judge_step_A_8(kept, slack, record);
+  LtiLogs vanishing;  // W^k of ((1/2, 0), (2, 1/2)) at k = 32, Y^0 = e_1 with mu = 1 / sqrt 2
+  vanishing.N = 2;
+  vanishing.k = 32;
+  vanishing.frobenius = 32 * std::log(4.5) / 2;
+  vanishing.mu_start = std::log(0.5) / 2;
+  vanishing.mu = std::log(127.0) - std::log(2.0) / 2 - 32 * std::log(2.0);
+  judge_norm_needed(vanishing, record);
+}
+
 }  // namespace
 
 TrialRecord worked_examples() {
@@ -53,6 +76,8 @@ TrialRecord worked_examples() {
       layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
   judge_layer(turned, slack, record);
   judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
+  compare(record, own_lambda::layer.as_printed, 0.04 * turned.mu, turned.mu_next, slack);
+  judge_last_token(16, slack, record);
   // Lemma A.4: two tokens 50 degrees apart, S = W_C W_B' positive definite with eigenvalues 0.1
   // and 1.9, alpha = 1.
   const arma::mat S = {{1, 0.9}, {0.9, 1}};
@@ -61,6 +86,9 @@ TrialRecord worked_examples() {
   compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1),
           slack);
   judge_halving(slack, record);
+  judge_norm_examples(slack, record);
+  // Tokens 1 and -1, with mu = ||Y||_F, become 1 and 2 - 1 = 1, with mu = 0.
+  judge_lti_input({0, -infinity}, record);
   return record;
 }
 
@@ -72,14 +100,20 @@ template <class T>
 TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
   TrialRecord record;
   for (const Sizes sizes : all_sizes(config)) {
-    for (const std::string& model : config.models)
+    for (const std::string& model : config.models) {
       judge_skips<T>(config, model, sizes, trial, record);
+      judge_own_lambdas<T>(config, model, sizes, trial, record);
+    }
+    judge_mamba<T>(config, sizes, trial, record);
     judge_attention<T>(config, sizes, trial, record);
     judge_selective<T>(config, sizes, trial, record);
     judge_pure_attention<T>(config, sizes, trial, record);
     for (const LtiTheorem& theorem : {thm_A_7, thm_A_8})
       judge_lti<T>(config, theorem, sizes, trial, record);
     judge_pure_selective<T>(config, sizes, trial, record);
+    judge_products(sizes, trial, record);
+    judge_skewed<T>(config, sizes, trial, record);
+    judge_adversarial_inputs<T>(config, sizes, trial, record);
   }
   return record;
 }
@@ -91,12 +125,18 @@ TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const T
 }
 
 void judge(const BoundsConfig& config, const Records& records, Claims& claims) {
+  judge_lemma_A_1(records, claims);
   judge_theorem_4_1(config, records, claims);
+  judge_own_lambda_claims(config, records, claims);
+  judge_remark_claims(records, claims);
   judge_theorem_4_2(config, records, claims);
   judge_theorem_4_3(records, claims);
   judge_theorem_A_3(records, claims);
+  judge_lemma_A_5(records, claims);
+  judge_lemma_A_6(records, claims);
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti_theorem(theorem, records, claims);
   judge_theorem_A_10(records, claims);
+  judge_adversarial_claims(records, claims);
 }
 
 }  // namespace ranklab::bounds

@@ -23,13 +23,6 @@ struct StackAtSkip {
   bool stopped = false;    // a row is zero, so D is undefined
 };
 
-void update_suprema(StackNorms& suprema, const StackNorms& layer) {
-  suprema.S = std::max(suprema.S, layer.S);
-  suprema.C_M = std::max(suprema.C_M, layer.C_M);
-  suprema.tau = std::max(suprema.tau, layer.tau);
-  suprema.row = std::max(suprema.row, layer.row);
-}
-
 template <class T>
 void advance(StackAtSkip<T>& run, const BareBlock<T>& block, const arma::mat& C_V,
              const ValueNorms& values, const std::vector<double>& a, TrialRecord& record) {
@@ -42,7 +35,7 @@ void advance(StackAtSkip<T>& run, const BareBlock<T>& block, const arma::mat& C_
     return;
   }
   const Layer layer = open_layer(Y, M, C_V, values, run.lambda, exact(run.state.Y));
-  update_suprema(run.norms, layer.norms);
+  run.norms.cover(layer.norms);
   run.mu.push_back(layer.mu_next);
   if (run.lambda != 0) judge_layer(layer, slack, record);
   // The layers up to this one also form a stack, with their own suprema.
@@ -129,6 +122,15 @@ std::string lambda_needed_text(const BoundsConfig& config, const Records& record
 }
 
 }  // namespace
+
+void StackNorms::cover(const StackNorms& layer) {
+  N = layer.N;
+  d = layer.d;
+  S = std::max(S, layer.S);
+  C_M = std::max(C_M, layer.C_M);
+  tau = std::max(tau, layer.tau);
+  row = std::max(row, layer.row);
+}
 
 ValueNorms value_norms(const arma::mat& C_V) {
   return {arma::norm(C_V, "fro"), singular_values(C_V).front()};

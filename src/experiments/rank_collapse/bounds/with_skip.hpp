@@ -100,6 +100,8 @@ struct StackNorms {
   double row = 0.0;  // sup sigma_max(C_V) max_i ||row i of M||_2, at most tau
 
   double mix() const { return S * C_M; }
+  /// Makes these the suprema over one more layer of the same N and d.
+  void cover(const StackNorms& layer);
 };
 
 /// The left-hand side of eq. (7), lambda^2 - a (S C_M + |lambda|)^2 > 0.

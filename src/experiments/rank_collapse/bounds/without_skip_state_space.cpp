@@ -6,6 +6,8 @@
 
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/given_matrices.hpp"
+#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
@@ -17,28 +19,6 @@ namespace {
 // W_B = W_C = I + tilt times a Gaussian matrix. With a small tilt lambda_min is close to
 // lambda_max, where the bound is strict.
 constexpr double tilt = 0.05;
-
-// Returns the same matrix for every name.
-template <class T>
-class SharedMatrix final : public Tensors<T> {
- public:
-  explicit SharedMatrix(arma::Mat<T> W) : W_(std::move(W)) {}
-  arma::Mat<T> matrix(const std::string&, arma::uword, arma::uword, const Start&) override {
-    return W_;
-  }
-  arma::Mat<T> columns(const std::string&, arma::uword, arma::uword,
-                       const std::vector<std::uint32_t>&, const Start&) override {
-    return W_;
-  }
-  arma::Col<T> vector(const std::string&, arma::uword, const Start&) override { return {}; }
-
- private:
-  arma::Mat<T> W_;
-};
-
-// Normalized mu counts as vanished if the last layer has less than this share of its value at the
-// input.
-constexpr double vanished = 0.1;
 
 // The quantities in the hypotheses of Theorem 4.3 and in the lemma of its proof, over all layers so
 // far.
@@ -129,19 +109,21 @@ void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   arma::Mat<T> W = static_cast<T>(tilt) * tensors.matrix("W_B", spec.dim, spec.dim, start);
   W.diag() += T{1};
-  SharedMatrix<T> shared(W);
-  const auto block = make_block_of<BareBlock>(spec, shared);
+  GivenMatrices<T> weights({{"W_B", W}, {"W_C", W}});
+  const auto block = make_block_of<BareBlock>(spec, weights);
   State<T> state = draw_input<T>(spec, trial);
 
   SelectiveRun run;
+  const arma::mat S = exact(W) * exact(W).t();
   const arma::vec squares = arma::square(singular_values(exact(W)));
   run.norms = {static_cast<double>(sizes.tokens), spec.decay, smallest_cosine(exact(state.Y)),
                squares.min(), squares.max()};
   run.mu = {token_spread(state.Y)};
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
-    check_mixing_matrix(exact(block->mixing_matrix(state)), smallest_cosine(exact(state.Y)), slack,
-                        run, record);
+    const arma::mat Y = exact(state.Y), M = exact(block->mixing_matrix(state));
+    check_mixing_matrix(M, smallest_cosine(Y), slack, run, record);
+    if (state.degenerate_rows == 0) judge_scales(Y, M, S, slack, record);
     block->forward(state, 0.0);
     run.mu.push_back(token_spread(state.Y));
   }
@@ -158,7 +140,11 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
   State<T> state = draw_input<T>(spec, trial);
   const auto normalized_mu = [&] { return std::sqrt(token_parts(state.Y).diversity()); };
   const double slack = tolerance::residual<T> * static_cast<double>(spec.layers);
-  double log_bound = log_norm(state), shift = 0;
+  LtiLogs now;
+  now.N = static_cast<double>(sizes.tokens);
+  now.start = log_norm(state);
+  now.mu_start = log_mu(state);
+  double log_bound = now.start, shift = 0;
   // One value per layer, starting with the input, for M scaled to ||M||_F = judged_norm.
   std::vector<double> layer = {0}, logs = {log_mu(state)}, mu = {std::exp(logs.front())},
                       bound = {std::exp(log_bound)}, normalized = {normalized_mu()};
@@ -167,16 +153,24 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
     const auto block = make_block_of<BareBlock>(spec, tensors);
     const arma::mat M = exact(block->mixing_matrix(state));
-    log_bound += std::log(singular_values(M).front());
-    shift += std::log(judged_norm / arma::norm(M, "fro"));
+    now.k += 1;
+    now.spectral += std::log(singular_values(M).front());
+    now.frobenius += std::log(arma::norm(M, "fro"));
+    log_bound = now.spectral + now.start;
+    shift = now.k * std::log(judged_norm) - now.frobenius;
     block->forward(state, 0.0);
-    compare_logs(record, theorem.bound, log_mu(state), log_bound, slack);
+    now.norm = log_norm(state);
+    now.mu = log_mu(state);
+    compare_logs(record, theorem.bound, now.mu, log_bound, slack);
+    if (theorem.share_weights == "on") judge_growth(now, slack, record);
+    if (theorem.share_weights == "off") judge_step_A_8(now, slack, record);
     layer.push_back(static_cast<double>(k + 1));
     logs.push_back(log_mu(state) + shift);
     mu.push_back(std::exp(logs.back()));
     bound.push_back(std::exp(log_bound + shift));
     normalized.push_back(normalized_mu());
   }
+  if (theorem.share_weights == "on") judge_norm_needed(now, record);
   keep_worst(record, theorem.slope, fit_line(layer, logs).slope);
   keep_worst(record, theorem.normalized_ratio, normalized.back() / normalized.front());
   keep_worst(record, theorem.rank_one_residual, token_geometry(state.Y).rank_one_residual);

@@ -86,9 +86,10 @@ void judge_attention(const Plan& plan, const Records& records, Claims& claims) {
   for (const std::uint64_t d : plan.dim) {
     judge_order(
         plan, records,
-        reading(Statement{"shallow/sec-2.5/d=" + std::to_string(d) + "/order", "Section 2.5",
-                          "|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a fixed d"},
-                "an exponent of -0.5 +- " + short_number(exponent_margin)),
+        beyond(Statement{"shallow/sec-2.5/d=" + std::to_string(d) + "/order", "Section 2.5",
+                         "|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a fixed d "
+                         "(exponent -0.5 +- " +
+                             short_number(exponent_margin) + ")"}),
         array_of(d), claims);
   }
   // The farthest n for each d, by the mean over trials.
@@ -133,19 +134,19 @@ Result report(const Plan& plan, const Records& records) {
   for (const std::uint64_t d : plan.dim) out.series(array_of(d), "n", n);
   judge(plan, records, out.claims());
 
-  const auto add_limit = [&](PanelBuilder& panel, const std::string& name, int color,
-                             const auto& limit) {
+  const auto add_limit = [&](PanelBuilder& panel, const std::string& name, const std::string& of,
+                             int color, const auto& limit) {
     std::vector<double> y;
     for (const std::uint64_t tokens : plan.tokens) y.push_back(limit(tokens));
     out.series_of_points(name, "n", n, y);
-    panel.curve(name, "", {.style = LineStyle::dashed, .color = color});
+    panel.curve(name, of + ", limit", {.style = LineStyle::dashed, .color = color});
   };
   const Axis x = log_axis("n (number of tokens)"), y = log_axis("|lambda_2|");
   PanelBuilder random = out.panel("Independent entries, rows divided by their sums", x, y);
   int color = 0;
   for (const Law law : laws) {
     random.curve(array_of(law), name_of(law), {.style = LineStyle::line_points, .color = color});
-    add_limit(random, array_of(law) + ".limit", color++,
+    add_limit(random, array_of(law) + ".limit", name_of(law), color++,
               [&](std::uint64_t tokens) { return variation(law) / root(tokens); });
   }
   PanelBuilder attentions = out.panel("Softmax attention with random weights", x, y);
@@ -153,12 +154,12 @@ Result report(const Plan& plan, const Records& records) {
   for (const std::uint64_t d : plan.dim) {
     attentions.curve(array_of(d), "d = " + std::to_string(d),
                      {.style = LineStyle::line_points, .color = color});
-    add_limit(attentions, array_of(d) + ".limit", color++,
+    add_limit(attentions, array_of(d) + ".limit", "d = " + std::to_string(d), color++,
               [&](std::uint64_t tokens) { return predicted_second_eigenvalue(tokens, d); });
   }
   out.note(
-      "Dashed: the limits. On the left, the standard deviation of an entry divided by its mean and "
-      "by sqrt(n). On the right, sqrt(1/n + 1/d)/3.");
+      "Limits: on the left, the standard deviation of an entry divided by its mean and "
+      "by sqrt(n); on the right, sqrt(1/n + 1/d)/3.");
   out.note(
       "Tokens are normal, and W_q and W_k are uniform on (-1, 1)/sqrt(d). Bands are standard "
       "deviations over draws.");

@@ -1,5 +1,5 @@
 // Training models that differ in lambda: [LambdaSkip] Table 1, Figure 5, and the trained models of
-// Figures 1 and 2.
+// Figures 1 to 3.
 #pragma once
 
 #include "experiments/rank_collapse/train/purpose.hpp"

@@ -134,7 +134,7 @@ class Judge {
 
   void judge_losses(const Comparison& comparison, const Curve& curve, const Curve* same,
                     const Place& of) {
-    const auto hypothesis = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
+    const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
     const Curve* const best = best_post(comparison);
     if (same) {
       claims_.mean(
@@ -157,7 +157,7 @@ class Judge {
 
   /// Losses of models that all do no better than guessing say nothing about what they can learn.
   /// Returns that reason, or an empty string.
-  std::string too_short(const Comparison& comparison) const {
+  std::string unlearned(const Comparison& comparison) const {
     double least = std::numeric_limits<double>::infinity();
     for (const std::vector<const Curve*>& curves :
          {comparison.post, comparison.de_escalated, {comparison.pre}}) {
@@ -166,7 +166,8 @@ class Judge {
       }
     }
     return least > task_.guessing_loss() - clear_gap
-               ? "too few steps: the lowest final training loss is " + nats(least) +
+               ? "no variant is below guessing by " + nats(clear_gap) +
+                     ": the lowest final training loss is " + nats(least) +
                      ", and guessing costs " + nats(task_.guessing_loss())
                : "";
   }
@@ -200,7 +201,7 @@ class Judge {
   }
 
   void judge_rates(const Comparison& comparison) {
-    const auto hypothesis = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
+    const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
     for (const Curve* whole : comparison.post) {
       for (const Curve* half : comparison.post) {
         if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
@@ -218,7 +219,7 @@ class Judge {
   void judge_failure(const Comparison& comparison) {
     const Curve* const best = best_post(comparison);
     if (!best) return;
-    const auto hypothesis = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
+    const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
     claims_.mean(
         reading(place(comparison.name)(
                     "post-norm-fails",
@@ -255,7 +256,7 @@ class Judge {
     if (!low_post || !high_post) return;
     const std::string depths = std::to_string(shallow.layers) + "-" + std::to_string(deep.layers);
     const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
-    const auto learned = claims_.only_where(too_short(deep), Claims::Unmet::verdict_alone);
+    const auto learned = claims_.only_where(unlearned(deep), Claims::Unmet::verdict_alone);
     claims_.mean(place(with_mean("L=" + depths + shallow.setting, low))(
                      "gap-grows",
                      "The gap in final training loss between post-norm and de-escalated post-norm "
@@ -322,7 +323,7 @@ class Judge {
 
   /// Other places with the same tau, and a learned tau against its initial value at the same place.
   void judge_removals(const Comparison& comparison) {
-    const auto learned = claims_.only_where(too_short(comparison), Claims::Unmet::verdict_alone);
+    const auto learned = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
     for (const Curve* curve : comparison.de_escalated) {
       if (curve->removal.empty()) continue;
       const Place of = place(with_mean(comparison.name, *curve));

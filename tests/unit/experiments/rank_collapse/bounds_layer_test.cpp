@@ -5,6 +5,9 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
+#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
+#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "gaussian.hpp"
@@ -200,6 +203,16 @@ TEST_CASE("bounds: the worked examples violate exactly the statements that they 
       {thm_4_3::as_printed, 15, 16},
       {thm_4_3::half_exponent, 12, 16},
       {thm_4_3::corrected, 0, 16},
+      {own_lambda::layer.as_printed, 1, 1},
+      {remark_4_1::prevents.as_printed, 1, 1},
+      {lemma_A_1.as_printed, 1, 1},
+      {lemma_A_1.corrected, 0, 1},
+      {lemma_A_5.as_printed, 1, 2},
+      {lemma_A_5.corrected, 0, 2},
+      {step_A_8.as_printed, 1, 1},
+      {step_A_8.corrected, 0, 1},
+      {norm_needed, 1, 1},
+      {adversarial::lti_as_printed, 1, 1},
   };
   const TrialRecord found = worked_examples();
   for (const auto& [statement, violations, cases] : expected) {

@@ -64,6 +64,17 @@ const std::vector<std::string> proved = {"thm-4.1/cap",
                                          "thm-4.1/per-layer/turning",
                                          "thm-4.1/statement/corrected",
                                          "thm-4.1/statement/turning",
+                                         "thm-4.1/own-lambda/layer/corrected",
+                                         "thm-4.1/own-lambda/stack",
+                                         "thm-4.1/own-lambda/saves",
+                                         "remark-4.1/S/corrected",
+                                         "remark-4.1/rate-below-1",
+                                         "remark-4.1/prevents/corrected",
+                                         "lemma-A.1/corrected",
+                                         "lemma-A.5/corrected",
+                                         "lemma-A.6",
+                                         "thm-A.8/step-norm/corrected",
+                                         "section-A.13.1/lti/corrected",
                                          "thm-4.2/bound",
                                          "thm-4.2/angles",
                                          "thm-4.3/hypotheses",
@@ -80,6 +91,15 @@ const std::vector<std::string> refuted = {"thm-4.1/step-cross-term/as-printed",
                                           "thm-4.1/step-largest-row/as-printed",
                                           "thm-4.1/per-layer/as-printed",
                                           "thm-4.1/statement/as-printed",
+                                          "thm-4.1/own-lambda/layer/as-printed",
+                                          "remark-4.1/S/as-printed",
+                                          "remark-4.1/prevents/as-printed",
+                                          "remark-4.1/fig-2",
+                                          "lemma-A.1/as-printed",
+                                          "lemma-A.5/as-printed",
+                                          "thm-A.8/step-norm/as-printed",
+                                          "section-A.13.1/lti/as-printed",
+                                          "section-A.13.1/norm-below-1",
                                           "thm-4.2/not-doubly",
                                           "thm-4.3/as-printed",
                                           "thm-4.3/half-exponent",
@@ -351,9 +371,15 @@ TEST_CASE(
     "bounds: the figure has four panels with labeled curves, and an axis that ends at 1e-20") {
   const Result result = run_study(tiny);
   REQUIRE(result.figure.panels.size() == 4);
-  REQUIRE(result.more_figures.size() == 1);
+  REQUIRE(result.more_figures.size() == 2);
   CHECK(result.more_figures.front().panels.size() == 2);
-  for (const Figure* figure : {&result.figure, &result.more_figures.front()}) {
+  REQUIRE(result.more_figures.back().panels.size() == 1);
+  const Panel& chosen = result.more_figures.back().panels.front();
+  REQUIRE(chosen.curves.size() == 4);
+  CHECK(chosen.curves[0].label == "largest lambda_k, softmax attention");
+  CHECK(chosen.curves[3].label == "one lambda for all layers, selective SSM");
+  for (const Figure* figure :
+       {&result.figure, &result.more_figures.front(), &result.more_figures.back()}) {
     CHECK(figure->columns == 0);
     for (const Panel& panel : figure->panels) {
       CAPTURE(panel.title);
@@ -384,8 +410,13 @@ TEST_CASE("bounds: the estimate grows with the sizes, and defaults are resolved 
                      configured(make_bounds_study(), with(tiny, {{"tokens", "12"}, {"dim", "8"}}))
                          ->estimate();
   CHECK(large.bytes > small.bytes);
-  CHECK(configured(make_bounds_study(), with(tiny, {{"layers", "16"}}))->estimate().flops ==
-        doctest::Approx(2 * small.flops).epsilon(1e-12));
+  // The stacks of Remark 4.1 have 64 layers; all others have --layers.
+  const auto flops_at = [](const char* layers) {
+    return configured(make_bounds_study(), with(tiny, {{"layers", layers}}))->estimate().flops;
+  };
+  CHECK(flops_at("16") > 1.4 * small.flops);
+  CHECK(flops_at("24") - flops_at("16") ==
+        doctest::Approx(flops_at("16") - small.flops).epsilon(1e-12));
   const auto study = configured(make_bounds_study(), tiny);
   CHECK(find_field(*study, "share-weights").value_text() == "off");
   CHECK(find_field(*study, "input").value_text() == "gaussian");

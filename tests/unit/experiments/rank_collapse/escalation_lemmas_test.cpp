@@ -232,7 +232,7 @@ TEST_CASE("escalation-lemmas: the constant of the lemmas bounds the exact tails"
 }
 
 TEST_CASE("escalation-lemmas: each verdict turns if its number is wrong") {
-  const Records records = tiny_records(3000);
+  const Records records = tiny_records(2000);
   const auto turns = [&](const std::string& id, const char* array, double factor) {
     CAPTURE(id);
     CHECK(verdict_if(records, array, 1, id) == Verdict::holds);

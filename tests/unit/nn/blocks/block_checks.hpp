@@ -55,4 +55,18 @@ inline void check_stays_finite(ranklab::ModelSpec spec) {
   }
 }
 
+/// The drawn part of a tensor of this shape: without what PerturbedTensors adds.
+inline arma::mat drawn_part(const PerturbedTensors<double>& tensors, const std::string& name,
+                            arma::uword rows, arma::uword cols = 1) {
+  const arma::mat& W = tensors[name];
+  CHECK(arma::size(W) == arma::SizeMat(rows, cols));
+  return W - 0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str());
+}
+
+/// Whether the draws lie in [low, high] and reach its ends up to a few percent.
+inline bool is_uniform(const arma::mat& W, double low, double high) {
+  const double slack = 0.02 * (high - low);
+  return W.min() >= low && W.min() <= low + slack && W.max() <= high && W.max() >= high - slack;
+}
+
 }  // namespace block_checks

@@ -144,26 +144,18 @@ TEST_CASE("Mamba-1: tensors have the published names, shapes and initial values"
   PerturbedTensors<double> tensors;
   make_block<double>(spec, tensors);
   CHECK(tensors.all().size() == 10);
-  const auto start = [&](const std::string& name, arma::uword rows,
-                         arma::uword cols = 1) -> arma::mat {
-    const arma::mat& W = tensors[name];
-    CHECK(arma::size(W) == arma::SizeMat(rows, cols));
-    return W - 0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str());
-  };
-  // The draws reach the ends of the uniform law up to a few percent.
-  const auto uniform = [](const arma::mat& W, double low, double high) {
-    const double slack = 0.02 * (high - low);
-    return W.min() >= low && W.min() <= low + slack && W.max() <= high && W.max() >= high - slack;
+  const auto start = [&](const std::string& name, arma::uword rows, arma::uword cols = 1) {
+    return drawn_part(tensors, name, rows, cols);
   };
   const double in = 1 / std::sqrt(300.0), inner = 1 / std::sqrt(600.0), steps = 1 / std::sqrt(19.0);
-  CHECK(uniform(start("mixer.in_proj.weight", 300, 1200), -in, in));
-  CHECK(uniform(start("mixer.conv1d.weight", 4, 600), -0.5, 0.5));
-  CHECK(uniform(start("mixer.conv1d.bias", 600), -0.5, 0.5));
-  CHECK(uniform(start("mixer.x_proj.weight", 600, 19 + 16), -inner, inner));
-  CHECK(uniform(start("mixer.dt_proj.weight", 19, 600), -steps, steps));
+  CHECK(is_uniform(start("mixer.in_proj.weight", 300, 1200), -in, in));
+  CHECK(is_uniform(start("mixer.conv1d.weight", 4, 600), -0.5, 0.5));
+  CHECK(is_uniform(start("mixer.conv1d.bias", 600), -0.5, 0.5));
+  CHECK(is_uniform(start("mixer.x_proj.weight", 600, 19 + 16), -inner, inner));
+  CHECK(is_uniform(start("mixer.dt_proj.weight", 19, 600), -steps, steps));
   const arma::mat dt = arma::log1p(arma::exp(start("mixer.dt_proj.bias", 600)));
-  CHECK(uniform(arma::log(dt), std::log(1e-3), std::log(1e-1)));
-  CHECK(uniform(start("mixer.out_proj.weight", 600, 300), -inner / 3, inner / 3));
+  CHECK(is_uniform(arma::log(dt), std::log(1e-3), std::log(1e-1)));
+  CHECK(is_uniform(start("mixer.out_proj.weight", 600, 300), -inner / 3, inner / 3));
   const arma::mat real = arma::repmat(arma::regspace(1, 8), 600, 1);  // S4D-Real, per channel
   CHECK(arma::abs(arma::exp(start("mixer.A_log", 4800)) - real).max() <=
         8 * tolerance::closed_form<double>);

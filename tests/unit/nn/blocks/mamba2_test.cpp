@@ -185,25 +185,17 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and initial values"
   PerturbedTensors<double> tensors;
   make_block<double>(spec, tensors);
   CHECK(tensors.all().size() == 9);
-  const auto start = [&](const std::string& name, arma::uword rows,
-                         arma::uword cols = 1) -> arma::mat {
-    const arma::mat& W = tensors[name];
-    CHECK(arma::size(W) == arma::SizeMat(rows, cols));
-    return W - 0.1 * gaussian(W.n_rows, W.n_cols, ("moved " + name).c_str());
-  };
-  // The draws reach the ends of the uniform law up to a few percent.
-  const auto uniform = [](const arma::mat& W, double low, double high) {
-    const double slack = 0.02 * (high - low);
-    return W.min() >= low && W.min() <= low + slack && W.max() <= high && W.max() >= high - slack;
+  const auto start = [&](const std::string& name, arma::uword rows, arma::uword cols = 1) {
+    return drawn_part(tensors, name, rows, cols);
   };
   const double in = 1 / std::sqrt(300.0), out = 1 / std::sqrt(600.0) / 3;
-  CHECK(uniform(start("mixer.in_proj.weight", 300, 600 + 600 + 16 + 600), -in, in));
-  CHECK(uniform(start("mixer.conv1d.weight", 4, 616), -0.5, 0.5));
-  CHECK(uniform(start("mixer.conv1d.bias", 616), -0.5, 0.5));
-  CHECK(uniform(start("mixer.out_proj.weight", 600, 300), -out, out));
-  CHECK(uniform(arma::exp(start("mixer.A_log", 600)), 1, 16));
+  CHECK(is_uniform(start("mixer.in_proj.weight", 300, 600 + 600 + 16 + 600), -in, in));
+  CHECK(is_uniform(start("mixer.conv1d.weight", 4, 616), -0.5, 0.5));
+  CHECK(is_uniform(start("mixer.conv1d.bias", 616), -0.5, 0.5));
+  CHECK(is_uniform(start("mixer.out_proj.weight", 600, 300), -out, out));
+  CHECK(is_uniform(arma::exp(start("mixer.A_log", 600)), 1, 16));
   const arma::mat dt = arma::log1p(arma::exp(start("mixer.dt_bias", 600)));
-  CHECK(uniform(arma::log(dt), std::log(1e-3), std::log(1e-1)));
+  CHECK(is_uniform(arma::log(dt), std::log(1e-3), std::log(1e-1)));
   CHECK(arma::abs(start("mixer.D", 600) - 1).max() <= tolerance::closed_form<double>);
   CHECK(arma::abs(start("mixer.norm.weight", 600) - 1).max() <= tolerance::closed_form<double>);
   CHECK(arma::abs(start("norm.weight", 300) - 1).max() <= tolerance::closed_form<double>);

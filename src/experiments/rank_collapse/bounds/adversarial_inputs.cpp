@@ -1,0 +1,204 @@
+#include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
+
+#include <cmath>
+#include <memory>
+#include <string>
+
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/split_attention.hpp"
+#include "experiments/rank_collapse/bounds/without_skip.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
+#include "linalg/decompositions.hpp"
+#include "nn/blocks/bare_block.hpp"
+
+namespace ranklab::bounds {
+namespace {
+
+// mu / ||Y||_F of an input whose tokens are apart, at least.
+constexpr double spread_input = 0.1;
+// The final tokens of the adversarial inputs differ by this share of their size.
+constexpr double difference = 1e-3;
+// The sizes of an input that are tried for attention, and at which LTI stacks are compared.
+constexpr double input_sizes[] = {1e-2, 1e-4, 1e-6, 1e-8};
+
+template <class T>
+double log_normalized_mu(const State<T>& state) {
+  return log_mu(state) - log_norm(state);
+}
+
+ModelSpec pure_spec(const BoundsConfig& config, const std::string& model, Sizes sizes) {
+  ModelSpec spec = stack_spec(config, model, sizes, "none");
+  spec.layers = adversarial::layers;
+  return spec;
+}
+
+template <class T>
+using Blocks = std::vector<std::unique_ptr<BareBlock<T>>>;
+
+template <class T>
+Blocks<T> blocks_of(const ModelSpec& spec, const Trial& trial) {
+  Blocks<T> blocks;
+  for (std::uint64_t k = 0; k < spec.layers; ++k) {
+    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+    blocks.push_back(make_block_of<BareBlock>(spec, tensors));
+  }
+  return blocks;
+}
+
+template <class T>
+Collapse run(const Blocks<T>& blocks, State<T> state) {
+  const double before = log_normalized_mu(state);
+  for (const auto& block : blocks) block->forward(state, 0.0);
+  return {before, state.Y.is_finite() ? log_normalized_mu(state) : undefined};
+}
+
+template <class T>
+State<T> state_of(const arma::mat& Y) {
+  State<T> state{arma::conv_to<arma::Mat<T>>::from(Y), 0.0, 0};
+  state.rescale();
+  return state;
+}
+
+template <class T>
+void judge_lti_stack(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                     TrialRecord& record) {
+  const ModelSpec spec = pure_spec(config, "lti-ssm", sizes);
+  const Blocks<T> blocks = blocks_of<T>(spec, trial);
+  State<T> input = draw_input<T>(spec, trial);
+  // Tokens that differ little: one direction, and a small multiple of the drawn tokens.
+  arma::mat tokens = difference * exact(input.Y);
+  tokens.each_col() += arma::vec(tokens.n_rows, arma::fill::ones);
+  for (std::size_t k = blocks.size(); k-- > 0;)
+    tokens = lti_preimage(exact(blocks[k]->mixing_matrix(input)), tokens);
+  if (tokens.is_finite()) judge_lti_input(run(blocks, state_of<T>(tokens)), record);
+  const double after = run(blocks, input).after;
+  for (const double size : input_sizes) {
+    State<T> scaled = input;
+    scaled.Y *= static_cast<T>(size);
+    compare(record, adversarial::lti_corrected, std::abs(run(blocks, scaled).after - after), 0,
+            tolerance::residual<T> * static_cast<double>(spec.layers * sizes.tokens));
+  }
+}
+
+// Whether some size of the drawn input makes the tokens collapse.
+template <class T>
+bool attention_collapses(const ModelSpec& spec, const Trial& trial) {
+  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  const auto normalized = [](const SplitState<T>& state) {
+    const double log_shared = std::log(static_cast<double>(state.rest.n_cols)) / 2 +
+                              std::log(static_cast<double>(arma::norm(state.shared)));
+    // log sqrt(e^(2 a) + e^(2 b)) = a + log1p(e^(2 (b - a))) / 2
+    return state.log_mu() - log_shared -
+           std::log1p(std::exp(2 * (state.log_mu() - log_shared))) / 2;
+  };
+  for (const double size : input_sizes) {
+    SplitState<T> state(draw_input<T>(spec, trial).Y);
+    const double before = normalized(state);
+    state.shared *= static_cast<T>(size);
+    state.log2_scale += std::log2(size);
+    for (std::uint64_t k = 0; k < spec.layers; ++k) {
+      DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+      const arma::Mat<T> W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
+      split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start),
+                      tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
+    }
+    // Tokens that are equal to the last digit have log mu = -infinity.
+    if (Collapse{before, normalized(state)}.occurs()) return true;
+  }
+  return false;
+}
+
+// Multiples of the direction v whose |v'S v| is largest.
+template <class T>
+Collapse selective_collapse(ModelSpec spec, const Trial& trial) {
+  spec.share_weights = "on";
+  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  DrawnTensors<T> tensors = block_tensors<T>(spec, trial, 0);
+  const arma::mat S = exact(tensors.matrix("W_C", spec.dim, spec.state, start)) *
+                      exact(tensors.matrix("W_B", spec.dim, spec.state, start)).t();
+  const SymmetricEigen eigen = symmetric_eigen((S + S.t()) / 2);
+  const arma::uword largest = arma::index_max(arma::abs(eigen.w));
+  arma::vec y(spec.tokens, arma::fill::ones);
+  y(0) += difference;
+  for (std::uint64_t k = 0; k < spec.layers; ++k)
+    y = selective_preimage(eigen.w(largest), spec.decay, y);
+  return run(blocks_of<T>(spec, trial), state_of<T>(eigen.Q.col(largest) * y.t()));
+}
+
+}  // namespace
+
+arma::mat lti_preimage(const arma::mat& W, const arma::mat& Z) {
+  arma::mat Y(arma::size(Z));
+  for (arma::uword i = 0; i < Z.n_cols; ++i) {
+    arma::vec rest = Z.col(i);
+    for (arma::uword j = 0; j < i; ++j) rest -= W(i, j) * Y.col(j);
+    Y.col(i) = rest / W(i, i);
+  }
+  return Y;
+}
+
+arma::vec selective_preimage(double s, double alpha, const arma::vec& z) {
+  arma::vec y(z.n_elem);
+  double h = 0;
+  for (arma::uword i = 0; i < z.n_elem; ++i) {
+    // The only real root of y^3 + h y = c, h >= 0.
+    const double c = z(i) / s, unit = std::sqrt(h / 3);
+    y(i) =
+        h > 0 ? 2 * unit * std::sinh(std::asinh(c / (2 * unit * unit * unit)) / 3) : std::cbrt(c);
+    h = alpha * (h + square(y(i)));
+  }
+  return y;
+}
+
+bool Collapse::occurs() const {
+  return before >= std::log(spread_input) && after - before < std::log(vanished);
+}
+
+void judge_lti_input(const Collapse& collapse, TrialRecord& record) {
+  if (collapse.defined()) record.count(adversarial::lti_as_printed.id, collapse.occurs());
+}
+
+template <class T>
+void judge_adversarial_inputs(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                              TrialRecord& record) {
+  using namespace adversarial;
+  judge_lti_stack<T>(config, sizes, trial, record);
+  for (const double factor : thm_A_10::weight_factors) {
+    trial.check_interrupt();
+    ModelSpec spec = pure_spec(config, "attention", sizes);
+    if (!spec.causal) {  // token 1 of causal attention attends to itself only
+      spec.weight_scale *= factor;
+      record.count(attention.id, !attention_collapses<T>(spec, trial));
+    }
+    spec = pure_spec(config, "selective-ssm", sizes);
+    spec.weight_scale *= factor;
+    const Collapse collapse = selective_collapse<T>(spec, trial);
+    if (collapse.defined()) record.count(selective.id, !collapse.occurs());
+  }
+}
+
+template void judge_adversarial_inputs<float>(const BoundsConfig&, Sizes, const Trial&,
+                                              TrialRecord&);
+template void judge_adversarial_inputs<double>(const BoundsConfig&, Sizes, const Trial&,
+                                               TrialRecord&);
+
+void judge_adversarial_claims(const Records& records, Claims& claims) {
+  using namespace adversarial;
+  judge_counted(lti_as_printed, records, claims,
+                "one case for each stack of four layers; the input W^-1 ... W^-1 Z ends as the "
+                "nearly equal tokens Z, and solving for it is simple because W is triangular; "
+                "stacks for which rounding hides Z count as stacks without such an input; worked "
+                "example: W = ((1, 0), (2, 1)) and tokens 1, -1",
+                "mu is 0 in every stack");
+  judge_counted(lti_corrected, records, claims, "inputs times 1e-2 to 1e-8");
+  judge_counted(attention, records, claims,
+                "drawn tokens times 1e-2 to 1e-8, weights times 0.1 to 100: small tokens have "
+                "nearly equal logits",
+                "a causal mask, or mu is 0 in every stack");
+  judge_counted(selective, records, claims,
+                "multiples of one direction, found token by token, weights times 0.1 to 100; the "
+                "size of an input changes mu, but not mu / ||Y||_F",
+                "mu is 0 in every stack");
+}
+
+}  // namespace ranklab::bounds

@@ -1,0 +1,33 @@
+// Weights that a part of a trial computes itself, as the source of a block.
+#pragma once
+
+#include <armadillo>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "nn/blocks/tensors.hpp"
+
+namespace ranklab::bounds {
+
+/// The matrices by name. Throws std::out_of_range for other names; there are no vectors.
+template <class T>
+class GivenMatrices final : public Tensors<T> {
+ public:
+  explicit GivenMatrices(std::map<std::string, arma::Mat<T>> by_name)
+      : by_name_(std::move(by_name)) {}
+  arma::Mat<T> matrix(const std::string& name, arma::uword, arma::uword, const Start&) override {
+    return by_name_.at(name);
+  }
+  arma::Mat<T> columns(const std::string& name, arma::uword, arma::uword,
+                       const std::vector<std::uint32_t>&, const Start&) override {
+    return by_name_.at(name);
+  }
+  arma::Col<T> vector(const std::string&, arma::uword, const Start&) override { return {}; }
+
+ private:
+  std::map<std::string, arma::Mat<T>> by_name_;
+};
+
+}  // namespace ranklab::bounds

@@ -1,0 +1,152 @@
+#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/given_matrices.hpp"
+#include "experiments/rank_collapse/stack_source.hpp"
+#include "linalg/decompositions.hpp"
+#include "nn/blocks/bare_block.hpp"
+
+namespace ranklab::bounds {
+namespace {
+
+// A norm of W for which Appendix A.13.1 expects no collapse.
+constexpr double large_norm = 1.5;
+
+arma::mat gaussian_of(const Trial& trial, const std::string& name, arma::uword rows,
+                      arma::uword cols) {
+  arma::mat G(rows, cols);
+  Stream stream = trial.stream(name + "." + std::to_string(rows) + "x" + std::to_string(cols));
+  stream.fill_normal({G.memptr(), G.n_elem});
+  return G;
+}
+
+}  // namespace
+
+// Lemma A.1 ---------------------------------------------------------------------------------------
+
+void judge_product(const arma::mat& A, const arma::mat& B, double slack, TrialRecord& record) {
+  const arma::vec sigma = singular_values(B);
+  const double size = arma::norm(A, "fro"), product = arma::norm(arma::mat(A * B), "fro"),
+               rounding = slack * size * sigma.front();
+  const double of_rows = B.n_cols < B.n_rows ? 0.0 : sigma.back();  // sqrt(lambda_min(BB'))
+  compare(record, lemma_A_1.as_printed, sigma.back() * size, product, rounding);
+  compare(record, lemma_A_1.corrected, of_rows * size, product, rounding);
+}
+
+void judge_products(Sizes sizes, const Trial& trial, TrialRecord& record) {
+  const double slack = tolerance::residual<double>;
+  const arma::uword N = sizes.tokens, d = sizes.dim;
+  for (const arma::uword p : {std::max<arma::uword>(1, d / 2), d, 2 * d}) {
+    const arma::mat A = gaussian_of(trial, "lemma-A.1.A." + std::to_string(p), N, d),
+                    B = gaussian_of(trial, "lemma-A.1.B", d, p);
+    judge_product(A, B, slack, record);
+    const arma::mat worst = symmetric_eigen(B * B.t()).Q.col(0);
+    judge_product(worst.t(), B, slack, record);
+  }
+}
+
+// Lemma A.5 ---------------------------------------------------------------------------------------
+
+void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, double slack,
+                  TrialRecord& record) {
+  constexpr double zero_row = 1e-10;  // D sets shorter rows to zero
+  const double N = static_cast<double>(Y.n_cols), sigma_max = singular_values(S).front(),
+               lambda_max = symmetric_eigenvalues((S + S.t()) / 2).back();
+  const arma::rowvec rows = arma::sqrt(arma::sum(arma::square(arma::mat(Y * M.t())), 0));
+  for (const double row : rows) {
+    if (row < zero_row) continue;
+    const double D = 1 / row;
+    if (lambda_max > 0)
+      compare(record, lemma_A_5.as_printed, 1 / (std::pow(N, 1.5) * lambda_max), D, slack * D);
+    compare(record, lemma_A_5.corrected, 1 / (N * sigma_max), D, slack * D);
+  }
+}
+
+template <class T>
+void judge_skewed(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+                  TrialRecord& record) {
+  ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
+  spec.state = spec.dim;
+  const arma::mat G = gaussian_of(trial, "lemma-A.5.S", spec.dim, spec.dim) /
+                      std::sqrt(static_cast<double>(spec.dim));
+  for (const double skew : skews) {
+    arma::mat S = skew * (G - G.t());
+    S.diag() += 1;
+    GivenMatrices<T> weights({{"W_C", arma::Mat<T>(spec.dim, spec.dim, arma::fill::eye)},
+                              {"W_B", arma::conv_to<arma::Mat<T>>::from(arma::mat(S.t()))}});
+    const auto block = make_block_of<BareBlock>(spec, weights);
+    State<T> state = draw_input<T>(spec, trial);
+    for (std::uint64_t k = 0; k < spec.layers; ++k) {
+      trial.check_interrupt();
+      judge_scales(exact(state.Y), exact(block->mixing_matrix(state)), S, tolerance::residual<T>,
+                   record);
+      block->forward(state, 0.0);
+      if (state.degenerate_rows > 0) break;  // Lemma A.5 assumes unit rows
+    }
+    add_degenerate_rows(record, state.degenerate_rows);
+  }
+}
+
+template void judge_skewed<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+template void judge_skewed<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
+
+// Lemma A.6 and Theorem A.8 -----------------------------------------------------------------------
+
+void judge_growth(const LtiLogs& logs, double slack, TrialRecord& record) {
+  compare_logs(record, lemma_A_6, logs.norm, logs.spectral + logs.start, slack);
+}
+
+void judge_step_A_8(const LtiLogs& logs, double slack, TrialRecord& record) {
+  compare_logs(record, step_A_8.as_printed, std::log(logs.N) / 2 + logs.norm,
+               logs.frobenius + logs.start, slack);
+  compare_logs(record, step_A_8.corrected, logs.norm, logs.spectral + logs.start, slack);
+}
+
+void judge_norm_needed(const LtiLogs& logs, TrialRecord& record) {
+  const double change = logs.mu - logs.mu_start + logs.k * std::log(large_norm) - logs.frobenius;
+  if (std::isfinite(change)) record.count(norm_needed.id, change < std::log(vanished));
+}
+
+// Claims ------------------------------------------------------------------------------------------
+
+void judge_lemma_A_1(const Records& records, Claims& claims) {
+  judge_counted(lemma_A_1.as_printed, records, claims,
+                "a tall B (p < n) has a left null space, and AB = 0 for A in it although all "
+                "singular values of B are positive; worked example: A = (0, 1), B = (1, 0)'; the "
+                "proof applies its first inequality to B', which must have at least as many rows "
+                "as columns");
+  judge_counted(lemma_A_1.corrected, records, claims,
+                "Theorem 4.1 does not use the lemma; C_V is square, for which both forms agree");
+}
+
+void judge_lemma_A_5(const Records& records, Claims& claims) {
+  judge_counted(lemma_A_5.as_printed, records, claims,
+                "|y_i'S y_j| is at most sigma_max(S), but not at most lambda_max if S is not "
+                "symmetric; worked example: two tokens 60 degrees apart, S = I + 4 J with the "
+                "rotation J by 90 degrees, for which all hypotheses of Theorem 4.3 hold; the proof "
+                "gives 1/(N lambda_max), without the factor sqrt N of the statement",
+                "lambda_max <= 0 in every stack");
+  judge_counted(lemma_A_5.corrected, records, claims,
+                "by ||M Y row i|| <= sum_j |M_ij| <= N sigma_max(S)");
+}
+
+void judge_lemma_A_6(const Records& records, Claims& claims) {
+  judge_counted(lemma_A_6, records, claims);
+  judge_counted(
+      step_A_8.as_printed, records, claims,
+      "the proof bounds ||I - 11'/N|| by sqrt N and then drops the factor; ||I - 11'/N||_2 "
+      "= 1 does not need it; worked example: W = ((1, 0), (0, 0)), Y^0 = (1, 0)'");
+  judge_counted(step_A_8.corrected, records, claims);
+  judge_counted(
+      norm_needed, records, claims,
+      "W scaled to ||W||_F = 1.5; ||W||_F < 1 is sufficient for mu to vanish, but not "
+      "necessary: with one causal W for all layers, mu vanishes if its diagonal |K[0]| is "
+      "below 1; worked example: W = ((1/2, 0), (2, 1/2)), ||W||_F = 2.1, W^k = 2^-k ((1, "
+      "0), (4k, 1))",
+      "M or mu is 0 in every stack");
+}
+
+}  // namespace ranklab::bounds

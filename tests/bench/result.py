@@ -1,0 +1,202 @@
+"""The result of `make bench` as ranklab.result/1, and its tables.
+
+`ranklab plot`, `export` and `compare` read the file. Its command is `bench`, which the program does
+not have, so `verify` cannot run it again.
+"""
+import re
+
+import growth
+from measure import machine
+from intervals import mean_and_std
+
+COLUMNS = ["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB", "peer MB", "target"]
+
+
+def slug(name):
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def short(seconds):
+    for unit, scale in (("s", 1), ("ms", 1e3), ("us", 1e6)):
+        if seconds * scale >= 1:
+            break
+    return f"{seconds * scale:.3g} {unit}"
+
+
+def share_of_limit(measured, limits):
+    """The time that the row's operations take at the machine's rates, in 1e9 per second, over the
+    measured time; None if the row has no count or a rate is missing."""
+    needs = measured.row.needs
+    if not needs or not set(needs) <= set(limits):
+        return None
+    least = sum(count / (1e9 * limits[name]) for name, count in needs.items())
+    return [least / seconds for seconds in measured.ours]
+
+
+def quantities(measured, limits):
+    """The row's lists of one number per turn, by name."""
+    out = {"ranklab_s": measured.ours, "ranklab_mb": measured.memory}
+    if measured.peer:
+        out.update(peer_s=measured.peer, peer_mb=measured.peer_memory, ratio=measured.ratios)
+    share = share_of_limit(measured, limits)
+    if share:
+        out["limit_share"] = share
+    return out
+
+
+def target_of(row):
+    if row.target:
+        return f"> {row.target:g}"
+    return f"< {row.seconds:g} s" if row.seconds else "-"
+
+
+def cells(measured, limits):
+    """The row of the table, as text."""
+    row, mean = measured.row, lambda values: mean_and_std(values)[0]
+    share = share_of_limit(measured, limits)
+    ratio = "-"
+    if measured.peer:
+        ratio = (f"{mean(measured.ratios):.2f} "
+                 f"({min(measured.ratios):.2f} to {max(measured.ratios):.2f})")
+    return [row.work, short(mean(measured.ours)), short(mean(measured.peer)) if measured.peer else
+            "-", ratio, f"{100 * mean(share):.0f} %" if share else "-",
+            f"{max(measured.memory):.0f}",
+            f"{max(measured.peer_memory):.0f}" if measured.peer else "-", target_of(row)]
+
+
+def bars(title, label, name, rows, scale, lines=()):
+    """A panel of bars, one for each (name, values), and its series."""
+    summaries = [mean_and_std(values) for _, values in rows]
+    series = {"name": name, "x_name": "row", "x": [float(i + 1) for i in range(len(rows))],
+              "mean": [mean for mean, _ in summaries], "std": [std for _, std in summaries]}
+    panel = {"title": title,
+             "x": {"label": "", "scale": "linear", "ticks": [row for row, _ in rows]},
+             "y": {"label": label, "scale": scale},
+             "curves": [{"series": name, "label": "", "style": "bars", "color": 0}],
+             "lines": list(lines)}
+    return panel, series
+
+
+def panels(rows, limits):
+    ratios = [(m.row.name, m.ratios) for m in rows if m.peer]
+    shares = [(m.row.name, share) for m in rows if (share := share_of_limit(m, limits))]
+    out = []
+    if ratios:
+        out.append(bars("CPU time of the peer over ours, one thread each", "ratio", "ratio_by_row",
+                        ratios, "log", [{"y": 1.0, "label": "equal"}]))
+    if shares:
+        out.append(bars("Share of the machine's limit", "share",
+                        "limit_share_by_row", shares, "linear"))
+    return out
+
+
+def notes(rows, limits, loaded):
+    out = ["Times are CPU seconds of one thread; ranklab and the peer ran in turn."]
+    out += [f"Limit {name}: {value:.4g} {unit}." for name, (value, unit) in limits.items()]
+    for blas in sorted({m.blas for m in rows if m.blas}):
+        out.append(f"BLAS of the peers: {blas}.")
+    for m in rows:
+        if m.difference is not None:
+            out.append(f"{m.row.name}: the peer's numbers differ by at most {m.difference:.2g}.")
+        if m.note:
+            out.append(f"{m.row.name}: {m.note}.")
+    if loaded > 0.5:
+        out.append(f"Other programs were running: load {loaded:.1f} at the start.")
+    return out
+
+
+def versions(rows):
+    out = {}
+    for m in rows:
+        out.update(m.versions or {})
+    return out
+
+
+def growth_figure(grown):
+    return {"title": "How the cost grows", "columns": 3,
+            "panels": [growth.panel(one) for one in grown],
+            "tables": [{"title": "Cost against size", "columns": growth.COLUMNS,
+                        "rows": [growth.cells(one) for one in grown]}]}
+
+
+def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status="complete"):
+    """The JSON document. `blocks`: (name, value, unit) of build/bench; `grown`: the sweeps."""
+    limits = {n[6:]: (value, unit) for n, value, unit in blocks if n.startswith("limit ")}
+    rates = {name: value for name, (value, _) in limits.items()}
+    values = {f"limit.{name}": [value] for name, (value, _) in limits.items()}
+    values.update({f"block.{slug(name)}.{slug(unit)}": [value] for name, value, unit in blocks
+                   if not name.startswith("limit ")})
+    for m in rows:
+        values.update({f"{m.row.name}.{k}": v for k, v in quantities(m, rates).items()})
+    for one in grown:
+        values.update({name: [value] for name, value in growth.scalars(one).items()})
+    drawn, curves = panels(rows, rates), [s for one in grown for s in growth.series(one)]
+    figures = [{"columns": 1, "panels": [panel for panel, _ in drawn]}] if drawn else []
+    figures += [growth_figure(grown)] if grown else []
+    scalars = {}
+    for name, numbers in values.items():
+        mean, std = mean_and_std(numbers)
+        scalars[name] = {"mean": mean, "std": std, "n": len(numbers)}
+    turns = max([len(m.ours) for m in rows], default=1)
+    cpu = sum(sum(m.ours) + sum(m.peer) for m in rows)
+    return {
+        "schema": "ranklab.result/1", "command": "bench", "study": "speed", "preset": None,
+        "title": "Speed of ranklab, its peers and the machine", "source": None,
+        "config": {"study": "speed", "preset": None, "seed": 1, "trials": turns,
+                   "precision": "f64", "blas-threads": 1, "full": full,
+                   "row": [m.row.name for m in rows]},
+        "status": status, "trials": {"requested": turns, "completed": turns, "unit": "turn"},
+        "scalars": scalars, "series": [series for _, series in drawn] + curves, "claims": [],
+        "figure": figures[0] if figures else None,
+        **({"more_figures": figures[1:]} if figures[1:] else {}),
+        "table": {"columns": COLUMNS, "rows": [cells(m, rates) for m in rows]},
+        "notes": notes(rows, limits, loaded),
+        "environment": {**environment, **machine(), "argv": ["bench.py"], "peers": versions(rows)},
+        "trial_values": values, "non_finite": 0,
+        "timing": {"wall_s": wall, "cpu_s": cpu, "trials_s": wall}}
+
+
+def growth_table(result):
+    """The columns and rows of the sweeps, or nothing."""
+    figures = [result["figure"] or {}, *result.get("more_figures", [])]
+    tables = [table for figure in figures for table in figure.get("tables", [])]
+    return [tables[0]["columns"], *tables[0]["rows"]] if tables else []
+
+
+def aligned(rows):
+    if not rows:
+        return []
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    return ["  ".join(cell.ljust(w) if i == 0 else cell.rjust(w)
+                      for i, (cell, w) in enumerate(zip(row, widths))).rstrip() for row in rows]
+
+
+def text_table(result):
+    """The tables for a terminal, and the notes."""
+    lines = aligned([result["table"]["columns"], *result["table"]["rows"]])
+    grown = aligned(growth_table(result))
+    return "\n".join(lines + [""] + grown + [""] * bool(grown) + result["notes"])
+
+
+def markdown(rows):
+    lines = [rows[0], ["---"] + ["--:"] * (len(rows[0]) - 1), *rows[1:]]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def full_table(result):
+    return markdown([result["table"]["columns"], *result["table"]["rows"]])
+
+
+def short_table(result, rows):
+    """The columns that a reader of the README needs."""
+    def mean(row, what, form, scale=1):
+        found = result["scalars"].get(f"{row.name}.{what}")
+        return form.format(scale * found["mean"]) if found else "-"
+
+    lines = [["work", "ranklab", "peer", "peer / ranklab", "of the limit", "MB"]]
+    table = dict(zip(result["config"]["row"], result["table"]["rows"]))
+    for row in rows:
+        lines.append(table[row.name][:3] + [
+            mean(row, "ratio", "{:.2f}"), mean(row, "limit_share", "{:.0f} %", 100),
+            mean(row, "ranklab_mb", "{:.0f}")])
+    return markdown(lines)

@@ -1,0 +1,78 @@
+"""What the recorder costs: CPU time of a training step of a PyTorch model, with and without it.
+
+    recorder.py plain|record|watch [--steps 20] [--width 256] [--batch 8]
+
+`record` records every step and writes its files; `watch` measures every tenth step, without files.
+The model is a Transformer of 4 blocks on sequences of 128 tokens, with AdamW.
+"""
+import argparse
+import os
+import sys
+import tempfile
+
+from peer import Clock, report
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "experiments"))
+import ranklab_dump
+
+torch.set_num_threads(1)
+TOKENS, VOCABULARY = 128, 512
+
+
+class Model(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.embedding = nn.Embedding(VOCABULARY, width)
+        self.blocks = nn.ModuleList(
+            nn.TransformerEncoderLayer(width, 4, 4 * width, 0.0, "gelu", batch_first=True,
+                                       norm_first=True) for _ in range(4))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, VOCABULARY)
+        self.future = torch.full((TOKENS, TOKENS), float("-inf")).triu(1)
+
+    def forward(self, ids):
+        x = self.embedding(ids)
+        for block in self.blocks:
+            x = block(x, self.future)
+        return self.head(self.norm(x))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("mode", choices=["plain", "record", "watch"])
+    parser.add_argument("--steps", type=int, default=20)
+    parser.add_argument("--width", type=int, default=256)
+    parser.add_argument("--batch", type=int, default=8)
+    options = parser.parse_args()
+    torch.manual_seed(1)
+    model = Model(options.width)
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    clock, losses = Clock(), []
+
+    def step(ids):
+        loss = F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten())
+        loss.backward()
+        losses.append(loss.item())
+
+    with tempfile.TemporaryDirectory() as folder:
+        watcher = ranklab_dump.watch(model, every=10) if options.mode == "watch" else None
+        for t in range(options.steps):
+            ids = torch.randint(VOCABULARY, (options.batch, TOKENS + 1))
+            with clock:
+                if options.mode == "record":
+                    with ranklab_dump.record(model, os.path.join(folder, f"step{t}")):
+                        step(ids)
+                else:
+                    step(ids)
+                if watcher:
+                    watcher.step()
+                optimizer.step()
+                optimizer.zero_grad()
+    report(clock.seconds / options.steps, {}, {"loss": losses})
+
+
+if __name__ == "__main__":
+    main()
