@@ -17,7 +17,7 @@ namespace ranklab {
 namespace {
 
 // Takes one spare thread; returns false if no thread is spare.
-bool take(SpareThreads& spare) {
+bool take(std::atomic<std::int64_t>& spare) {
   std::int64_t free = spare;
   while (free > 0 && !spare.compare_exchange_weak(free, free - 1)) {
   }
@@ -31,6 +31,8 @@ thread_local const std::function<void()>* start_helper = nullptr;
 
 class SpareThreads::Threads {
  public:
+  /// `spare` counts the places that are free.
+  explicit Threads(std::atomic<std::int64_t>& spare) : spare_(spare) {}
   ~Threads() {
     {
       const std::lock_guard guard(lock_);
@@ -39,52 +41,66 @@ class SpareThreads::Threads {
     for (const std::unique_ptr<Worker>& worker : all_) worker->woken.notify_one();
   }
 
-  void start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished) {
+  void start(std::function<void()> work, Given& given) {
     const std::lock_guard guard(lock_);
-    Worker* worker = nullptr;
-    if (idle_.empty()) {
-      all_.push_back(std::make_unique<Worker>());
-      worker = all_.back().get();
-      worker->thread = std::jthread([this, worker] { run(*worker); });
-    } else {
-      worker = idle_.back();
-      idle_.pop_back();
-    }
-    worker->work = std::move(work);
-    worker->unfinished = std::move(unfinished);
-    worker->woken.notify_one();
+    if (idle_.empty()) add_worker();
+    Worker& worker = *idle_.back();
+    idle_.pop_back();
+    worker.work = std::move(work);
+    worker.given = &given;
+    ++given.unfinished;
+    worker.woken.notify_one();
   }
 
-  void wait(const Unfinished& unfinished) {
+  void wait(Given& given, bool lends) {
     std::unique_lock guard(lock_);
-    finished_.wait(guard, [&] { return unfinished == 0; });
+    if (given.unfinished == 0) return;
+    given.place_is_lent = lends;
+    if (lends) ++spare_;
+    finished_.wait(guard, [&] { return given.unfinished == 0; });
+    given.place_is_lent = false;
   }
 
  private:
   struct Worker {
     std::condition_variable woken;
     std::function<void()> work;
-    std::shared_ptr<Unfinished> unfinished;
+    Given* given = nullptr;
     std::jthread thread;  // last: it uses the other members
   };
+
+  void add_worker() {
+    idle_.reserve(all_.size() + 1);
+    all_.push_back(std::make_unique<Worker>());
+    Worker& worker = *all_.back();
+    try {
+      worker.thread = std::jthread([this, &worker] { run(worker); });
+    } catch (...) {
+      all_.pop_back();
+      throw;
+    }
+    idle_.push_back(&worker);
+  }
 
   void run(Worker& worker) {
     std::unique_lock guard(lock_);
     for (;;) {
       worker.woken.wait(guard, [&] { return ends_ || worker.work; });
       if (!worker.work) return;
-      const std::function<void()> work = std::exchange(worker.work, nullptr);
-      const std::shared_ptr<Unfinished> unfinished = std::move(worker.unfinished);
       guard.unlock();
-      work();
+      worker.work();
       guard.lock();
+      worker.work = nullptr;
       idle_.push_back(&worker);
-      --*unfinished;
-      finished_.notify_all();
+      Given& given = *worker.given;
+      const bool is_last = --given.unfinished == 0;
+      if (!is_last || !given.place_is_lent) ++spare_;
+      if (is_last) finished_.notify_all();
     }
   }
 
-  std::mutex lock_;  // guards the other members, and the workers' work
+  std::atomic<std::int64_t>& spare_;
+  std::mutex lock_;  // guards the members below, the workers, and what was given to them
   std::condition_variable finished_;
   bool ends_ = false;
   std::vector<Worker*> idle_;
@@ -92,16 +108,23 @@ class SpareThreads::Threads {
 };
 
 SpareThreads::SpareThreads(std::int64_t count)
-    : std::atomic<std::int64_t>(count), threads_(std::make_unique<Threads>()) {}
+    : std::atomic<std::int64_t>(count), threads_(std::make_unique<Threads>(*this)) {}
 
 SpareThreads::~SpareThreads() = default;
 
-void SpareThreads::start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished) {
-  threads_->start(std::move(work), std::move(unfinished));
+bool SpareThreads::start(std::function<void()> work, Given& given) {
+  if (!take(*this)) return false;
+  try {
+    threads_->start(std::move(work), given);
+  } catch (...) {  // the system has no further thread
+    ++*this;
+    throw;
+  }
+  return true;
 }
 
-void SpareThreads::wait(const Unfinished& unfinished) {
-  if (unfinished > 0) threads_->wait(unfinished);
+void SpareThreads::wait(Given& given, bool lends) {
+  threads_->wait(given, lends);
 }
 
 void Trial::check_interrupt() const {
@@ -145,27 +168,18 @@ void Trial::run_parts(std::size_t n, WhileWaiting while_waiting,
     }
   };
   std::size_t helpers = 0;
-  const auto unfinished = std::make_shared<SpareThreads::Unfinished>(0);
+  SpareThreads::Given given;
   // Called before and during each part of this thread, because other trials end in the meantime.
   const std::function<void()> start_helpers = [&] {
-    while (next < n && helpers + 1 < n && take(*spare_threads_)) {
-      ++*unfinished;
-      spare_threads_->start(
-          [&, worker = ++helpers] {
-            work(worker);
-            ++*spare_threads_;
-          },
-          unfinished);
+    while (next < n && helpers + 1 < n && *spare_threads_ > 0 &&
+           spare_threads_->start([&work, worker = helpers + 1] { work(worker); }, given)) {
+      ++helpers;
     }
   };
   const auto* const outer_helper = std::exchange(start_helper, &start_helpers);
   work(0);
   start_helper = outer_helper;
-  // A thread that waits for its helpers may lend its place to another.
-  const std::int64_t lent = helpers > 0 && while_waiting == WhileWaiting::lends ? 1 : 0;
-  *spare_threads_ += lent;
-  spare_threads_->wait(*unfinished);
-  *spare_threads_ -= lent;
+  if (helpers > 0) spare_threads_->wait(given, while_waiting == WhileWaiting::lends);
   if (error) std::rethrow_exception(error);
 }
 
@@ -206,65 +220,46 @@ void Trial::run(const std::vector<double>& costs,
 
 namespace {
 
-/// The number of turns that a part has ended. Each in a cache line of its own.
-class alignas(64) EndedTurns {
+/// The turns that a part has ended, or the error that has ended it.
+class EndedTurns {
  public:
   static constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
 
-  void set(std::uint32_t turns) {
+  void set(std::uint32_t turns, const std::exception_ptr& error = nullptr) {
     {
       const std::lock_guard guard(lock_);
       ended_ = turns;
+      error_ = error;
     }
     changed_.notify_one();  // only the next part waits for it
   }
+  /// Rethrows the error of the part.
   void wait_beyond(std::uint32_t turn) {
     std::unique_lock guard(lock_);
     changed_.wait(guard, [&] { return ended_ > turn; });
+    if (error_) std::rethrow_exception(error_);
   }
 
  private:
   std::mutex lock_;
   std::condition_variable changed_;
   std::uint32_t ended_ = 0;
-};
-
-/// The first error in a part. Parts that wait for their turn rethrow it.
-class FirstError {
- public:
-  void set() {
-    const std::lock_guard guard(lock_);
-    if (!error_) error_ = std::current_exception();
-    is_set_ = true;
-  }
-  void rethrow() {
-    if (!is_set_) return;
-    const std::lock_guard guard(lock_);
-    std::rethrow_exception(error_);
-  }
-
- private:
-  std::mutex lock_;
   std::exception_ptr error_;
-  std::atomic<bool> is_set_{false};
 };
 
 class TurnsAfter final : public Turns {
  public:
   /// `before` is that of the part before, null for the first part.
-  TurnsAfter(EndedTurns* before, EndedTurns& own, FirstError& error)
-      : before_(before), own_(own), error_(error) {}
+  TurnsAfter(EndedTurns* before, EndedTurns& own) : before_(before), own_(own) {}
 
  private:
   void begin() override {
     if (before_ != nullptr) before_->wait_beyond(turn_);
-    error_.rethrow();
   }
   void end() override { own_.set(++turn_); }
 
   EndedTurns* const before_;
   EndedTurns& own_;
-  FirstError& error_;
   std::uint32_t turn_ = 0;
 };
 
@@ -274,15 +269,13 @@ void Trial::run_in_turn(
     std::size_t n,
     const std::function<void(std::size_t part, std::size_t worker, Turns&)>& part) const {
   std::vector<EndedTurns> ended(n);
-  FirstError error;
   // Parts begin in order, so the part before has begun and does not wait for a later one.
   run_parts(n, WhileWaiting::keeps, [&](std::size_t i, std::size_t worker) {
-    TurnsAfter turns(i == 0 ? nullptr : &ended[i - 1], ended[i], error);
+    TurnsAfter turns(i == 0 ? nullptr : &ended[i - 1], ended[i]);
     try {
       part(i, worker, turns);
     } catch (...) {
-      error.set();
-      ended[i].set(EndedTurns::all);
+      ended[i].set(EndedTurns::all, std::current_exception());  // ends the parts that wait for it
       throw;
     }
     ended[i].set(EndedTurns::all);

@@ -22,13 +22,18 @@ class SpareThreads : public std::atomic<std::int64_t> {
   /// Stops the threads. None may be at work.
   ~SpareThreads();
 
-  /// Work that was given to threads and is not finished.
-  using Unfinished = std::atomic<std::int64_t>;
-  /// Calls work() on another thread, and then subtracts 1 from `unfinished`, to which the caller
-  /// has added 1. work() must not throw.
-  void start(std::function<void()> work, std::shared_ptr<Unfinished> unfinished);
-  /// Waits until `unfinished` is 0.
-  void wait(const Unfinished& unfinished);
+  /// The work that one thread has given to others.
+  struct Given {
+    std::int64_t unfinished = 0;
+    bool place_is_lent = false;  // the thread waits and has lent its place
+  };
+  /// Takes a spare thread, which calls work(); returns false if no thread is spare. work() must not
+  /// throw.
+  bool start(std::function<void()> work, Given& given);
+  /// Waits until all the work is finished. With `lends`, another thread can use the place of the
+  /// waiting one in the meantime; the last thread to finish returns its own place for it, so that
+  /// never more threads work than the run has.
+  void wait(Given& given, bool lends);
 
  private:
   class Threads;
