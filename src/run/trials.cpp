@@ -1,6 +1,7 @@
 #include "run/trials.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <limits>
@@ -22,6 +23,20 @@ bool take(std::atomic<std::int64_t>& spare) {
   while (free > 0 && !spare.compare_exchange_weak(free, free - 1)) {
   }
   return free > 0;
+}
+
+// Waits for a short time without sleeping, because to wake a thread can take longer than a turn of
+// a small model. Returns false if the condition was not met.
+template <class Condition>
+bool is_soon(const Condition& met) {
+  const auto give_up = std::chrono::steady_clock::now() + std::chrono::microseconds(200);
+  do {
+    for (int look = 0; look < 20; ++look) {
+      if (met()) return true;
+    }
+    std::this_thread::yield();
+  } while (std::chrono::steady_clock::now() < give_up);
+  return met();
 }
 
 // Lets spare threads join the parts on which this thread is working; null outside for_each_part().
@@ -49,15 +64,18 @@ class SpareThreads::Threads {
     worker.work = std::move(work);
     worker.given = &given;
     ++given.unfinished;
+    worker.has_work = true;
     worker.woken.notify_one();
   }
 
   void wait(Given& given, bool lends) {
+    const auto is_finished = [&] { return given.unfinished == 0; };
+    if (!lends && is_soon(is_finished)) return;
     std::unique_lock guard(lock_);
-    if (given.unfinished == 0) return;
+    if (is_finished()) return;
     given.place_is_lent = lends;
     if (lends) ++spare_;
-    finished_.wait(guard, [&] { return given.unfinished == 0; });
+    finished_.wait(guard, is_finished);
     given.place_is_lent = false;
   }
 
@@ -66,6 +84,7 @@ class SpareThreads::Threads {
     std::condition_variable woken;
     std::function<void()> work;
     Given* given = nullptr;
+    std::atomic<bool> has_work{false};
     std::jthread thread;  // last: it uses the other members
   };
 
@@ -83,26 +102,29 @@ class SpareThreads::Threads {
   }
 
   void run(Worker& worker) {
-    std::unique_lock guard(lock_);
+    const auto is_wanted = [&] { return ends_ || worker.has_work; };
     for (;;) {
-      worker.woken.wait(guard, [&] { return ends_ || worker.work; });
-      if (!worker.work) return;
+      is_soon(is_wanted);
+      std::unique_lock guard(lock_);
+      worker.woken.wait(guard, is_wanted);
+      if (!worker.has_work) return;
       guard.unlock();
       worker.work();
       guard.lock();
       worker.work = nullptr;
+      worker.has_work = false;
       idle_.push_back(&worker);
       Given& given = *worker.given;
-      const bool is_last = --given.unfinished == 0;
-      if (!is_last || !given.place_is_lent) ++spare_;
-      if (is_last) finished_.notify_all();
+      if (given.unfinished > 1 || !given.place_is_lent) ++spare_;
+      // The thread that waits may see this without the lock: `given` ends here.
+      if (--given.unfinished == 0) finished_.notify_all();
     }
   }
 
   std::atomic<std::int64_t>& spare_;
   std::mutex lock_;  // guards the members below, the workers, and what was given to them
   std::condition_variable finished_;
-  bool ends_ = false;
+  std::atomic<bool> ends_ = false;
   std::vector<Worker*> idle_;
   std::vector<std::unique_ptr<Worker>> all_;
 };
@@ -228,23 +250,26 @@ class EndedTurns {
   void set(std::uint32_t turns, const std::exception_ptr& error = nullptr) {
     {
       const std::lock_guard guard(lock_);
-      ended_ = turns;
       error_ = error;
+      ended_ = turns;
     }
     changed_.notify_one();  // only the next part waits for it
   }
   /// Rethrows the error of the part.
   void wait_beyond(std::uint32_t turn) {
-    std::unique_lock guard(lock_);
-    changed_.wait(guard, [&] { return ended_ > turn; });
-    if (error_) std::rethrow_exception(error_);
+    const auto is_met = [&] { return ended_ > turn; };
+    if (!is_soon(is_met)) {
+      std::unique_lock guard(lock_);
+      changed_.wait(guard, is_met);
+    }
+    if (ended_ == all && error_) std::rethrow_exception(error_);
   }
 
  private:
   std::mutex lock_;
   std::condition_variable changed_;
-  std::uint32_t ended_ = 0;
-  std::exception_ptr error_;
+  std::atomic<std::uint32_t> ended_{0};
+  std::exception_ptr error_;  // set before ended_
 };
 
 class TurnsAfter final : public Turns {

@@ -24,7 +24,7 @@ class SpareThreads : public std::atomic<std::int64_t> {
 
   /// The work that one thread has given to others.
   struct Given {
-    std::int64_t unfinished = 0;
+    std::atomic<std::int64_t> unfinished{0};
     bool place_is_lent = false;  // the thread waits and has lent its place
   };
   /// Takes a spare thread, which calls work(); returns false if no thread is spare. work() must not

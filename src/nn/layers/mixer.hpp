@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/parts_in_turn.hpp"
 #include "nn/layers/parameter.hpp"
 
 namespace ranklab {
@@ -40,11 +41,15 @@ class Mixer {
     do_forward(X, Y);
     passed_ = true;
   }
-  /// With the X of the forward pass. From dY, adds to the gradients of all parameters and sets dX
-  /// (d, N).
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+  /// With the X of the forward pass. From dY, adds to the gradients of all parameters, in turns,
+  /// and sets dX (d, N).
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX, Turns& turns) {
     if (!passed_) throw std::logic_error("a mixer's backward pass needs forward()");
-    do_backward(X, dY, dX);
+    do_backward(X, dY, dX, turns);
+  }
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+    Turns alone;
+    backward(X, dY, dX, alone);
   }
   /// Computes the gradients that need sums over all parts. The weights may change afterwards.
   void finish() {
@@ -59,7 +64,9 @@ class Mixer {
   virtual std::vector<arma::Mat<T>*> of_batch() { return {}; }
   virtual void do_prepare() {}
   virtual void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) = 0;
-  virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) = 0;
+  /// Takes the same number of turns in every part.
+  virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                           Turns& turns) = 0;
   virtual void do_finish() {}
 
   bool prepared_ = false;  // for the present weights

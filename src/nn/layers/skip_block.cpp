@@ -193,10 +193,10 @@ void SkipBlock<T>::backward_in_turns(const arma::Mat<T>& R, arma::Mat<T>& dR,
   }
   at_lambda(*dmixed, R);
   if (shape_.post) {
-    turns.take([&] { mixer_->backward(R, *dmixed, dR); });
+    mixer_->backward(R, *dmixed, dR, turns);
     dR += lambda * *dmixed;
   } else {
-    turns.take([&] { mixer_->backward(A_, *dmixed, dA_); });
+    mixer_->backward(A_, *dmixed, dA_, turns);
     if (dmixed != &dR) dR = *dmixed;
     scale(dR, lambda);
     remove_mean_backward(DeEscalation::At::branch, mixer_removal_, dA_);
