@@ -31,6 +31,7 @@ class Turns {
 /// Runs parts one after the other. Trial runs them on its threads.
 class PartRunner {
  public:
+  PartRunner() = default;
   virtual ~PartRunner() = default;
   /// Calls part(i) for each of the costs (any unit). The parts must be independent of each other.
   virtual void run(const std::vector<double>& costs,
@@ -46,6 +47,11 @@ class PartRunner {
     Turns alone;
     for (std::size_t i = 0; i < n; ++i) part(i, 0, alone);
   }
+
+ protected:
+  // A copy as a PartRunner would lose the threads.
+  PartRunner(const PartRunner&) = default;
+  PartRunner& operator=(const PartRunner&) = default;
 };
 
 }  // namespace ranklab

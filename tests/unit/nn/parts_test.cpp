@@ -169,15 +169,15 @@ void check_same_bits(const SequenceShape& shape, bool labeled = false) {
   std::vector<std::vector<arma::mat>> of_runs;
   SequenceModel<double> model(shape, initial);
   perturb(model);
+  const PartRunner alone;
   const LateFirstPart late;
   const Trial two(1, 0, 1), four(1, 0, 3);
   for (const PartRunner* parts :
-       {static_cast<const PartRunner*>(nullptr), static_cast<const PartRunner*>(&late),
-        static_cast<const PartRunner*>(&two), static_cast<const PartRunner*>(&four)}) {
+       std::initializer_list<const PartRunner*>{&alone, &late, &two, &four}) {
     for (Parameter<double>* parameter : model.parameters()) {
       if (parameter->name.ends_with("W1")) parameter->error_moment.emplace(6, 6, arma::fill::zeros);
     }
-    of_runs.push_back(results(model, batch, parts == nullptr ? PartRunner() : *parts));
+    of_runs.push_back(results(model, batch, *parts));
     REQUIRE(of_runs.back().size() == of_runs.front().size());
     for (std::size_t i = 0; i < of_runs.back().size(); ++i) {
       CAPTURE(i);
