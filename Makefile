@@ -217,7 +217,7 @@ $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
 $(filter $(BUILD)/units/writes/src/report/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
-$(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(addprefix $(BUILD)/tests/,bench/bench.o fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o): $(BUILD)/precompiled/program.hpp.gch
+$(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(addprefix $(BUILD)/tests/,bench/bench.o bench/speedup.o fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o): $(BUILD)/precompiled/program.hpp.gch
 
 COMPILE = $(CXX) $(CXXFLAGS) $(if $(MAKE_TERMERR),-fdiagnostics-color=always) -include $(PRECOMPILED) $(INCLUDE) -iquote .
 
@@ -246,6 +246,10 @@ $(BUILD)/unit-tests: $(TEST_OBJECTS) $(LIBRARY)
 	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 
 $(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(LIBRARY)
+	@echo "  link    $@"
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+
+$(BUILD)/speedup: $(BUILD)/tests/bench/speedup.o $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
 

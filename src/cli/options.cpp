@@ -21,7 +21,8 @@ std::vector<Field> session_fields(CommonOptions& options) {
   return {
       text_field("config", options.config, "preset file or earlier result whose config is used"),
       text_field("out", options.out, "path of the result; - is standard output"),
-      size_field("threads", options.threads, 1, 1024, "", "number of trials run at once"),
+      size_field("threads", options.threads, 1, 1024, "",
+                 "threads of the run; they run trials, and parts of a trial if trials are few"),
       choice_field("progress", options.progress, {"auto", "always", "never"}, "",
                    "progress bar; auto: only on a terminal"),
       switch_field("quiet", options.quiet, "print only errors on standard error"),

@@ -16,7 +16,7 @@ struct CommonOptions {
   std::string out;            // path of the result; "-": standard output; empty: the default path
   std::uint64_t seed = 1;     // master seed
   std::uint64_t trials = 1;   // independent repetitions
-  std::uint64_t threads = 1;  // trials run at once
+  std::uint64_t threads = 1;  // for trials, and for parts of trials
   std::uint64_t blas_threads = 1;
   std::string precision = "f64";
   std::string progress = "auto";

@@ -300,8 +300,7 @@ int reproduce_command(const std::vector<std::string>& words) {
       switch_field("full", options.full,
                    "use the papers' numbers of inputs and seeds in every preset"),
       switch_field("force", options.force, "replace the results of runs with other parameters"),
-      size_field("threads", options.threads, 0, 1024, "",
-                 "number of trials run at once; 0: all cores"),
+      size_field("threads", options.threads, 0, 1024, "", "threads of each run; 0: all cores"),
   };
   const Arguments arguments = parse_utility(words, fields);
   const std::string summary =

@@ -309,10 +309,11 @@ std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
 
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
   constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
-  const auto at_once =
-      static_cast<double>(std::min(threads, run.shard.trials_of(run.options.trials)));
+  const std::uint64_t at_once = std::min(threads, run.shard.trials_of(run.options.trials));
   const Estimate cost = run.study->estimate();
-  return program + cost.shared_bytes + cost.bytes * at_once;
+  const std::uint64_t helpers = std::min(threads - at_once, at_once * cost.helpers);
+  return program + cost.shared_bytes + cost.bytes * static_cast<double>(at_once) +
+         cost.helper_bytes * static_cast<double>(helpers);
 }
 
 void check_memory(const ResolvedRun& run) {

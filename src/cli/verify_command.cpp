@@ -166,7 +166,7 @@ int verify_command(const std::vector<std::string>& words) {
   std::uint64_t threads = 0;
   bool quiet = false;
   const std::vector<Field> fields = {
-      size_field("threads", threads, 0, 1024, "", "number of trials run at once; 0: all cores"),
+      size_field("threads", threads, 0, 1024, "", "threads of the run; 0: all cores"),
       switch_field("quiet", quiet, "show no progress bar"),
   };
   const Arguments arguments = parse_utility(words, fields);

@@ -22,6 +22,10 @@ struct Estimate {
   double bytes = 0.0;
   double flops = 0.0;
   double shared_bytes = 0.0;  // once for all trials
+  // For each thread that runs parts of a trial, besides the trial's own; the largest number of such
+  // threads that a trial can use.
+  double helper_bytes = 0.0;
+  std::uint64_t helpers = 0;
   double shared_flops = 0.0;  // likewise
 };
 

@@ -52,6 +52,21 @@ void Optimizer<T>::step(Parameter<T>& parameter, double lr) {
   }
 }
 
+double step_flops(Rule rule, double rows, double columns) {
+  const double entries = rows * columns, least = std::min(rows, columns);
+  switch (rule) {
+    case Rule::adam:
+      return 20 * entries;
+    case Rule::sgd:
+      return 4 * entries;
+    case Rule::muon:  // five iterations with three products each, one of which is symmetric
+      return 5 * (3 * entries * least + least * least * least);
+    case Rule::polar:
+      return 40 * entries * least;
+  }
+  return 0;
+}
+
 template <class T>
 double gradient_norm(const std::vector<Parameter<T>*>& parameters) {
   double sum = 0;

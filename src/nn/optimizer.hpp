@@ -46,6 +46,9 @@ class Optimizer {
   std::optional<Muon<T>> muon_;
 };
 
+/// Floating-point operations of a step, roughly.
+double step_flops(Rule rule, double rows, double columns);
+
 /// Returns the Frobenius norm of all gradients together and scales them down to `largest` if it is
 /// larger.
 template <class T>

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "nn/layers/cross_entropy.hpp"
@@ -199,16 +200,17 @@ void SequenceModel<T>::read() {
   }
 }
 
-/// From the gradient with respect to the logits to dh_.
+/// From the gradient with respect to the logits to dh_. Without a head, embed_backward() follows
+/// table_backward(): both add to the gradient of the table.
 template <class T>
-void SequenceModel<T>::read_backward() {
+void SequenceModel<T>::read_backward(Turns& turns) {
   if (head_) {
-    linear_backward_weights(*head_, readout_input(), logits_);
-    if (head_bias_) bias_backward(*head_bias_, logits_);
+    turns.take([&] {
+      linear_backward_weights(*head_, readout_input(), logits_);
+      if (head_bias_) bias_backward(*head_bias_, logits_);
+    });
     linear_backward_inputs(*head_, logits_, dread_);
   } else {
-    if (output_bias_) bias_backward(*output_bias_, logits_);
-    linear_backward_weights(*embedding_, logits_, readout_input());
     linear(*embedding_, logits_, dread_);
   }
   if (reads_mean()) {
@@ -223,10 +225,19 @@ void SequenceModel<T>::read_backward() {
   }
 }
 
+/// The gradients of a readout E' h [+ b].
+template <class T>
+void SequenceModel<T>::table_backward() {
+  if (head_) return;
+  if (output_bias_) bias_backward(*output_bias_, logits_);
+  linear_backward_weights(*embedding_, logits_, readout_input());
+}
+
 // Passes ------------------------------------------------------------------------------------------
 
 namespace {
 
+/// Without parts that have no targets.
 template <class T>
 std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
   const std::uint64_t inputs = shape.length - (shape.class_token ? 1 : 0);
@@ -250,6 +261,7 @@ std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const Sequenc
                          static_cast<std::size_t>(last - batch.labeled.begin()));
     for (; label < last; ++label) part.labeled.push_back(*label - first);
   }
+  std::erase_if(out, [](const SequenceBatch<T>& part) { return part.targets.empty(); });
   return out;
 }
 
@@ -257,21 +269,43 @@ std::vector<SequenceBatch<T>> in_parts(const SequenceShape& shape, const Sequenc
 
 template <class T>
 double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradient,
-                                       const std::function<void(const SequenceBatch<T>&)>& seen) {
+                                       const SeePart& seen, const PartRunner& parts) {
   prepare_mixers();
   if (gradient) clear_gradients();
-  double loss = 0;
-  for (const SequenceBatch<T>& part : in_parts(shape_, batch)) {
-    if (part.targets.empty()) continue;
-    forward_part(part, false);
-    seen(part);
-    loss += cross_entropy(logits_, part.targets, gradient, batch.targets.size());
-    if (gradient) backward_part(part);
-  }
+  const std::vector<SequenceBatch<T>> split = in_parts(shape_, batch);
+  std::vector<double> losses(split.size());
+  if (helpers_.size() < split.size()) helpers_.resize(split.size());
+  std::vector<SequenceModel*> workers(split.size(), nullptr);
+  parts.run_in_turn(split.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
+    SequenceModel*& model = workers[worker];
+    if (worker == 0) {
+      model = this;
+    } else if (model == nullptr) {
+      std::unique_ptr<SequenceModel>& helper = helpers_[worker];
+      if (helper == nullptr) {
+        helper =
+            std::make_unique<SequenceModel>(shape_, InitialWeights(WeightLaw::zero, Streams(0, 0)));
+      }
+      helper->share(*this);
+      model = helper.get();
+    }
+    model->forward_part(split[i], false);
+    turns.take([&] { seen(*model, split[i]); });
+    losses[i] = cross_entropy(model->logits_, split[i].targets, gradient, batch.targets.size());
+    if (gradient) model->backward_part(split[i], turns);
+  });
   if (gradient) {
     for (SkipBlock<T>& block : blocks_) block.mixer().finish();
   }
-  return loss;
+  return std::accumulate(losses.begin(), losses.end(), 0.0);
+}
+
+/// Uses the parameters of another model of the same shape, which has prepared its mixers and
+/// cleared its gradients, and adds to their gradients.
+template <class T>
+void SequenceModel<T>::share(SequenceModel& of) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i]->share(*of.parameters_[i]);
+  for (std::size_t l = 0; l < blocks_.size(); ++l) blocks_[l].mixer().share(of.blocks_[l].mixer());
 }
 
 template <class T>
@@ -326,22 +360,35 @@ void SequenceModel<T>::clear_gradients() {
 template <class T>
 void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
   clear_gradients();
-  backward_part(batch);
+  Turns alone;
+  backward_part(batch, alone);
   for (SkipBlock<T>& block : blocks_) block.mixer().finish();
 }
 
 template <class T>
-void SequenceModel<T>::backward_part(const SequenceBatch<T>& part) {
-  read_backward();
+void SequenceModel<T>::backward_part(const SequenceBatch<T>& part, Turns& turns) {
+  read_backward(turns);
   if (final_norm_) {
     dR_.zeros(dh_.n_rows, dh_.n_cols);
-    final_norm_->backward(dh_, dR_);
+    turns.take([&] { final_norm_->backward(dh_, dR_); });
   } else {
     dR_ = dh_;
   }
-  for (std::uint64_t l = shape_.layers; l-- > 0;)
-    blocks_[l].backward(streams_[l], dR_, output_columns(l));
-  embed_backward(part);
+  const auto blocks_backward = [&](Turns& of_blocks) {
+    for (std::uint64_t l = shape_.layers; l-- > 0;)
+      blocks_[l].backward(streams_[l], dR_, output_columns(l), of_blocks);
+  };
+  if (relative_) {
+    // All blocks add to the gradients of u and v.
+    Turns within;
+    turns.take([&] { blocks_backward(within); });
+  } else {
+    blocks_backward(turns);
+  }
+  turns.take([&] {
+    table_backward();
+    embed_backward(part);
+  });
 }
 
 template class SequenceModel<float>;
@@ -375,16 +422,35 @@ double sequence_flops(const SequenceShape& shape, double tokens, double queried)
          2 * tokens * d * real(shape.inputs);
 }
 
-double sequence_numbers(const SequenceShape& shape, double tokens, double queried) {
+namespace {
+
+double weight_numbers(const SequenceShape& shape) {
+  const MixerCost mixer = mixer_row(shape.mixer).cost(shape);
+  const double d = real(shape.dim),
+               outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
+  return real(shape.layers) * (mixer.weights + mixer.further_weights +
+                               maps_of_net(shape) * d * real(shape.hidden) + 8 * d) +
+         d * (outputs + real(shape.vocabulary) + real(shape.length));
+}
+
+/// The stored values of each block with their gradients.
+double pass_numbers(const SequenceShape& shape, double tokens, double queried) {
   const MixerCost mixer = mixer_row(shape.mixer).cost(shape);
   const double d = real(shape.dim), w = real(shape.hidden),
                outputs = real(shape.classes > 0 ? shape.classes : shape.vocabulary);
-  // Weights, gradients and two moments; stored values of each block with their gradients.
-  return 4 * (real(shape.layers) *
-                  (mixer.weights + mixer.further_weights + maps_of_net(shape) * d * w + 8 * d) +
-              d * (outputs + real(shape.vocabulary) + real(shape.length))) +
-         tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * maps_of_net(shape) / 2 * w) +
+  return tokens * real(shape.layers) * (mixer.kept + 10 * d + 3 * maps_of_net(shape) / 2 * w) +
          4 * tokens * d + 2 * queried * (outputs + d);
+}
+
+}  // namespace
+
+double sequence_numbers(const SequenceShape& shape, double tokens, double queried) {
+  // Weights, gradients and two moments.
+  return 4 * weight_numbers(shape) + pass_numbers(shape, tokens, queried);
+}
+
+double sequence_helper_numbers(const SequenceShape& shape, double tokens, double queried) {
+  return weight_numbers(shape) + pass_numbers(shape, tokens, queried);
 }
 
 }  // namespace ranklab

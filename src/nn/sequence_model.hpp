@@ -26,6 +26,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/parts_in_turn.hpp"
 #include "data/corpus.hpp"
 #include "nn/sequence_shape.hpp"
 
@@ -87,12 +88,15 @@ class SequenceModel {
   template <class U>
   void copy_weights(const SequenceModel<U>& from);
 
+  /// Sees a part of a batch after its forward pass, of which `model` has the values.
+  using SeePart = std::function<void(const SequenceModel& model, const SequenceBatch<T>& part)>;
   /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
-  /// Works in parts that fit the cache, and calls seen(part) after the forward pass of each part,
-  /// while logits() belongs to it. After the last mixer only queried tokens are
-  /// processed: R_L and h hold only these. Parts without queried tokens are skipped.
-  double loss_by_parts(const SequenceBatch<T>& batch, bool gradient,
-                       const std::function<void(const SequenceBatch<T>&)>& seen);
+  /// Works in parts that fit the cache, which `parts` may run on several threads, with the same
+  /// result. Calls seen(model, part) for one part after the other. After the last mixer only
+  /// queried tokens are processed: R_L and h hold only these. Parts without queried tokens are
+  /// skipped.
+  double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const SeePart& seen,
+                       const PartRunner& parts = {});
 
   // The same in single steps, for the whole batch at once.
   /// Computes R_0 ... R_L and logits() (classes, cases).
@@ -121,7 +125,8 @@ class SequenceModel {
   void prepare_mixers();
   void continue_from(std::uint64_t first, bool after_mixer);
   void clear_gradients();
-  void backward_part(const SequenceBatch<T>& part);
+  void backward_part(const SequenceBatch<T>& part, Turns& turns);
+  void share(SequenceModel& of);
   T table_scale() const { return std::sqrt(static_cast<T>(shape_.dim)); }
   void embed(const SequenceBatch<T>& batch);
   void embed_backward(const SequenceBatch<T>& batch);
@@ -135,7 +140,8 @@ class SequenceModel {
     return queried_only_ && l + 1 == shape_.layers ? &columns_ : nullptr;
   }
   void read();
-  void read_backward();
+  void read_backward(Turns& turns);
+  void table_backward();
 
   SequenceShape shape_;
   std::optional<Parameter<T>> embedding_;  // (d, V), or W_e (d, p)
@@ -153,6 +159,8 @@ class SequenceModel {
   NormPass<T> normed_;                      // norm(E[id])
   arma::Mat<T> final_, read_, logits_;      // h; its queried columns or its means
   arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), the tokens after a class token
+  // What each further thread needs for its parts. They share the parameters of this model.
+  std::vector<std::unique_ptr<SequenceModel>> helpers_;
 };
 
 /// Floating-point operations of one forward pass over N tokens, of which `queried` are read out. A
@@ -160,5 +168,8 @@ class SequenceModel {
 double sequence_flops(const SequenceShape& shape, double tokens, double queried);
 /// Number of values that a model and a pass over N tokens store.
 double sequence_numbers(const SequenceShape& shape, double tokens, double queried);
+/// Number of values that a helper of loss_by_parts() stores. It has weights until it shares those
+/// of the model.
+double sequence_helper_numbers(const SequenceShape& shape, double tokens, double queried);
 
 }  // namespace ranklab

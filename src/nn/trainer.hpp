@@ -26,21 +26,28 @@ class Trainer {
 
   /// The model must outlive the trainer. Parameters that are not in the list stay as they are.
   Trainer(SequenceModel<T>& model, const std::vector<Trained>& trained) : model_(model) {
-    for (const Trained& each : trained)
+    for (const Trained& each : trained) {
       states_.push_back({each.parameter, Optimizer<T>(each.optimizer), each.rate});
+      costs_.push_back(step_flops(each.optimizer.rule,
+                                  static_cast<double>(each.parameter->W.n_rows),
+                                  static_cast<double>(each.parameter->W.n_cols)));
+    }
   }
 
   /// Computes the gradients of a batch, part by part (SequenceModel::loss_by_parts), and returns
   /// its mean loss; NaN if the loss is not finite or above largest_loss.
-  double gradients(const SequenceBatch<T>& batch,
-                   const std::function<void(const SequenceBatch<T>&)>& seen) {
-    const double loss = model_.loss_by_parts(batch, true, seen);
+  double gradients(const SequenceBatch<T>& batch, const typename SequenceModel<T>::SeePart& seen,
+                   const PartRunner& parts = {}) {
+    const double loss = model_.loss_by_parts(batch, true, seen, parts);
     return loss < largest_loss ? loss : undefined;
   }
 
   /// Updates the parameters from their gradients.
-  void step(double lr) {
-    for (State& each : states_) each.optimizer.step(*each.parameter, lr * each.rate);
+  void step(double lr, const PartRunner& parts = {}) {
+    parts.run(costs_, [&](std::size_t i) {
+      State& state = states_[i];
+      state.optimizer.step(*state.parameter, lr * state.rate);
+    });
   }
 
  private:
@@ -52,6 +59,7 @@ class Trainer {
 
   SequenceModel<T>& model_;
   std::vector<State> states_;
+  std::vector<double> costs_;  // of the step of each
 };
 
 }  // namespace ranklab

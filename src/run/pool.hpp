@@ -16,7 +16,7 @@ class Pool : public Runner {
   struct Settings {
     std::uint64_t seed = 1;
     std::uint64_t trials = 1;
-    std::uint64_t threads = 1;  // trials run at once
+    std::uint64_t threads = 1;  // for trials, and for parts of trials
     bool single_precision = false;
     Progress::Look progress = {};
     Shard shard = {};  // run only the trials of this shard

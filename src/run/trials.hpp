@@ -7,14 +7,38 @@
 #include <memory>
 #include <vector>
 
+#include "core/parts_in_turn.hpp"
 #include "core/random.hpp"
 #include "core/record.hpp"
 
 namespace ranklab {
 
-/// The number of threads that a run may start in addition to the working ones. for_each_part()
-/// takes threads and gives them back.
-using SpareThreads = std::atomic<std::int64_t>;
+/// The number of threads that a run may use in addition to the working ones, and these threads.
+/// for_each_part() takes threads and gives them back. A thread is started once and then waits for
+/// work, because a training step takes milliseconds.
+class SpareThreads : public std::atomic<std::int64_t> {
+ public:
+  explicit SpareThreads(std::int64_t count);
+  /// Stops the threads. None may be at work.
+  ~SpareThreads();
+
+  /// The work that one thread has given to others.
+  struct Given {
+    std::atomic<std::int64_t> unfinished{0};
+    bool place_is_lent = false;  // the thread waits and has lent its place
+  };
+  /// Takes a spare thread, which calls work(); returns false if no thread is spare. work() must not
+  /// throw.
+  bool start(std::function<void()> work, Given& given);
+  /// Waits until all the work is finished. With `lends`, another thread can use the place of the
+  /// waiting one in the meantime; the last thread to finish returns its own place for it, so that
+  /// never more threads work than the run has.
+  void wait(Given& given, bool lends);
+
+ private:
+  class Threads;
+  std::unique_ptr<Threads> threads_;
+};
 
 /// The progress of one trial, in units that the trial chooses. Any thread of the trial writes it;
 /// the progress bar reads it.
@@ -27,7 +51,7 @@ struct TrialWork {
 };
 
 /// What the body of a trial can use: random streams, threads, interruption and progress.
-class Trial : public Streams {
+class Trial : public Streams, public PartRunner {
  public:
   Trial(std::uint64_t seed, std::uint64_t index, std::shared_ptr<SpareThreads> spare_threads)
       : Streams(seed, index),
@@ -61,6 +85,25 @@ class Trial : public Streams {
   /// with a long part. `costs` holds the cost of each part in any unit.
   void for_each_part(const std::vector<double>& costs,
                      const std::function<void(std::size_t)>& part) const;
+  /// The same with part(i, worker), where worker is below the number of parts. Calls with the same
+  /// worker do not overlap, so that each worker can have its own buffers.
+  void for_each_part(const std::vector<double>& costs,
+                     const std::function<void(std::size_t, std::size_t)>& part) const;
+
+  // For short parts, as those of a training step. Unlike in for_each_part(), a thread that waits
+  // for the last parts does not lend its place: it needs it back at once.
+  void run(const std::vector<double>& costs,
+           const std::function<void(std::size_t)>& part) const override;
+  void run_in_turn(
+      std::size_t n,
+      const std::function<void(std::size_t part, std::size_t worker, Turns&)>& part) const override;
+
+ protected:
+  enum class WhileWaiting { lends, keeps };
+  /// Calls part(i, worker) for i < n, where the calling thread is worker 0 and each helper has a
+  /// number below n.
+  virtual void run_parts(std::size_t n, WhileWaiting while_waiting,
+                         const std::function<void(std::size_t, std::size_t)>& part) const;
 
  private:
   std::shared_ptr<SpareThreads> spare_threads_;

@@ -35,12 +35,16 @@ _TRAIN = ("rank-collapse --study train --steps 4 --batch 4 --dim 16 --model atte
           " --lambda 0,1")
 _GPT = ("one-step-compare --study gpt --vocab char --layers 1 --dim 8 --heads 2 --context 8"
         " --batch 2 --steps 3 --optimizer muon,adam")
-# Fewer trials than threads: the parts of a trial run on the spare threads.
+# Fewer trials than threads: the parts of a trial run on the spare threads. Batches have five parts.
 PARTS = {
     "train": f"{_TRAIN} --trials 1",
-    "train on images": "rank-collapse --study train --task patches --steps 3 --batch 4 --dim 16"
-                       " --trials 1 --train-size 64 --test-size 16 --heads 2 --variant post,pre",
+    "train on large batches": "rank-collapse --study train --steps 4 --batch 160 --dim 16"
+                              " --model attention,linear-attention,mamba2,mamba1,s4d --trials 1",
+    "train on images": "rank-collapse --study train --task patches --steps 3 --batch 96 --dim 16"
+                       " --trials 1 --train-size 192 --test-size 96 --heads 2 --variant post,pre",
     "gpt": f"{_GPT} --trials 1",
+    "gpt on large batches": f"{_GPT} --trials 1 --batch 160 --one-step on",
+    "features": "teacher-student --study features --k 24 --n 5001 --trials 1",
     "gpt and its variants": f"{_GPT} --trials 1 --also muon,lr-embedding=0.01",
     "layers": "rank-collapse --model mamba2 --lambda -1,0,1 --layers 6 --tokens 16 --dim 16"
               " --state 4 --trials 1",

@@ -213,6 +213,8 @@ Plan plan_of(const FilesConfig& config);
 
 /// Memory of the largest layer, since layers are measured one at a time; flops of all layers.
 Estimate estimate_of(const Plan& plan);
+/// Of the measurements of one pair alone.
+Estimate estimate_of(const Pair& pair);
 
 /// "no layer is left to measure: NAME: reason; ..."
 std::string no_layer_left_message(const std::vector<Skipped>& skipped);

@@ -298,6 +298,51 @@ std::uint64_t packed_side(std::uint64_t length) {
   return side * (side + 1) / 2 == length ? side : 0;
 }
 
+Estimate estimate_of(const Pair& pair) {
+  Estimate cost;
+  const double stack = std::max<double>(
+      1,
+      static_cast<double>(pair.expert));  // lower bound on the number of matrices in the tensor
+  const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
+               side = std::min(k, n), length = std::max(k, n);
+  if (pair.has_activation()) {
+    constexpr double lanczos_steps = 100;
+    const bool recorded = !pair.second_moment.empty();
+    const double vectors = 8 * lanczos_steps * (recorded ? k : side);
+    const double matrix = recorded ? 24 * k * moment_rows(pair)
+                                   : streamed_gram_bytes(pair.k, pair.n) +
+                                         inflated_bytes(pair.activation, k * n * stack);
+    cost.bytes = std::max(cost.bytes, matrix + vectors);
+    cost.flops += recorded ? 2 * lanczos_steps * k * moment_rows(pair)
+                           : side * side * length + 2 * lanczos_steps * side * side;
+    if (pair.has_gradient()) {
+      double m = 0;
+      for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
+      if (!recorded) cost.flops += outside_span_flops(m, k, n);
+      // The whole gradient, its transposed copy, and the Gram matrix with its Cholesky factor, or
+      // G A.
+      cost.bytes = std::max(
+          cost.bytes,
+          matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
+      // Each batch is read again for each group size of the joined batches.
+      if (pair.when.batch >= 0) {
+        constexpr double sizes = 4;
+        cost.flops += sizes * (recorded ? k * k : k * k * n);
+        cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * moment_rows(pair));
+      }
+    }
+  }
+  for (const Layer& layer : pair.layers) {
+    const double m = static_cast<double>(layer.m), small = std::min(m, k);
+    const double all_rows = m * static_cast<double>(pair.layers.size());
+    // The matrix and the copy that the singular value decomposition overwrites.
+    cost.bytes =
+        std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack));
+    cost.flops += 4 * m * k * small;
+  }
+  return cost;
+}
+
 Estimate estimate_of(const Plan& plan) {
   Estimate cost;
   // Predicted steps read all batches of a step at once: gradient and second moments.
@@ -315,47 +360,13 @@ Estimate estimate_of(const Plan& plan) {
     cost.flops += 2 * 14 * m * k * std::min(m, k) + 9 * 2 * m * k * (m + k);
   }
   for (const Pair& pair : plan.pairs) {
-    const double stack = std::max<double>(
-        1,
-        static_cast<double>(pair.expert));  // lower bound on the number of matrices in the tensor
-    const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
-                 side = std::min(k, n), length = std::max(k, n);
-    if (pair.has_activation()) {
-      constexpr double lanczos_steps = 100;
-      const bool recorded = !pair.second_moment.empty();
-      const double vectors = 8 * lanczos_steps * (recorded ? k : side);
-      const double matrix = recorded ? 24 * k * moment_rows(pair)
-                                     : streamed_gram_bytes(pair.k, pair.n) +
-                                           inflated_bytes(pair.activation, k * n * stack);
-      cost.bytes = std::max(cost.bytes, matrix + vectors);
-      cost.flops += recorded ? 2 * lanczos_steps * k * moment_rows(pair)
-                             : side * side * length + 2 * lanczos_steps * side * side;
-      if (pair.has_gradient()) {
-        double m = 0;
-        for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
-        if (!recorded) cost.flops += outside_span_flops(m, k, n);
-        // The whole gradient, its transposed copy, and the Gram matrix with its Cholesky factor, or
-        // G A.
-        cost.bytes = std::max(
-            cost.bytes,
-            matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
-        // Each batch is read again for each group size of the joined batches.
-        if (pair.when.batch >= 0) {
-          constexpr double sizes = 4;
-          cost.flops += sizes * (recorded ? k * k : k * k * n);
-          cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * moment_rows(pair));
-        }
-      }
-    }
-    for (const Layer& layer : pair.layers) {
-      const double m = static_cast<double>(layer.m), small = std::min(m, k);
-      const double all_rows = m * static_cast<double>(pair.layers.size());
-      // The matrix and the copy that the singular value decomposition overwrites.
-      cost.bytes = std::max(cost.bytes,
-                            8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack));
-      cost.flops += 4 * m * k * small;
-    }
+    const Estimate of_pair = estimate_of(pair);
+    cost.bytes = std::max(cost.bytes, of_pair.bytes);
+    cost.flops += of_pair.flops;
   }
+  // Each thread measures one pair, or the batches of one matrix, at a time.
+  cost.helper_bytes = cost.bytes;
+  cost.helpers = plan.pairs.empty() ? 0 : plan.pairs.size() - 1;
   return cost;
 }
 

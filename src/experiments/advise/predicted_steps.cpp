@@ -184,6 +184,7 @@ bool is_finite(const Sums& sums) {
 
 /// Those of `pairs` whose layers are all usable, finite and of one shape.
 Batches read_batches(const Plan& plan, const std::vector<std::size_t>& pairs, const Trial& trial,
+                     OpenTensors& open,
                      const std::function<bool(std::size_t, std::size_t)>& usable) {
   Batches out;
   for (const std::size_t p : pairs) {
@@ -191,10 +192,10 @@ Batches read_batches(const Plan& plan, const std::vector<std::size_t>& pairs, co
     bool all = true;
     for (std::size_t l = 0; l < plan.pairs[p].layers.size(); ++l) all = all && usable(p, l);
     if (!all) continue;
-    Sums sums = sums_of(plan.pairs[p], *plan.open);
+    Sums sums = sums_of(plan.pairs[p], open);
     if (!is_finite(sums) || (!out.sums.empty() && !same_shape(out.sums.front(), sums))) continue;
     out.pairs.push_back(p);
-    out.single_precision &= is_single_precision(plan.pairs[p], *plan.open);
+    out.single_precision &= is_single_precision(plan.pairs[p], open);
     out.sums.push_back(std::move(sums));
   }
   return out;
@@ -227,8 +228,8 @@ JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
                               const std::function<bool(std::size_t, std::size_t)>& usable,
                               const std::function<double(std::size_t, std::size_t)>& ratio,
                               TrialRecord& record) {
-  JoinedGradients out;
-  std::map<std::pair<std::string, std::int64_t>, std::vector<std::size_t>> groups;
+  using Group = std::pair<std::string, std::int64_t>;  // a matrix at a step
+  std::map<Group, std::vector<std::size_t>> groups;
   std::map<std::string, std::set<std::int64_t>> steps;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
@@ -237,10 +238,21 @@ JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
     groups[{name, pair.when.step}].push_back(p);
     steps[name].insert(pair.when.step);
   }
-  for (const auto& [at, pairs] : groups) {
-    Batches batches = read_batches(plan, pairs, trial, usable);
+  const std::vector<std::pair<Group, std::vector<std::size_t>>> in_order(groups.begin(),
+                                                                         groups.end());
+  std::vector<double> costs;
+  for (const auto& [at, pairs] : in_order) {
+    costs.push_back(0);
+    for (const std::size_t p : pairs) costs.back() += estimate_of(plan.pairs[p]).flops;
+  }
+  std::vector<TrialRecord> predicted(in_order.size());
+  std::vector<JoinedGradients> gradients(in_order.size());
+  std::vector<OpenTensors> open(in_order.size());  // one for each worker
+  trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
+    const auto& [at, pairs] = in_order[g];
+    Batches batches = read_batches(plan, pairs, trial, open[worker], usable);
     const std::size_t count = batches.sums.size();
-    if (count == 0) continue;
+    if (count == 0) return;
     // Batches alone are needed for an interval at the only step, and for the validation.
     const bool needs_batches = count > 1 && (plan.validates || steps.at(at.first).size() == 1);
     const bool single =
@@ -262,7 +274,7 @@ JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
       const arma::mat G = selected(whole.G, rows);
       if (are_all(rows, whole.G.n_rows)) {
         const double norm = arma::norm(G, "fro"), nuclear = arma::dot(G / norm, polar_of_whole);
-        out[{layers[l].name, at.second}] = {batches.pairs, nuclear * nuclear};
+        gradients[g][{layers[l].name, at.second}] = {batches.pairs, nuclear * nuclear};
       }
       std::vector<double> packed;
       pack(best_steps(quadratics(G, directions_of(G, polar_of_whole, rows), curvature, rows)),
@@ -286,8 +298,13 @@ JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
           packed.push_back(t * other[d].slope - t * t / 2 * other[d].curvature);
         }
       }
-      record.set(steps_key_of(layers[l].name, at.second), packed);
+      predicted[g].set(steps_key_of(layers[l].name, at.second), packed);
     }
+  });
+  JoinedGradients out;
+  for (std::size_t g = 0; g < in_order.size(); ++g) {
+    record.insert(predicted[g]);
+    out.merge(gradients[g]);
   }
   return out;
 }

@@ -93,6 +93,19 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
   return true;
 }
 
+// Measures a pair's activation and the gradients of its layers.
+void measure_pair(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
+                  TrialRecord& record) {
+  if (pair.has_activation() && !measure_input(pair, p, trial, open, record)) return;
+  if (!pair.has_gradient()) return;
+  const StoredGradient gradient = gradient_of(pair, open);
+  for (std::size_t l = 0; l < pair.layers.size(); ++l) {
+    const MeasuredGradient measured = measure_gradient(gradient, pair.layers[l], trial);
+    record.set(key_of(p, l), packed(measured.ranks));
+    if (pair.is_weight) record.set(spectrum_key_of(p, l), spectrum_of(measured.s));
+  }
+}
+
 // All rows of a pair's gradient.
 Layer whole(const Pair& pair) {
   Layer out{pair.layers.front().name, pair.layers.front().first_row, 0};
@@ -117,8 +130,7 @@ SecondMoment<double> moment_of(const Pair& pair, const Trial& trial, OpenTensors
 // Joins `size` consecutive batches into one, for all disjoint groups of that size. `known`: nr of
 // all batches joined, or null.
 Joined join(const Plan& plan, const std::vector<LayerOfPair>& batches, std::size_t size,
-            const double* known, const Trial& trial) {
-  OpenTensors& open = *plan.open;
+            const double* known, const Trial& trial, OpenTensors& open) {
   std::vector<double> stable_ranks, nuclear_ranks, ratios;
   double samples = 0;
   for (std::size_t first = 0; first + size <= batches.size(); first += size) {
@@ -184,7 +196,8 @@ bool is_judged(const Plan& plan, const TrialRecord& record, std::size_t p, std::
 
 void join_batches(const Plan& plan, const JoinedGradients& gradients, const Trial& trial,
                   TrialRecord& record) {
-  std::map<std::pair<std::string, std::int64_t>, std::vector<LayerOfPair>> groups;
+  using Group = std::pair<std::string, std::int64_t>;  // a layer at a step
+  std::map<Group, std::vector<LayerOfPair>> groups;
   for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
     const Pair& pair = plan.pairs[p];
     if (pair.when.batch < 0) continue;
@@ -199,8 +212,18 @@ void join_batches(const Plan& plan, const JoinedGradients& gradients, const Tria
       if (group.empty() || same_size(group.front())) group.push_back({p, l});
     }
   }
-  for (const auto& [at, batches] : groups) {
-    std::vector<double> packed;
+  std::vector<std::vector<double>> packed(groups.size());
+  const std::vector<std::pair<Group, std::vector<LayerOfPair>>> in_order(groups.begin(),
+                                                                         groups.end());
+  std::vector<double> costs;
+  for (const auto& [at, batches] : in_order) {
+    costs.push_back(0);
+    for (const LayerOfPair& each : batches)
+      costs.back() += estimate_of(plan.pairs[each.pair]).flops;
+  }
+  std::vector<OpenTensors> open(groups.size());  // one for each worker
+  trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
+    const auto& [at, batches] = in_order[g];
     const auto found = gradients.find(at);
     const bool same_batches =
         found != gradients.end() &&
@@ -209,14 +232,18 @@ void join_batches(const Plan& plan, const JoinedGradients& gradients, const Tria
                    [](const LayerOfPair& a, std::size_t pair) { return a.pair == pair; });
     const double* known = same_batches ? &found->second.nuclear_rank : nullptr;
     for (std::size_t size = 2; size <= batches.size(); size = std::min(2 * size, batches.size())) {
-      const Joined joined = join(plan, batches, size, known, trial);
-      packed.insert(packed.end(), {joined.batches, joined.samples});
+      const Joined joined = join(plan, batches, size, known, trial, open[worker]);
+      packed[g].insert(packed[g].end(), {joined.batches, joined.samples});
       for (const Summary& summary : {joined.stable_rank, joined.nuclear_rank, joined.ratio}) {
-        packed.insert(packed.end(), {summary.mean, summary.std, static_cast<double>(summary.n)});
+        packed[g].insert(packed[g].end(),
+                         {summary.mean, summary.std, static_cast<double>(summary.n)});
       }
       if (size == batches.size()) break;
     }
-    if (!packed.empty()) record.set(joined_key_of(at.first, at.second), packed);
+  });
+  for (std::size_t g = 0; g < in_order.size(); ++g) {
+    const auto& [layer, step] = in_order[g].first;
+    if (!packed[g].empty()) record.set(joined_key_of(layer, step), packed[g]);
   }
 }
 
@@ -267,21 +294,17 @@ std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gra
 }
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
-  TrialRecord record;
-  OpenTensors& open = *plan.open;
+  std::vector<TrialRecord> measured(plan.pairs.size());
+  std::vector<double> costs;
+  for (const Pair& pair : plan.pairs) costs.push_back(estimate_of(pair).flops);
+  std::vector<OpenTensors> open(plan.pairs.size());  // one for each worker
   trial.expect(plan.pairs.size(), "pair");
-  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
-    if (p > 0) trial.advance();
-    const Pair& pair = plan.pairs[p];
-    if (pair.has_activation() && !measure_input(pair, p, trial, open, record)) continue;
-    if (!pair.has_gradient()) continue;
-    const StoredGradient gradient = gradient_of(pair, open);
-    for (std::size_t l = 0; l < pair.layers.size(); ++l) {
-      const MeasuredGradient measured = measure_gradient(gradient, pair.layers[l], trial);
-      record.set(key_of(p, l), packed(measured.ranks));
-      if (pair.is_weight) record.set(spectrum_key_of(p, l), spectrum_of(measured.s));
-    }
-  }
+  trial.for_each_part(costs, [&](std::size_t p, std::size_t worker) {
+    measure_pair(plan.pairs[p], p, trial, open[worker], measured[p]);
+    trial.advance();
+  });
+  TrialRecord record;
+  for (const TrialRecord& of_pair : measured) record.insert(of_pair);
   check_ranks(plan, trial, record);
   const auto usable = [&](std::size_t p, std::size_t l) { return is_judged(plan, record, p, l); };
   const auto ratio = [&](std::size_t p, std::size_t l) {

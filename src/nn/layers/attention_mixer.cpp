@@ -54,6 +54,13 @@ void AttentionMap<T>::backward(const arma::Mat<T>& X, const arma::Mat<T>& dY) {
 }
 
 template <class T>
+std::vector<arma::Mat<T>*> AttentionMixer<T>::of_batch() {
+  if (relative_) return relative_->of_batch();
+  if (!joined_) return {};
+  return {&joined_->scores.W, &joined_->scores.G, &joined_->values.W, &joined_->values.G};
+}
+
+template <class T>
 void AttentionMixer<T>::do_prepare() {
   if (relative_) relative_->prepare();
   if (!joined_) return;
@@ -92,11 +99,13 @@ void AttentionMixer<T>::forward_joined(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 
 template <class T>
 void AttentionMixer<T>::backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY,
-                                        arma::Mat<T>& dX) {
-  if (o_ && o_->b) bias_backward(*o_->b, dY);
+                                        arma::Mat<T>& dX, Turns& turns) {
   attention_.backward(pass_, dY, dq_, dX, dv_);
-  linear_backward_weights(joined_->scores, X, dq_);
-  linear_backward_weights(joined_->values, X, dv_);
+  turns.take([&] {
+    if (o_ && o_->b) bias_backward(*o_->b, dY);
+    linear_backward_weights(joined_->scores, X, dq_);
+    linear_backward_weights(joined_->values, X, dv_);
+  });
   linear_backward_inputs(joined_->scores, dq_, dX, true);
   linear_backward_inputs(joined_->values, dv_, dX, true);
 }
@@ -116,19 +125,24 @@ void AttentionMixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void AttentionMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY,
-                                    arma::Mat<T>& dX) {
-  if (joined_) return backward_joined(X, dY, dX);
+void AttentionMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                                    Turns& turns) {
+  if (joined_) return backward_joined(X, dY, dX, turns);
   if (o_) {
-    o_->backward(pass_.H, dY);
+    turns.take([&] { o_->backward(pass_.H, dY); });
     linear_backward_inputs(o_->W, dY, dH_);
   }
   const arma::Mat<T>& dH = o_ ? dH_ : dY;
-  relative_ ? relative_->backward(pass_, dH, dq_, dk_, dv_)
-            : attention_.backward(pass_, dH, dq_, dk_, dv_);
-  q_.backward(X, dq_);
-  k_.backward(X, dk_);
-  v_.backward(X, dv_);
+  if (relative_) {
+    turns.take([&] { relative_->backward(pass_, dH, dq_, dk_, dv_); });
+  } else {
+    attention_.backward(pass_, dH, dq_, dk_, dv_);
+  }
+  turns.take([&] {
+    q_.backward(X, dq_);
+    k_.backward(X, dk_);
+    v_.backward(X, dv_);
+  });
   linear_backward_inputs(q_.W, dq_, dX);
   linear_backward_inputs(k_.W, dk_, dX, true);
   linear_backward_inputs(v_.W, dv_, dX, true);

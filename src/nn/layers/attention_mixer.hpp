@@ -61,13 +61,16 @@ class AttentionMixer final : public Mixer<T> {
   const arma::Mat<T>& heads_output() const { return pass_.H; }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override;
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                   Turns& turns) override;
   void do_finish() override;
 
   void forward_joined(const arma::Mat<T>& X, arma::Mat<T>& Y);
-  void backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX);
+  void backward_joined(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                       Turns& turns);
 
   Attention<T> attention_;
   AttentionMap<T> q_, k_, v_;

@@ -69,14 +69,16 @@ void LinearAttentionMixer<T>::attend(arma::uword first, T* Y) {
 
 template <class T>
 void LinearAttentionMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY,
-                                          arma::Mat<T>& dX) {
+                                          arma::Mat<T>& dX, Turns& turns) {
   const arma::uword d = dim_, rows = 3 * d, N = X.n_cols;
   dqkv_.set_size(rows, N);
   for (arma::uword first = 0; first < N; first += length_)
     attend_backward(first, dY.colptr(first), dqkv_.colptr(first));
   const T* const g = dqkv_.memptr();
-  product(CblasNoTrans, CblasTrans, rows, d, N, T(1), g, rows, X.memptr(), d, dW_.memptr(), rows,
-          T(1));
+  turns.take([&] {
+    product(CblasNoTrans, CblasTrans, rows, d, N, T(1), g, rows, X.memptr(), d, dW_.memptr(), rows,
+            T(1));
+  });
   dX.set_size(d, N);
   product(CblasTrans, CblasNoTrans, d, N, rows, T(1), W_.memptr(), rows, g, rows, dX.memptr(), d);
 }

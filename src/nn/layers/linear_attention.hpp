@@ -23,9 +23,11 @@ class LinearAttentionMixer final : public Mixer<T> {
   std::vector<Parameter<T>*> parameters() override { return {&Wq_, &Wk_, &Wv_, &Wo_}; }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override { return {&W_, &dW_}; }
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                   Turns& turns) override;
   void do_finish() override;
 
   // For the sequence that starts at token `first`: its columns of qkv_ -> Y (d, length), and the

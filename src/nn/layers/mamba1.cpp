@@ -63,27 +63,35 @@ void Mamba1Mixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void Mamba1Mixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void Mamba1Mixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                                 Turns& turns) {
   const arma::uword N = X.n_cols;
   for (arma::Mat<T>* of_width : {&dx_, &ddt_}) of_width->set_size(width_, N);
   dlow_.set_size(arma::size(low_));
   dprojected_.set_size(arma::size(projected_));
-  linear_backward_weights(out_proj_, Q_, dY);
+  turns.take([&] { linear_backward_weights(out_proj_, Q_, dY); });
   linear_backward_inputs(out_proj_, dY, dy_);
   gate_backward();
-  for (arma::uword first = 0; first < N; first += length_) {
-    T* const dB = dlow_.colptr(first) + rank_;
-    selective_scan_backward<T>(scanned(first), dy_.colptr(first),
-                               {ddt_.colptr(first), dx_.colptr(first), dB, dB + state_, dA_, D_.G});
-  }
-  steps_backward();
-  linear_backward_weights(x_proj_, convolution_.output(), dlow_);
+  turns.take([&] {
+    for (arma::uword first = 0; first < N; first += length_) {
+      T* const dB = dlow_.colptr(first) + rank_;
+      selective_scan_backward<T>(
+          scanned(first), dy_.colptr(first),
+          {ddt_.colptr(first), dx_.colptr(first), dB, dB + state_, dA_, D_.G});
+    }
+  });
+  turns.take([&] {
+    steps_backward();
+    linear_backward_weights(x_proj_, convolution_.output(), dlow_);
+  });
   linear_backward_inputs(x_proj_, dlow_, dx_, true);
-  for (arma::uword first = 0; first < N; first += length_) {
-    convolution_.backward(first, projected_.colptr(first), dx_.colptr(first),
-                          dprojected_.colptr(first), 2 * width_);
-  }
-  linear_backward_weights(in_proj_, X, dprojected_);
+  turns.take([&] {
+    for (arma::uword first = 0; first < N; first += length_) {
+      convolution_.backward(first, projected_.colptr(first), dx_.colptr(first),
+                            dprojected_.colptr(first), 2 * width_);
+    }
+    linear_backward_weights(in_proj_, X, dprojected_);
+  });
   linear_backward_inputs(in_proj_, dprojected_, dX);
 }
 

@@ -46,9 +46,11 @@ class Mamba1Mixer final : public Mixer<T> {
   }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override { return {&A_, &dA_}; }
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                   Turns& turns) override;
   void do_finish() override;
 
   void compute_steps();

@@ -66,24 +66,29 @@ void Mamba2Mixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void Mamba2Mixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void Mamba2Mixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                                 Turns& turns) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   dQ_.set_size(width_, N);
   dprojected_.set_size(rows_, N);
   const T* const g = dY.memptr();
-  product(CblasNoTrans, CblasTrans, d, width_, N, T(1), g, d, Q_.memptr(), width_, dout_.memptr(),
-          d, T(1));
+  turns.take([&] {
+    product(CblasNoTrans, CblasTrans, d, width_, N, T(1), g, d, Q_.memptr(), width_, dout_.memptr(),
+            d, T(1));
+  });
   product(CblasTrans, CblasNoTrans, width_, N, d, T(1), out_.memptr(), d, g, d, dQ_.memptr(),
           width_);
-  for (arma::uword first = 0; first < N; first += length_) {
-    T* const of_first = dprojected_.colptr(first);
-    gate_and_norm_backward(first, dQ_.colptr(first), of_first);
-    ssd_.backward(first, xBC().colptr(first), dy_.memptr(), dxBC_.memptr(),
-                  of_first + width_ + channels_, rows_);
-    convolution_.backward(first, projected_.colptr(first) + width_, dxBC_.memptr(),
-                          of_first + width_, rows_);
-  }
-  linear_backward_weights(in_proj_, X, dprojected_);
+  turns.take([&] {
+    for (arma::uword first = 0; first < N; first += length_) {
+      T* const of_first = dprojected_.colptr(first);
+      gate_and_norm_backward(first, dQ_.colptr(first), of_first);
+      ssd_.backward(first, xBC().colptr(first), dy_.memptr(), dxBC_.memptr(),
+                    of_first + width_ + channels_, rows_);
+      convolution_.backward(first, projected_.colptr(first) + width_, dxBC_.memptr(),
+                            of_first + width_, rows_);
+    }
+  });
+  turns.take([&] { linear_backward_weights(in_proj_, X, dprojected_); });
   linear_backward_inputs(in_proj_, dprojected_, dX);
 }
 

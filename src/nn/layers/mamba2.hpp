@@ -44,9 +44,11 @@ class Mamba2Mixer final : public Mixer<T> {
   }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override { return {&out_, &dout_}; }
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                   Turns& turns) override;
   void do_finish() override;
 
   // For the sequence that starts at token `first`. The backward pass goes from dQ, in place, to dz,

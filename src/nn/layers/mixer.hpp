@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <vector>
 
+#include "core/parts_in_turn.hpp"
 #include "nn/layers/parameter.hpp"
 
 namespace ranklab {
@@ -26,17 +27,29 @@ class Mixer {
     prepared_ = true;
     passed_ = false;
   }
+  /// In place of prepare(): uses what another mixer of the same shape has prepared, and adds to its
+  /// sums. Its parameters must be shared already, and it calls finish() for both.
+  void share(Mixer& of) {
+    const std::vector<arma::Mat<T>*> mine = of_batch(), others = of.of_batch();
+    for (std::size_t i = 0; i < mine.size(); ++i) alias(*mine[i], *others[i]);
+    prepared_ = of.prepared_;
+    passed_ = false;
+  }
   /// X (d, N) -> Y (d, N). Stores what backward() needs.
   void forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
     if (!prepared_) throw std::logic_error("a mixer's forward pass needs prepare()");
     do_forward(X, Y);
     passed_ = true;
   }
-  /// With the X of the forward pass. From dY, adds to the gradients of all parameters and sets dX
-  /// (d, N).
-  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+  /// With the X of the forward pass. From dY, adds to the gradients of all parameters, in turns,
+  /// and sets dX (d, N).
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX, Turns& turns) {
     if (!passed_) throw std::logic_error("a mixer's backward pass needs forward()");
-    do_backward(X, dY, dX);
+    do_backward(X, dY, dX, turns);
+  }
+  void backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+    Turns alone;
+    backward(X, dY, dX, alone);
   }
   /// Computes the gradients that need sums over all parts. The weights may change afterwards.
   void finish() {
@@ -46,9 +59,14 @@ class Mixer {
   }
 
  private:
+  /// What do_prepare() sets: results for forward() and backward(), and sums to which backward()
+  /// adds.
+  virtual std::vector<arma::Mat<T>*> of_batch() { return {}; }
   virtual void do_prepare() {}
   virtual void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) = 0;
-  virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) = 0;
+  /// Takes the same number of turns in every part.
+  virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                           Turns& turns) = 0;
   virtual void do_finish() {}
 
   bool prepared_ = false;  // for the present weights

@@ -2,10 +2,19 @@
 #pragma once
 
 #include <armadillo>
+#include <memory>
 #include <optional>
 #include <string>
 
 namespace ranklab {
+
+/// Makes A another name of the entries of B. B must outlive the use of A and keep its memory.
+template <class T>
+void alias(arma::Mat<T>& A, arma::Mat<T>& B) {
+  // Only Armadillo's constructor can take foreign memory.
+  std::destroy_at(&A);
+  std::construct_at(&A, B.memptr(), B.n_rows, B.n_cols, false, true);
+}
 
 template <class T>
 struct Parameter {
@@ -22,6 +31,13 @@ struct Parameter {
   std::optional<arma::mat> error_moment = {};
 
   void clear_gradient() { G.zeros(arma::size(W)); }
+  /// Uses the weights of another parameter and adds to its gradient.
+  void share(Parameter& of) {
+    alias(W, of.W);
+    alias(G, of.G);
+    error_moment.reset();
+    if (of.error_moment) alias(error_moment.emplace(), *of.error_moment);
+  }
 };
 
 }  // namespace ranklab

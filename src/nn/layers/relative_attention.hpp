@@ -30,6 +30,8 @@ class RelativeAttention {
                     const InitialWeights& initial);
 
   Parameter<T>& map() { return Wr_; }
+  /// What prepare() sets.
+  std::vector<arma::Mat<T>*> of_batch() { return {&r_, &dr_}; }
   void prepare();
   /// pass.q, k, v -> pass.P, pass.H.
   void forward(AttentionPass<T>& pass);

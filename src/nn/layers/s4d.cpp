@@ -103,7 +103,8 @@ void S4dMixer<T>::do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) {
 }
 
 template <class T>
-void S4dMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) {
+void S4dMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                              Turns& turns) {
   const arma::uword d = X.n_rows, N = X.n_cols;
   const auto step = static_cast<std::ptrdiff_t>(d);
   dZ_.set_size(2 * d, N);
@@ -116,17 +117,24 @@ void S4dMixer<T>::do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arm
       db[i] = da[i] * a[i] * (1 - gate[i]);
     }
   }
-  linear_backward_weights(Wo_, gelu_, dZ_);
-  bias_backward(bo_, dZ_);
+  turns.take([&] {
+    linear_backward_weights(Wo_, gelu_, dZ_);
+    bias_backward(bo_, dZ_);
+  });
   linear_backward_inputs(Wo_, dZ_, du_);
   activate_backward<T>(find_activation("gelu"), slope_, du_);
   dX.set_size(d, N);
   for (arma::uword n = 0; n < N; ++n) {
     const arma::uword t = n % length_, left = length_ - t;
     sum_products(K_.memptr(), du_.colptr(n), {step, step}, left, d, dX.colptr(n));
-    // dK[t] += sum_i du_{i + t} x_i, i over the tokens that have a token i + t.
-    sum_products(du_.colptr(n), X.colptr(n - t), {step, step}, left, d, dK_.colptr(t), true);
   }
+  // dK[t] += sum_i du_{i + t} x_i, i over the tokens that have a token i + t.
+  turns.take([&] {
+    for (arma::uword n = 0; n < N; ++n) {
+      const arma::uword t = n % length_, left = length_ - t;
+      sum_products(du_.colptr(n), X.colptr(n - t), {step, step}, left, d, dK_.colptr(t), true);
+    }
+  });
 }
 
 // Kernels -----------------------------------------------------------------------------------------

@@ -36,9 +36,11 @@ class S4dMixer final : public Mixer<T> {
   }
 
  private:
+  std::vector<arma::Mat<T>*> of_batch() override { return {&K_, &dK_}; }
   void do_prepare() override;
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override;
-  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override;
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                   Turns& turns) override;
   void do_finish() override;
 
   void mode_backward(arma::uword c, arma::uword m, std::complex<double> P, std::complex<double> Q);

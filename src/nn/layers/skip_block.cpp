@@ -76,19 +76,21 @@ void SkipBlock<T>::feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out) {
 /// Computes the gradients of F's weights, and dX = F'(X) dout.
 template <class T>
 void SkipBlock<T>::feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout,
-                                         arma::Mat<T>& dX) {
-  if (net_->b2) bias_backward(*net_->b2, dout);
-  linear_backward_weights(net_->W2, S_, dout);
+                                         arma::Mat<T>& dX, Turns& turns) {
+  turns.take([&] {
+    if (net_->b2) bias_backward(*net_->b2, dout);
+    linear_backward_weights(net_->W2, S_, dout);
+  });
   linear_backward_inputs(net_->W2, dout, dS_);
   if (net_->Wg) gate_ %= dS_;
   activate_backward(*shape_.activation, Z_, dS_);
-  if (net_->b1) bias_backward(*net_->b1, dS_);
-  linear_backward_weights(net_->W1, X, dS_);
+  turns.take([&] {
+    if (net_->b1) bias_backward(*net_->b1, dS_);
+    linear_backward_weights(net_->W1, X, dS_);
+    if (net_->Wg) linear_backward_weights(*net_->Wg, X, gate_);
+  });
   linear_backward_inputs(net_->W1, dS_, dX);
-  if (net_->Wg) {
-    linear_backward_weights(*net_->Wg, X, gate_);
-    linear_backward_inputs(*net_->Wg, gate_, dX, true);
-  }
+  if (net_->Wg) linear_backward_inputs(*net_->Wg, gate_, dX, true);
 }
 
 // Block -------------------------------------------------------------------------------------------
@@ -141,7 +143,20 @@ void SkipBlock<T>::forward_net(arma::Mat<T>& out) {
 }
 
 template <class T>
-void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns) {
+void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns,
+                            Turns& turns) {
+  if (shape_.learns_lambda || (shape_.de_escalation && shape_.de_escalation->learns_tau)) {
+    // Several steps add to the gradient of a learned lambda or tau.
+    Turns within;
+    turns.take([&] { backward_in_turns(R, dR, columns, within); });
+  } else {
+    backward_in_turns(R, dR, columns, turns);
+  }
+}
+
+template <class T>
+void SkipBlock<T>::backward_in_turns(const arma::Mat<T>& R, arma::Mat<T>& dR,
+                                     const Columns* columns, Turns& turns) {
   const T lambda = lambda_.W(0), c = at_feed_forward();
   const auto at_lambda = [&](const arma::Mat<T>& dout, const arma::Mat<T>& of) {
     if (shape_.learns_lambda) lambda_.G(0) += arma::dot(dout, of);
@@ -150,25 +165,25 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
   // From R+ to R', in place.
   if (net_ && shape_.post) {
     sum_.zeros(dR.n_rows, dR.n_cols);
-    net_->norm.backward(dR, sum_);
+    turns.take([&] { net_->norm.backward(dR, sum_); });
     const bool at_branch = de_escalates(DeEscalation::At::branch);
-    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dR);
+    feed_forward_backward(at_branch ? Am_ : middle_, sum_, dR, turns);
     remove_mean_backward(DeEscalation::At::branch, removal_, dR);
     dR += c * sum_;
     if (shape_.lambda_at_both) at_lambda(sum_, middle_);
   } else if (net_) {
-    feed_forward_backward(Am_, dR, dA_);
+    feed_forward_backward(Am_, dR, dA_, turns);
     if (shape_.lambda_at_both) at_lambda(dR, middle_);
     scale(dR, c);
     remove_mean_backward(DeEscalation::At::branch, removal_, dA_);
-    net_->norm.backward(dA_, dR);
+    turns.take([&] { net_->norm.backward(dA_, dR); });
   }
   // From R' to R.
   const arma::Mat<T>* dmixed = &dR;
   if (shape_.post) {
     remove_mean_backward(DeEscalation::At::feed_forward, removal_, dR);
     sum_.zeros(arma::size(dR));
-    norm1_.backward(dR, sum_);
+    turns.take([&] { norm1_.backward(dR, sum_); });
     dmixed = &sum_;
   }
   if (columns) {
@@ -178,14 +193,14 @@ void SkipBlock<T>::backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Colum
   }
   at_lambda(*dmixed, R);
   if (shape_.post) {
-    mixer_->backward(R, *dmixed, dR);
+    mixer_->backward(R, *dmixed, dR, turns);
     dR += lambda * *dmixed;
   } else {
-    mixer_->backward(A_, *dmixed, dA_);
+    mixer_->backward(A_, *dmixed, dA_, turns);
     if (dmixed != &dR) dR = *dmixed;
     scale(dR, lambda);
     remove_mean_backward(DeEscalation::At::branch, mixer_removal_, dA_);
-    norm1_.backward(dA_, dR);
+    turns.take([&] { norm1_.backward(dA_, dR); });
   }
 }
 

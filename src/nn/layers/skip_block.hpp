@@ -16,6 +16,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/parts_in_turn.hpp"
 #include "models/activations.hpp"
 #include "nn/layers/affine_norm.hpp"
 #include "nn/layers/de_escalation.hpp"
@@ -78,18 +79,26 @@ class SkipBlock {
   void forward_net(arma::Mat<T>& out);
   /// R' (d, N).
   arma::Mat<T>& middle() { return middle_; }
+  const arma::Mat<T>& middle() const { return middle_; }
   // Values of the last forward pass of a `pre` block: the inputs of the mixer and of W1 (d, N), and
   // the input of W2 (w, N).
   const arma::Mat<T>& mixer_input() const { return A_; }
   const arma::Mat<T>& net_input() const { return Am_; }
   const arma::Mat<T>& net_hidden() const { return S_; }
-  /// Call after forward() with the same R and columns. Adds to the gradients of the parameters; dR
-  /// holds the gradient in the output and becomes that in R.
-  void backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns = nullptr);
+  /// Call after forward() with the same R and columns. Adds to the gradients of the parameters in
+  /// turns; dR holds the gradient in the output and becomes that in R.
+  void backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns, Turns& turns);
+  void backward(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns = nullptr) {
+    Turns alone;
+    backward(R, dR, columns, alone);
+  }
 
  private:
   void feed_forward(const arma::Mat<T>& X, arma::Mat<T>& out);
-  void feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX);
+  void feed_forward_backward(const arma::Mat<T>& X, const arma::Mat<T>& dout, arma::Mat<T>& dX,
+                             Turns& turns);
+  void backward_in_turns(const arma::Mat<T>& R, arma::Mat<T>& dR, const Columns* columns,
+                         Turns& turns);
   /// De-escalates X, or the gradient, if this is its place.
   void remove_mean(DeEscalation::At at, MeanRemoval<T>& removal, arma::Mat<T>& X) {
     if (de_escalates(at)) removal.forward(*shape_.de_escalation, tau_, X);

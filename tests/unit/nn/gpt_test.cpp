@@ -297,11 +297,11 @@ TEST_CASE("a pass by parts gives the loss, gradients and activations of a single
     for (const bool gradient : {true, false}) {
       arma::mat seen(logits.n_rows, 0), S(shape.hidden, 0);
       int parts = 0;
-      const double by_parts =
-          parted.loss_by_parts(batch, gradient, [&](const SequenceBatch<double>& part) {
+      const double by_parts = parted.loss_by_parts(
+          batch, gradient, [&](const SequenceModel<double>& of, const SequenceBatch<double>& part) {
             CHECK(part.ids.size() == part.targets.size());
-            seen = arma::join_rows(seen, parted.logits());
-            S = arma::join_rows(S, gpt_activations(parted, 0).S);
+            seen = arma::join_rows(seen, of.logits());
+            S = arma::join_rows(S, gpt_activations(of, 0).S);
             ++parts;
           });
       CHECK(parts > 1);

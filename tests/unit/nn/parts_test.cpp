@@ -3,10 +3,15 @@
 
 #include <doctest/doctest.h>
 
+#include <chrono>
 #include <cmath>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
 
 #include "core/tolerances.hpp"
 #include "nn/sequence_models.hpp"
+#include "run/trials.hpp"
 
 namespace parts_test {
 
@@ -29,10 +34,10 @@ void check(const SequenceShape& shape, const SequenceBatch<double>& batch) {
   for (const bool gradient : {true, false, true}) {
     arma::mat seen(expected.n_rows, 0);
     int parts = 0;
-    const double by_parts =
-        parted.loss_by_parts(batch, gradient, [&](const SequenceBatch<double>& part) {
-          CHECK(part.targets.size() == parted.logits().n_cols);
-          seen = arma::join_rows(seen, parted.logits());
+    const double by_parts = parted.loss_by_parts(
+        batch, gradient, [&](const SequenceModel<double>& of, const SequenceBatch<double>& part) {
+          CHECK(part.targets.size() == of.logits().n_cols);
+          seen = arma::join_rows(seen, of.logits());
           ++parts;
         });
     CHECK(parts > 1);
@@ -84,13 +89,135 @@ TEST_CASE("parts without targets are skipped") {
   SequenceModel<double> whole(shape, initial), parted(shape, initial);
   const double loss = pass(whole, batch);
   int parts = 0;
-  CHECK(std::fabs(parted.loss_by_parts(batch, true, [&](const SequenceBatch<double>&) {
-          ++parts;
-        }) - loss) <= limit);
+  CHECK(std::fabs(parted.loss_by_parts(batch, true,
+                                       [&](const SequenceModel<double>&,
+                                           const SequenceBatch<double>&) { ++parts; }) -
+                  loss) <= limit);
   CHECK(parts == 1);
   for (std::size_t i = 0; i < whole.parameters().size(); ++i)
     CHECK(
         arma::approx_equal(parted.parameters()[i]->G, whole.parameters()[i]->G, "absdiff", limit));
+}
+
+namespace {
+
+/// Runs each part on its own thread, in turn. After each of its turns the first part waits, so that
+/// whatever the others add to the same sums out of turn comes too early.
+class LateFirstPart : public PartRunner {
+ public:
+  void run_in_turn(std::size_t n, const std::function<void(std::size_t, std::size_t, Turns&)>& part)
+      const override {
+    std::mutex lock;
+    std::condition_variable changed;
+    std::vector<std::size_t> ended(n, 0);
+    const auto run = [&](std::size_t i) {
+      struct InOrder : Turns {
+        std::mutex& lock;
+        std::condition_variable& changed;
+        std::vector<std::size_t>& ended;
+        std::size_t i;
+        InOrder(std::mutex& l, std::condition_variable& c, std::vector<std::size_t>& e,
+                std::size_t part_number)
+            : lock(l), changed(c), ended(e), i(part_number) {}
+        void begin() override {
+          std::unique_lock guard(lock);
+          changed.wait(guard, [&] { return i == 0 || ended[i - 1] > ended[i]; });
+        }
+        void end() override {
+          {
+            const std::lock_guard guard(lock);
+            ++ended[i];
+          }
+          changed.notify_all();
+          if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
+        }
+      } turns(lock, changed, ended, i);
+      part(i, i, turns);
+      {
+        const std::lock_guard guard(lock);
+        ended[i] = n * 1000;
+      }
+      changed.notify_all();
+    };
+    std::vector<std::jthread> threads;
+    for (std::size_t i = 1; i < n; ++i) threads.emplace_back(run, i);
+    run(0);
+  }
+};
+
+/// The loss, the logits in the order in which they are seen, and all gradients.
+std::vector<arma::mat> results(SequenceModel<double>& model, const SequenceBatch<double>& batch,
+                               const PartRunner& parts) {
+  std::vector<arma::mat> out(1);
+  const double loss = model.loss_by_parts(
+      batch, true,
+      [&](const SequenceModel<double>& of, const SequenceBatch<double>&) {
+        out[0] = arma::join_rows(out[0], of.logits());
+      },
+      parts);
+  out.push_back({loss});
+  for (const Parameter<double>* parameter : model.parameters()) {
+    out.push_back(parameter->G);
+    if (parameter->error_moment) out.push_back(*parameter->error_moment);
+  }
+  return out;
+}
+
+void check_same_bits(const SequenceShape& shape, bool labeled = false) {
+  // In double precision with five parts, sums in another order differ in their last bits.
+  const SequenceBatch<double> batch = batch_of(shape, labeled, "five parts", 250);
+  std::vector<std::vector<arma::mat>> of_runs;
+  SequenceModel<double> model(shape, initial);
+  perturb(model);
+  const PartRunner alone;
+  const LateFirstPart late;
+  const Trial two(1, 0, 1), four(1, 0, 3);
+  for (const PartRunner* parts :
+       std::initializer_list<const PartRunner*>{&alone, &late, &two, &four}) {
+    for (Parameter<double>* parameter : model.parameters()) {
+      if (parameter->name.ends_with("W1")) parameter->error_moment.emplace(6, 6, arma::fill::zeros);
+    }
+    of_runs.push_back(results(model, batch, *parts));
+    REQUIRE(of_runs.back().size() == of_runs.front().size());
+    for (std::size_t i = 0; i < of_runs.back().size(); ++i) {
+      CAPTURE(i);
+      CHECK(arma::approx_equal(of_runs.back()[i], of_runs.front()[i], "absdiff", 0.0));
+    }
+  }
+}
+
+}  // namespace
+
+TEST_CASE("the bits of losses and gradients do not depend on the threads that run the parts") {
+  for (const MixerKind kind : mixers) {
+    CAPTURE(static_cast<int>(kind));
+    check_same_bits(shape_of(kind));
+    check_same_bits(shape_of(kind), true);
+    check_same_bits(classes_shape(kind));
+  }
+  SequenceShape gated = shape_of(MixerKind::attention);
+  gated.activation = &find_activation("swiglu");
+  gated.heads = 2;
+  gated.untied_head = gated.embedding_norm = gated.rotary = true;
+  check_same_bits(gated);
+  SequenceShape image = classes_shape(MixerKind::attention);
+  image.class_token = true;
+  check_same_bits(image);
+  image.post = image.learns_lambda = image.lambda_at_both = true;
+  check_same_bits(image);
+  SequenceShape language = shape_of(MixerKind::attention);
+  language.relative = language.post = language.output_bias = true;
+  check_same_bits(language);
+  for (const DeEscalation::At at : {DeEscalation::At::end, DeEscalation::At::feed_forward}) {
+    SequenceShape removal = shape_of(MixerKind::attention);
+    removal.post = true;
+    removal.de_escalation = {.tau = 0.5,
+                             .mean = MeanOver::strict,
+                             .at = at,
+                             .length = removal.length,
+                             .learns_tau = true};
+    check_same_bits(removal);
+  }
 }
 
 TEST_CASE("class tokens, relative positions and a learned lambda give the same result by parts") {

@@ -31,7 +31,7 @@ SequenceShape shape_of(const CurvatureConfig& config, std::uint64_t vocabulary) 
   return shape;
 }
 
-void no_part(const SequenceBatch<double>&) {}
+void no_part(const SequenceModel<double>&, const SequenceBatch<double>&) {}
 
 class MeasuredTransformer : public MeasuredModel {
  public:
@@ -114,8 +114,9 @@ TrialRecord train_transformer(const CurvatureConfig& config, const Corpus& corpu
       measure_matrices(matrices_of(config), *measured_transformer(wide, wide_batch), series);
     }
     if (t == config.steps) break;
-    trial.show("loss", trainer.gradients(batch, [](const SequenceBatch<T>&) {}));
-    trainer.step(1);
+    trial.show("loss", trainer.gradients(
+                           batch, [](const SequenceModel<T>&, const SequenceBatch<T>&) {}, trial));
+    trainer.step(1, trial);
     trial.advance();
   }
   TrialRecord record;

@@ -64,15 +64,16 @@ class Losses {
          const SequenceBatch<T>& independent, const Trial& trial)
       : model_(model), batches_{&batch, &independent}, trial_(trial) {
     for (int i = 0; i < 2; ++i) {
-      start_loss_[i] = model_.loss_by_parts(*batches_[i], false, [&](const SequenceBatch<T>& part) {
+      const auto keep = [&](const SequenceModel<T>& passed, const SequenceBatch<T>& part) {
         Part kept{part, {}, {}};
-        for (std::uint64_t l = 0; l < model_.shape().layers; ++l) {
-          kept.streams.push_back(model_.stream(l));
-          kept.middles.push_back(model_.block(l).middle());
+        for (std::uint64_t l = 0; l < passed.shape().layers; ++l) {
+          kept.streams.push_back(passed.stream(l));
+          kept.middles.push_back(passed.block(l).middle());
         }
-        kept.streams.push_back(model_.stream(model_.shape().layers));
+        kept.streams.push_back(passed.stream(passed.shape().layers));
         parts_[i].push_back(std::move(kept));
-      });
+      };
+      start_loss_[i] = model_.loss_by_parts(*batches_[i], false, keep, trial_);
     }
   }
 
@@ -142,7 +143,8 @@ class Losses {
     return sum / static_cast<double>(batches_[which]->ids.size());
   }
   double full_loss(int which) {
-    return model_.loss_by_parts(*batches_[which], false, [](const SequenceBatch<T>&) {});
+    return model_.loss_by_parts(
+        *batches_[which], false, [](const SequenceModel<T>&, const SequenceBatch<T>&) {}, trial_);
   }
 
   SequenceModel<T>& model_;

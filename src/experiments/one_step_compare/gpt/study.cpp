@@ -141,6 +141,11 @@ class GptStudy : public Study {
       // double and their inputs. With single steps: the residual streams of two batches.
       cost.bytes += 8 * (3 * gpt_parameters(shape) + sequence_numbers(shape, part, part) +
                          4 * static_cast<double>(shape.hidden) * part);
+      // The runs of a trial share the helpers.
+      cost.helper_bytes =
+          std::max(cost.helper_bytes, 8 * sequence_helper_numbers(shape, part, part));
+      cost.helpers = std::max<std::uint64_t>(
+          cost.helpers, part_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
       if (!run.one_step_at.empty())
         cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
       cost.flops += run_flops(plan, run, V);

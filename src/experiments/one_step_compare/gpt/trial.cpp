@@ -104,7 +104,7 @@ class Training {
       trial_.show("loss", loss);
       if (measured) measure(t, batch, moments);
       if (t == last) return;
-      trainer_.step(trapezoid(t, run_.config.steps));
+      trainer_.step(trapezoid(t, run_.config.steps), trial_);
       trial_.advance();
     }
   }
@@ -132,10 +132,13 @@ class Training {
   /// Returns the loss of a batch and leaves its gradients in the model. Adds its activations to
   /// `moments` unless it is null.
   double gradients_of(const SequenceBatch<T>& batch, Moments* moments) {
-    return trainer_.gradients(batch, [&](const SequenceBatch<T>& part) {
-      trial_.check_interrupt();
-      if (moments) add_activations(model_, part, *moments);
-    });
+    return trainer_.gradients(
+        batch,
+        [&](const SequenceModel<T>& model, const SequenceBatch<T>& part) {
+          trial_.check_interrupt();
+          if (moments) add_activations(model, part, *moments);
+        },
+        trial_);
   }
 
   /// Whether the next backward pass must store the second moments of output gradients.
@@ -155,8 +158,10 @@ class Training {
   double validation(std::uint64_t batches) {
     double sum = 0;
     for (std::uint64_t i = 0; i < batches; ++i) {
-      sum += model_.loss_by_parts(validation_[i], false,
-                                  [&](const SequenceBatch<T>&) { trial_.check_interrupt(); });
+      sum += model_.loss_by_parts(
+          validation_[i], false,
+          [&](const SequenceModel<T>&, const SequenceBatch<T>&) { trial_.check_interrupt(); },
+          trial_);
     }
     return sum / static_cast<double>(batches);
   }

@@ -370,6 +370,19 @@ double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape&
               numbers(batch_of(plan.config, task_shape, sequences)));
 }
 
+double helper_bytes(const Plan& plan, const Curve& curve, const SequenceShape& task_shape) {
+  const SequenceShape shape = shape_of(plan, curve, task_shape);
+  const Batch part = batch_of(
+      plan.config, task_shape,
+      std::min<std::uint64_t>(plan.config.batch, sequences_at_once(shape.length, shape.dim)));
+  return 8 * sequence_helper_numbers(shape, part.tokens, part.answers);
+}
+
+std::uint64_t most_helpers(const Plan& plan, const Curve& curve, const SequenceShape& task_shape) {
+  const SequenceShape shape = shape_of(plan, curve, task_shape);
+  return part_ranges(plan.config.batch, shape.length, shape.dim).size() - 1;
+}
+
 const Curve* Plan::with_lambda(const Curve& curve, double lambda) const {
   const auto found = std::find_if(curves.begin(), curves.end(),
                                   [&](const Curve& each) { return each.is(curve, lambda); });

@@ -247,6 +247,8 @@ Estimate TrainStudy::estimate() const {
   for (const Curve& curve : plan.curves) {
     bytes.push_back(training_bytes(plan, curve, task));
     cost.flops += training_flops(plan, curve, task);
+    cost.helper_bytes = std::max(cost.helper_bytes, helper_bytes(plan, curve, task));
+    cost.helpers = std::max(cost.helpers, most_helpers(plan, curve, task));
   }
   // At most one model per core is in memory at a time: count the largest ones.
   std::sort(bytes.begin(), bytes.end(), std::greater<>());

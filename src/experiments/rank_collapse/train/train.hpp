@@ -71,6 +71,9 @@ SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape task_
 /// Cost of one curve in one trial.
 double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& task_shape);
 double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& task_shape);
+/// Bytes of each thread that helps with the parts of a batch, and the largest number of them.
+double helper_bytes(const Plan& plan, const Curve& curve, const SequenceShape& task_shape);
+std::uint64_t most_helpers(const Plan& plan, const Curve& curve, const SequenceShape& task_shape);
 
 // What a curve records; names follow the curve's name and a dot -----------------------------------
 

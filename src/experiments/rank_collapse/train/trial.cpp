@@ -106,9 +106,12 @@ class Training {
     trial_.check_interrupt();
     const SequenceBatch<T> batch = task_.draw<T>(batches_);
     double right = 0;
-    loss = trainer_.gradients(batch, [&](const SequenceBatch<T>& part) {
-      right += correct_answers(model_.logits(), part.targets);
-    });
+    loss = trainer_.gradients(
+        batch,
+        [&](const SequenceModel<T>& model, const SequenceBatch<T>& part) {
+          right += correct_answers(model.logits(), part.targets);
+        },
+        trial_);
     finite_ = !std::isnan(loss);
     if (finite_) trial_.show("loss", loss);
     return right / static_cast<double>(batch.targets.size());
@@ -120,7 +123,7 @@ class Training {
     const auto factor = schedule == "cosine"  ? warm_cosine
                         : schedule == "steps" ? stepped
                                               : quarter_cosine;
-    trainer_.step(curve_.lr * factor(t, curve_.steps, curve_.warmup));
+    trainer_.step(curve_.lr * factor(t, curve_.steps, curve_.warmup), trial_);
     trial_.advance();
   }
 
@@ -136,9 +139,12 @@ class Training {
       if (out.cases >= static_cast<double>(at_least)) break;
       trial_.check_interrupt();
       const double n = static_cast<double>(batch.targets.size());
-      out.loss += n * model_.loss_by_parts(batch, false, [&](const SequenceBatch<T>& part) {
-        out.right += correct_answers(model_.logits(), part.targets);
-      });
+      out.loss += n * model_.loss_by_parts(
+                          batch, false,
+                          [&](const SequenceModel<T>& model, const SequenceBatch<T>& part) {
+                            out.right += correct_answers(model.logits(), part.targets);
+                          },
+                          trial_);
       out.cases += n;
     }
     return out;

@@ -1,8 +1,11 @@
 // Measurements of the Gram matrix of one feature map, [Spectral] Section 3.1.
 #include <algorithm>
 #include <cmath>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <numbers>
+#include <vector>
 
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
@@ -109,46 +112,55 @@ void measure_gram(const Plan& plan, const Size& size, const arma::mat& V,
   const arma::vec mu = feature_mean(activation, V);
   const arma::mat Sigma = feature_covariance(activation, V);
   const PairSums total = FeatureSamples::total(samples.student);
-  measure_incoherence(size, V, norm, record);
   measure_mean(samples, total, norm, mu, Sigma, record);
-  const auto eigenvalues = [&](const arma::mat& S) {
-    trial.check_interrupt();
-    return symmetric_eigenvalues(S);
+  const arma::mat Sigma_bar = total.centered_gram(), difference = Sigma_bar - Sigma;
+  // Theorem 3.2 is about relu.
+  const bool is_relu = activation.name == "relu";
+  CovarianceExpansion expansion;
+  TrialRecord incoherence;
+  // The spectra take most of the time. Each part sets its own.
+  arma::vec lambda, bulk, exact, errors, minus_linear, hadamard, remainder;
+  std::vector<std::function<void()>> parts = {
+      [&] { lambda = symmetric_eigenvalues(total.gram()); },
+      [&] { bulk = symmetric_eigenvalues(Sigma_bar); },
+      [&] { exact = symmetric_eigenvalues(Sigma); },
+      [&] { errors = symmetric_eigenvalues(difference); },
+      [&] { measure_incoherence(size, V, norm, incoherence); },
   };
+  if (is_relu) {
+    const std::function<void()> further[] = {
+        [&] { minus_linear = symmetric_eigenvalues(Sigma - V * V.t() / 4.0); },
+        [&] { hadamard = symmetric_eigenvalues(arma::square(V * V.t())); },
+        [&] {
+          expansion = expand_covariance(V, Sigma);
+          remainder = symmetric_eigenvalues(expansion.remainder);
+        }};
+    parts.insert(parts.end(), std::begin(further), std::end(further));
+  }
+  trial.for_each_part(parts.size(), [&](std::size_t i) {
+    trial.check_interrupt();
+    parts[i]();
+  });
 
-  const arma::vec lambda = eigenvalues(total.gram());
+  record.insert(incoherence);
   record.set(spike, lambda.back());
   record.set(bulk_max, lambda(lambda.n_elem - 2));
   record.set(bulk_min, lambda.front());
   record.set(condition, step_condition(lambda, plan.config.offset));
-  const arma::mat Sigma_bar = total.centered_gram();
-  const arma::vec bulk = eigenvalues(Sigma_bar);
   record.set(sample_bulk_min, bulk.front());
   record.set(sample_bulk_max, bulk.back());
   record.set(interlacing_violations, count_interlacing_violations(lambda, bulk));
-  const arma::vec exact = eigenvalues(Sigma);
   record.set(sigma_norm, exact.back());
   record.set(sigma_min, exact.front());
   record.set(sigma_squared_error, unbiased_squared_error(samples.student, Sigma));
-  const arma::mat difference = Sigma_bar - Sigma;
   record.set(sigma_entry_error, arma::abs(difference).max());
-  record.set(sigma_error, largest_magnitude(eigenvalues(difference)) / exact.back());
-
-  // Theorem 3.2 is about relu.
-  if (activation.name != "relu") {
-    for (const char* name : {sigma_minus_linear_min, hadamard_norm, remainder_norm,
-                             remainder_as_printed, remainder_corrected, remainder_rounding}) {
-      record.set(name, undefined);
-    }
-    return;
-  }
-  record.set(sigma_minus_linear_min, eigenvalues(Sigma - V * V.t() / 4.0).front());
-  record.set(hadamard_norm, eigenvalues(arma::square(V * V.t())).back());
-  const CovarianceExpansion expansion = expand_covariance(V, Sigma);
-  record.set(remainder_norm, largest_magnitude(eigenvalues(expansion.remainder)));
-  record.set(remainder_as_printed, expansion.as_printed);
-  record.set(remainder_corrected, expansion.corrected);
-  record.set(remainder_rounding, expansion.rounding);
+  record.set(sigma_error, largest_magnitude(errors) / exact.back());
+  record.set(sigma_minus_linear_min, is_relu ? minus_linear.front() : undefined);
+  record.set(hadamard_norm, is_relu ? hadamard.back() : undefined);
+  record.set(remainder_norm, is_relu ? largest_magnitude(remainder) : undefined);
+  record.set(remainder_as_printed, is_relu ? expansion.as_printed : undefined);
+  record.set(remainder_corrected, is_relu ? expansion.corrected : undefined);
+  record.set(remainder_rounding, is_relu ? expansion.rounding : undefined);
 }
 
 }  // namespace ranklab::features

@@ -104,7 +104,7 @@ class FeaturesStudy : public Study {
     const features::Plan run = plan();
     const bool teacher = run.teacher();
     Estimate cost;
-    double largest = 0.0;
+    double largest = 0.0, of_helper = 0.0, blocks = 0.0;
     for (std::size_t i = 0; i < run.sizes.size(); ++i) {
       const double k = run.k[i], d = run.d[i], n = run.n[i], maps = teacher ? 2.0 : 1.0,
                    columns = std::min(n, static_cast<double>(features::block_columns));
@@ -116,6 +116,9 @@ class FeaturesStudy : public Study {
       // Sums of two halves, temporaries of the same size, one block of features.
       largest = std::max(largest, (teacher ? 24.0 : 10.0) * k * k + 3.0 * maps * k * d +
                                       3.0 * (maps * k + d) * columns);
+      // A helper multiplies a block or computes a spectrum.
+      of_helper = std::max(of_helper, 3.0 * k * k + 3.0 * (maps * k + d) * columns);
+      blocks = std::max(blocks, n / columns);
     }
     if (!teacher) {
       const double samples = static_cast<double>(config_.phi_samples);
@@ -131,6 +134,8 @@ class FeaturesStudy : public Study {
       }
     }
     cost.bytes = 8.0 * largest;
+    cost.helper_bytes = 8.0 * of_helper;
+    cost.helpers = static_cast<std::uint64_t>(std::max(blocks, 8.0));
     return cost;
   }
 

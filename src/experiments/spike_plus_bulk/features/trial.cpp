@@ -35,32 +35,53 @@ FeatureSamples sample(const Trial& trial, const Size& size, const Activation& ac
   const auto V = arma::conv_to<arma::Mat<T>>::from(V_double),
              V_bar = arma::conv_to<arma::Mat<T>>::from(V_bar_double);
   FeatureSamples samples;
-  Stream stream = trial.stream(size.stream("X"));
-  arma::Mat<T> A, A_bar, X;
-  arma::mat drawn;
+  struct Block {
+    std::size_t half;
+    std::uint64_t columns;
+  };
+  std::vector<Block> blocks;
   for (std::size_t half = 0; half < 2; ++half) {
-    PairSums& student = samples.student[half] = empty_sums(V.n_rows, V.n_rows);
-    PairSums& cross = samples.cross[half] = empty_sums(V_bar.n_rows, V.n_rows);
+    samples.student[half] = empty_sums(V.n_rows, V.n_rows);
+    samples.cross[half] = empty_sums(V_bar.n_rows, V.n_rows);
     const std::uint64_t end = half == 0 ? size.n / 2 : size.n - size.n / 2;
-    for (std::uint64_t start = 0; start < end; start += block_columns) {
+    for (std::uint64_t start = 0; start < end; start += block_columns)
+      blocks.push_back({half, std::min(block_columns, end - start)});
+  }
+  Stream stream = trial.stream(size.stream("X"));
+  struct Buffers {
+    arma::mat drawn;
+    arma::Mat<T> X, A, A_bar, product;
+  };
+  std::vector<Buffers> of_workers(blocks.size());
+  trial.run_in_turn(blocks.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
+    auto& [drawn, X, A, A_bar, product] = of_workers[worker];
+    PairSums &student = samples.student[blocks[i].half], &cross = samples.cross[blocks[i].half];
+    turns.take([&] {
       trial.check_interrupt();
-      drawn.set_size(size.d, std::min(block_columns, end - start));
+      drawn.set_size(size.d, blocks[i].columns);
       stream.fill_normal({drawn.memptr(), drawn.n_elem});
-      X = arma::conv_to<arma::Mat<T>>::from(drawn);
-      A = V * X;
-      apply(activation, A);
-      const arma::vec sum = row_sums(A);
+    });
+    X = arma::conv_to<arma::Mat<T>>::from(drawn);
+    A = V * X;
+    apply(activation, A);
+    const arma::vec sum = row_sums(A);
+    product = A * A.t();
+    turns.take([&] {
       student.left += sum;
       student.right += sum;
-      add_products<T>(student, A * A.t(), A.n_cols);
-      if (V_bar.is_empty()) continue;
-      A_bar = V_bar * X;
-      apply(activation, A_bar);
-      cross.left += row_sums(A_bar);
+      add_products(student, product, A.n_cols);
+    });
+    if (V_bar.is_empty()) return;
+    A_bar = V_bar * X;
+    apply(activation, A_bar);
+    const arma::vec sum_bar = row_sums(A_bar);
+    product = A_bar * A.t();
+    turns.take([&] {
+      cross.left += sum_bar;
       cross.right += sum;
-      add_products<T>(cross, A_bar * A.t(), A.n_cols);
-    }
-  }
+      add_products(cross, product, A.n_cols);
+    });
+  });
   return samples;
 }
 

@@ -59,7 +59,7 @@ class Layers final : public Mixer<T> {
       layers_[l]->forward(streams_[l], streams_[l + 1]);
     Y = streams_.back();
   }
-  void do_backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+  void do_backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX, Turns&) override {
     dX = dY;
     for (std::size_t l = layers_.size(); l-- > 0;) {
       const arma::Mat<T> above = dX;

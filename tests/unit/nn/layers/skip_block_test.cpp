@@ -29,7 +29,7 @@ class Scaled final : public Mixer<T> {
  public:
   std::vector<Parameter<T>*> parameters() override { return {}; }
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { Y = scale() * X; }
-  void do_backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+  void do_backward(const arma::Mat<T>&, const arma::Mat<T>& dY, arma::Mat<T>& dX, Turns&) override {
     dX = scale() * dY;
   }
 
@@ -48,7 +48,8 @@ class Block final : public Mixer<T> {
   }
   std::vector<Parameter<T>*> parameters() override { return block.parameters(); }
   void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) override { block.forward(X, Y); }
-  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX) override {
+  void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
+                   Turns&) override {
     dX = dY;
     block.backward(X, dX);
   }
