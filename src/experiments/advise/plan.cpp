@@ -364,9 +364,10 @@ Estimate estimate_of(const Plan& plan) {
     cost.bytes = std::max(cost.bytes, of_pair.bytes);
     cost.flops += of_pair.flops;
   }
-  // Each thread measures one pair, or the batches of one matrix, at a time.
+  // Each thread measures the activation or the gradients of one pair, or the batches of one matrix,
+  // at a time.
   cost.helper_bytes = cost.bytes;
-  cost.helpers = plan.pairs.empty() ? 0 : plan.pairs.size() - 1;
+  cost.helpers = plan.pairs.empty() ? 0 : 2 * plan.pairs.size() - 1;
   return cost;
 }
 

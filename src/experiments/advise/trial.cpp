@@ -1,6 +1,7 @@
 // A trial measures every layer, one after another, and stores the numbers in its record, from which
 // the report reads them.
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <map>
 #include <optional>
@@ -93,16 +94,35 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
   return true;
 }
 
-// Measures a pair's activation and the gradients of its layers.
-void measure_pair(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
-                  TrialRecord& record) {
-  if (pair.has_activation() && !measure_input(pair, p, trial, open, record)) return;
-  if (!pair.has_gradient()) return;
+void measure_gradients(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
+                       TrialRecord& record) {
   const StoredGradient gradient = gradient_of(pair, open);
   for (std::size_t l = 0; l < pair.layers.size(); ++l) {
     const MeasuredGradient measured = measure_gradient(gradient, pair.layers[l], trial);
     record.set(key_of(p, l), packed(measured.ranks));
     if (pair.is_weight) record.set(spectrum_key_of(p, l), spectrum_of(measured.s));
+  }
+}
+
+// Measures a pair's activation and, unless that cannot be used, the gradients of its layers.
+void measure_pair(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
+                  TrialRecord& record) {
+  if (!pair.has_gradient()) {
+    measure_input(pair, p, trial, open, record);
+  } else if (!pair.has_activation()) {
+    measure_gradients(pair, p, trial, open, record);
+  } else {
+    std::atomic<bool> is_usable = true;
+    TrialRecord of_gradients;
+    OpenTensors also_open;  // another thread may read the gradients meanwhile
+    trial.for_each_part(2, [&](std::size_t part) {
+      if (part == 0) {
+        is_usable = measure_input(pair, p, trial, open, record);
+      } else if (is_usable) {
+        measure_gradients(pair, p, trial, also_open, of_gradients);
+      }
+    });
+    if (is_usable) record.insert(of_gradients);
   }
 }
 

@@ -306,18 +306,19 @@ double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
   const SequenceShape shape = run.shape(vocabulary);
   const double N = static_cast<double>(plan.config.batch * plan.config.context),
                d = static_cast<double>(shape.dim), layers = static_cast<double>(shape.layers),
+               hidden = static_cast<double>(shape.hidden), maps = shape.activation->gated ? 3 : 2,
                steps = static_cast<double>(run.config.steps),
                measured = static_cast<double>(run.measured.size()),
                probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape),
-               forward = sequence_flops(shape, N, N),
-               gram = 16 * N * layers * d * static_cast<double>(shape.hidden),
+               forward = sequence_flops(shape, N, N), gram = 16 * N * layers * d * hidden,
                one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
                           0.6 * forward;
   const double first = run.follows_advice() ? static_cast<double>(watched_steps.back()) : 0,
                ranks = measured +
                        (run.follows_advice() ? static_cast<double>(watched_steps.size()) : 0);
-  return first * 3 * forward +
-         steps * (3 * forward + (run.rule() == Rule::adam ? 0 : 60 * numbers * d)) +
+  const double update =
+      layers * (4 * step_flops(run.rule(), d, d) + maps * step_flops(run.rule(), hidden, d));
+  return first * 3 * forward + steps * (3 * forward + update) +
          ranks * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) +
          one_step;
 }
