@@ -111,7 +111,7 @@ ROWS = [
          "silu.stable_rank_power_law": 1e-9, "relu.stable_rank_low_rank": 1e-9,
          "embedding.stable_rank": 1e-9, "embedding_rms.stable_rank": 1e-9,
          "token_indicator.stable_rank": 1e-9}, operations.figure_12(), target=1),
-    gradient_rank("14a", "spiked-model", "", 21, headline=True),
+    gradient_rank("14a", "spiked-model", "", 21),
     gradient_rank("14b", "teacher-student", " --teacher", 21, full=True),
     gradient_rank("15a", "spiked-model", " --last 1", 2, full=True),
     gradient_rank("15b", "teacher-student", " --teacher --last 1", 2, full=True),
