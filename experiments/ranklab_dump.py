@@ -670,7 +670,7 @@ class _Recording:
         self.rank, self.ranks = _rank()
         # Weights computed by a parametrization: name -> names of the parameters behind it.
         self.computed, self.attributes, self.hooks = {}, [], []
-        self.uncompiled = _uncompiled()
+        self.sees_compiled = _can_run_uncompiled()
         # Parameters of FSDP: module and attribute that hold the numbers during the forward pass, by
         # name; those that are known to be whole or shards, or are computed with in another type.
         self.holders, self.whole, self.shards, self.converted = {}, set(), set(), set()
@@ -692,9 +692,12 @@ class _Recording:
                     self.places.setdefault(_address(parameter), []).append(name)
             except Exception as error:
                 self.fail([name], error)
+        # Last, so that an error above does not leave it on.
+        self.uncompiled = (torch.compiler.set_stance("force_eager") if self.sees_compiled
+                           else contextlib.nullcontext())
 
     def add_module(self, prefix, module):
-        if isinstance(module, torch.jit.ScriptModule) or self.uncompiled is None and (
+        if isinstance(module, torch.jit.ScriptModule) or not self.sees_compiled and (
                 type(module).__name__ == "OptimizedModule"
                 or getattr(module, "_compiled_call_impl", None) is not None):
             for name, _ in module.named_parameters():
@@ -759,8 +762,7 @@ class _Recording:
 
     def stop(self):
         """Ends the recording."""
-        if self.uncompiled is not None:
-            self.uncompiled.__exit__(None, None, None)
+        self.uncompiled.__exit__(None, None, None)
         with self.aside([matrix.name for matrix, _ in self.waiting]):
             self.settle()
         for matrix, _ in self.waiting:
@@ -1345,12 +1347,10 @@ class _Recording:
                 "expert without tokens)")
 
 
-def _uncompiled():
-    """Lets code that torch.compile has compiled run uncompiled until it exits, or None."""
-    # The module is loaded by the first call of torch.compile.
-    if "torch._dynamo" not in sys.modules or not hasattr(torch.compiler, "set_stance"):
-        return None
-    return torch.compiler.set_stance("force_eager")
+def _can_run_uncompiled():
+    """Whether torch.compile was used, and its compiled code can run uncompiled."""
+    # The first call of torch.compile loads the module.
+    return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
 
 
 def _failure(error):

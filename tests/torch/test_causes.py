@@ -76,7 +76,7 @@ class CausesTest(RecordingTest):
         compiled = type("OptimizedModule", (nn.Sequential,), {})(nn.Linear(3, 3)).double()
         model = nn.Sequential(compiled, nn.Linear(3, 3)).double()
         model[1]._compiled_call_impl = lambda: None
-        with unittest.mock.patch.object(ranklab_dump, "_uncompiled", lambda: None):
+        with unittest.mock.patch.object(ranklab_dump, "_can_run_uncompiled", lambda: False):
             found = self.step(lambda: None, model)
         self.expect(found, "0.0.weight", "compiled", "torch.compile")
         self.expect(found, "1.weight", "compiled", "torch.compile")

@@ -363,11 +363,12 @@ Estimate estimate_of(const Plan& plan) {
     const Estimate of_pair = estimate_of(pair);
     cost.bytes = std::max(cost.bytes, of_pair.bytes);
     cost.flops += of_pair.flops;
+    cost.helpers += pair.has_activation() && pair.has_gradient() ? 2 : 1;
   }
   // Each thread measures the activation or the gradients of one pair, or the batches of one matrix,
   // at a time.
   cost.helper_bytes = cost.bytes;
-  cost.helpers = plan.pairs.empty() ? 0 : 2 * plan.pairs.size() - 1;
+  if (cost.helpers > 0) --cost.helpers;  // the thread of the trial takes one
   return cost;
 }
 

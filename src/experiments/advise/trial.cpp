@@ -1,5 +1,5 @@
-// A trial measures every layer, one after another, and stores the numbers in its record, from which
-// the report reads them.
+// A trial measures every layer, several at once if threads are spare, and stores the numbers in its
+// record, from which the report reads them.
 #include <algorithm>
 #include <atomic>
 #include <cmath>

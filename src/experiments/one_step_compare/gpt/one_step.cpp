@@ -144,7 +144,7 @@ class Losses {
   }
   double full_loss(int which) {
     return model_.loss_by_parts(
-        *batches_[which], false, [](const SequenceModel<T>&, const SequenceBatch<T>&) {}, trial_);
+        *batches_[which], false, [](const auto&...) {}, trial_);
   }
 
   SequenceModel<T>& model_;

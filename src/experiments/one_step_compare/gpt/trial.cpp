@@ -159,9 +159,7 @@ class Training {
     double sum = 0;
     for (std::uint64_t i = 0; i < batches; ++i) {
       sum += model_.loss_by_parts(
-          validation_[i], false,
-          [&](const SequenceModel<T>&, const SequenceBatch<T>&) { trial_.check_interrupt(); },
-          trial_);
+          validation_[i], false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
     }
     return sum / static_cast<double>(batches);
   }

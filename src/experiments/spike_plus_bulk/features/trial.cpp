@@ -55,7 +55,13 @@ FeatureSamples sample(const Trial& trial, const Size& size, const Activation& ac
   std::vector<Buffers> of_workers(blocks.size());
   trial.run_in_turn(blocks.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
     auto& [drawn, X, A, A_bar, product] = of_workers[worker];
-    PairSums &student = samples.student[blocks[i].half], &cross = samples.cross[blocks[i].half];
+    const auto add_in_turn = [&](PairSums& sums, const arma::vec& left, const arma::vec& right) {
+      turns.take([&] {
+        sums.left += left;
+        sums.right += right;
+        add_products(sums, product, A.n_cols);
+      });
+    };
     turns.take([&] {
       trial.check_interrupt();
       drawn.set_size(size.d, blocks[i].columns);
@@ -66,21 +72,12 @@ FeatureSamples sample(const Trial& trial, const Size& size, const Activation& ac
     apply(activation, A);
     const arma::vec sum = row_sums(A);
     product = A * A.t();
-    turns.take([&] {
-      student.left += sum;
-      student.right += sum;
-      add_products(student, product, A.n_cols);
-    });
+    add_in_turn(samples.student[blocks[i].half], sum, sum);
     if (V_bar.is_empty()) return;
     A_bar = V_bar * X;
     apply(activation, A_bar);
-    const arma::vec sum_bar = row_sums(A_bar);
     product = A_bar * A.t();
-    turns.take([&] {
-      cross.left += sum_bar;
-      cross.right += sum;
-      add_products(cross, product, A.n_cols);
-    });
+    add_in_turn(samples.cross[blocks[i].half], row_sums(A_bar), sum);
   });
   return samples;
 }
