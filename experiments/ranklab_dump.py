@@ -553,8 +553,9 @@ class _Matrix:
             self.add_block(inputs, errors[rows], used[rows], negligible[rows], added)
             at = rows.stop
         if self.error_moment is not None and kept:
-            rows = used.nonzero()[:, 0]
-            drawn = rows[random.sample(squares[rows], self.most_errors())]
+            drawn = random.sample(squares[used], self.most_errors())
+            if kept < len(used):
+                drawn = used.nonzero()[drawn, 0]
             self.error_moment.add(errors[drawn], kept / len(drawn), own=True)
             self.error_samples += len(drawn)
 
@@ -1213,8 +1214,10 @@ class _Recording:
                         behind, key=lambda name: self.parameters[name].numel() == size))
                 else:
                     entry.update(_parts(m, parameter))
-                    # An earlier gradient is a part of this one, unless it was cleared.
-                    if parameter.grad is not None and m.name not in self.before:
+                    # To join the shares of ranks. An earlier gradient is a part of this one, unless
+                    # it was cleared.
+                    if (self.ranks > 1 and parameter.grad is not None
+                            and m.name not in self.before):
                         entry["gradient_norm"] = float(
                             torch.linalg.vector_norm(m.part(_whole(parameter.grad))))
                 why = self.why_not(m, verdicts)
