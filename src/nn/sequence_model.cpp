@@ -290,7 +290,7 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
       model = helper.get();
     }
     model->forward_part(split[i], false);
-    turns.take([&] { seen(*model, split[i]); });
+    seen(*model, split[i], turns);
     losses[i] = cross_entropy(model->logits_, split[i].targets, gradient, batch.targets.size());
     if (gradient) model->backward_part(split[i], turns);
   });

@@ -88,13 +88,14 @@ class SequenceModel {
   template <class U>
   void copy_weights(const SequenceModel<U>& from);
 
-  /// Sees a part of a batch after its forward pass, of which `model` has the values.
-  using SeePart = std::function<void(const SequenceModel& model, const SequenceBatch<T>& part)>;
+  /// Sees a part of a batch after its forward pass, of which `model` has the values. What parts
+  /// share may be used only in turns.
+  using SeePart =
+      std::function<void(const SequenceModel& model, const SequenceBatch<T>& part, Turns& turns)>;
   /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
   /// Works in parts that fit the cache, which `parts` may run on several threads, with the same
-  /// result. Calls seen(model, part) for one part after the other. After the last mixer only
-  /// queried tokens are processed: R_L and h hold only these. Parts without queried tokens are
-  /// skipped.
+  /// result. After the last mixer only queried tokens are processed: R_L and h hold only these.
+  /// Parts without queried tokens are skipped.
   double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const SeePart& seen,
                        const PartRunner& parts = {});
 

@@ -43,9 +43,9 @@ S printed_number(S statement) {
 }
 /// Marks a statement for which the paper gives no number; `threshold` is ours.
 template <class S>
-S reading(S statement, std::string threshold) {
+S reading(S statement, const std::string& threshold) {
   statement.kind = Kind::reading;
-  statement.threshold = std::move(threshold);
+  statement.threshold = threshold;
   return statement;
 }
 /// Marks a statement that is not in the paper.

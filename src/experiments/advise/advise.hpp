@@ -24,7 +24,7 @@ namespace ranklab::advise {
 struct When {
   std::int64_t step = -1, batch = -1;
 
-  auto operator<=>(const When&) const = default;
+  auto operator<=>(const When&) const = default;  // NOLINT(modernize-use-nullptr): not a pointer
 };
 
 /// How a file holds a second moment X X' of samples X (k x n).
@@ -43,15 +43,15 @@ struct Source {
 
   // A recording holds A A' (k x k), or its diagonal, and the number of samples instead of the
   // activation A.
-  std::string second_moment = "";
+  std::string second_moment = {};
   std::uint64_t samples = 0;
   MomentStorage moment_storage = MomentStorage::matrix;
   // E E' (m x m) of the gradients in the layer's outputs, or empty
-  std::string error_moment = "";
+  std::string error_moment = {};
   MomentStorage error_storage = MomentStorage::matrix;
   // The gradient's rows are `parts` equal blocks NAME.<first_part>, ...; 0: not cut
   std::uint64_t parts = 0, first_part = 1;
-  std::string role = "";    // as recorded: hidden, first, head, embedding, tied
+  std::string role = {};    // as recorded: hidden, first, head, embedding, tied
   bool is_weight = false;   // `gradient` is a weight of --weights-only
   bool may_repeat = false;  // repeated samples are not padding
   When when = {};

@@ -17,7 +17,7 @@ namespace {
 // A matrix as it will be read, or the reason why it cannot be read.
 struct Opened {
   std::optional<StoredTensor> matrix = std::nullopt;
-  std::string reason = "";
+  std::string reason = {};
 };
 
 template <class Open>

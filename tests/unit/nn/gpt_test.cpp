@@ -298,7 +298,8 @@ TEST_CASE("a pass by parts gives the loss, gradients and activations of a single
       arma::mat seen(logits.n_rows, 0), S(shape.hidden, 0);
       int parts = 0;
       const double by_parts = parted.loss_by_parts(
-          batch, gradient, [&](const SequenceModel<double>& of, const SequenceBatch<double>& part) {
+          batch, gradient,
+          [&](const SequenceModel<double>& of, const SequenceBatch<double>& part, Turns&) {
             CHECK(part.ids.size() == part.targets.size());
             seen = arma::join_rows(seen, of.logits());
             S = arma::join_rows(S, gpt_activations(of, 0).S);

@@ -35,7 +35,8 @@ void check(const SequenceShape& shape, const SequenceBatch<double>& batch) {
     arma::mat seen(expected.n_rows, 0);
     int parts = 0;
     const double by_parts = parted.loss_by_parts(
-        batch, gradient, [&](const SequenceModel<double>& of, const SequenceBatch<double>& part) {
+        batch, gradient,
+        [&](const SequenceModel<double>& of, const SequenceBatch<double>& part, Turns&) {
           CHECK(part.targets.size() == of.logits().n_cols);
           seen = arma::join_rows(seen, of.logits());
           ++parts;
@@ -89,10 +90,8 @@ TEST_CASE("parts without targets are skipped") {
   SequenceModel<double> whole(shape, initial), parted(shape, initial);
   const double loss = pass(whole, batch);
   int parts = 0;
-  CHECK(std::fabs(parted.loss_by_parts(batch, true,
-                                       [&](const SequenceModel<double>&,
-                                           const SequenceBatch<double>&) { ++parts; }) -
-                  loss) <= limit);
+  CHECK(std::fabs(parted.loss_by_parts(batch, true, [&](const auto&...) { ++parts; }) - loss) <=
+        limit);
   CHECK(parts == 1);
   for (std::size_t i = 0; i < whole.parameters().size(); ++i)
     CHECK(
@@ -151,8 +150,8 @@ std::vector<arma::mat> results(SequenceModel<double>& model, const SequenceBatch
   std::vector<arma::mat> out(1);
   const double loss = model.loss_by_parts(
       batch, true,
-      [&](const SequenceModel<double>& of, const SequenceBatch<double>&) {
-        out[0] = arma::join_rows(out[0], of.logits());
+      [&](const SequenceModel<double>& of, const SequenceBatch<double>&, Turns& turns) {
+        turns.take([&] { out[0] = arma::join_rows(out[0], of.logits()); });
       },
       parts);
   out.push_back({loss});

@@ -10,10 +10,15 @@
 
 namespace ranklab::gpt {
 
+Moments::SecondMoment& Moments::moment_of(const std::string& name) {
+  const std::scoped_lock lock(names_);
+  return of_[name];
+}
+
 template <class T>
 void Moments::add(const std::string& name, const arma::Mat<T>& A, MeanShare share) {
   const arma::mat wide = arma::conv_to<arma::mat>::from(A);
-  SecondMoment& moment = of_[name];
+  SecondMoment& moment = moment_of(name);
   moment.share = share;
   if (moment.gram.is_empty()) {
     moment.gram.zeros(A.n_rows, A.n_rows);
@@ -51,21 +56,26 @@ std::vector<std::string> Moments::names() const {
 }
 
 template <class T>
-void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch,
+void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch, Turns& turns,
                      Moments& moments) {
-  moments.count(batch.ids, model.shape().vocabulary);
+  using enum Moments::MeanShare;
+  const auto add = [&](const std::string& name, const arma::Mat<T>& A,
+                       Moments::MeanShare share = left_out) {
+    turns.take([&] { moments.add(name, A, share); });
+  };
+  turns.take([&] { moments.count(batch.ids, model.shape().vocabulary); });
   for (std::uint64_t l = 0; l < model.shape().layers; ++l) {
     const GptActivations<T> layer = gpt_activations(model, l);
-    moments.add(in_layer(l, "A"), layer.A, Moments::MeanShare::reported);
-    moments.add(in_layer(l, "Am"), layer.Am);
-    moments.add(in_layer(l, "H"), layer.H);
-    moments.add(in_layer(l, "Z"), layer.Z);
-    moments.add(in_layer(l, "S"), layer.S, Moments::MeanShare::reported);
+    add(in_layer(l, "A"), layer.A, reported);
+    add(in_layer(l, "Am"), layer.Am);
+    add(in_layer(l, "H"), layer.H);
+    add(in_layer(l, "Z"), layer.Z);
+    add(in_layer(l, "S"), layer.S, reported);
   }
-  moments.add("Af", model.read_out());
+  add("Af", model.read_out());
   arma::Mat<T> embedded;
   look_up(model.embedding().W, batch.ids, embedded);
-  moments.add("embedding", embedded);
+  add("embedding", embedded);
 }
 
 namespace {
@@ -108,9 +118,10 @@ void append_ranks(const SequenceModel<T>& model, const Moments& moments, Measure
   }
 }
 
-#define RANKLAB_MEASURE(T)                                                                      \
-  template void add_activations<T>(const SequenceModel<T>&, const SequenceBatch<T>&, Moments&); \
-  template void append_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn,            \
+#define RANKLAB_MEASURE(T)                                                                   \
+  template void add_activations<T>(const SequenceModel<T>&, const SequenceBatch<T>&, Turns&, \
+                                   Moments&);                                                \
+  template void append_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn,         \
                                 std::map<std::string, std::vector<double>>&);
 RANKLAB_MEASURE(float)
 RANKLAB_MEASURE(double)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <map>
+#include <mutex>
 #include <string>
 
 #include "experiments/one_step_compare/gpt/gpt.hpp"
@@ -15,7 +16,7 @@ class Moments {
   /// Whether the share of the mean token is a result.
   enum class MeanShare { left_out, reported };
 
-  /// Adds the second moment of A (k, N).
+  /// Adds the second moment of A (k, N). Threads may add to different names at the same time.
   template <class T>
   void add(const std::string& name, const arma::Mat<T>& A, MeanShare share = MeanShare::left_out);
   /// Adds to the counts of each id, which are the diagonal of the indicator's second moment.
@@ -43,15 +44,19 @@ class Moments {
     arma::vec sum;   // of the columns
     MeanShare share = MeanShare::left_out;
   };
+  SecondMoment& moment_of(const std::string& name);
+
   std::map<std::string, SecondMoment> of_;
+  std::mutex names_;  // guards insertions into of_
   std::vector<double> counts_;
   double tokens_ = 0;
 };
 
 /// Adds the activations of the last forward pass, which was that of `batch`: A, Am, H, Z, S of each
-/// layer, Af, the embedded tokens, and the token counts.
+/// layer, Af, the embedded tokens, and the token counts. Each of them takes a turn, so that parts
+/// on other threads add theirs at the same time.
 template <class T>
-void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch,
+void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch, Turns& turns,
                      Moments& moments);
 
 /// Appends to the series of a run that are measured on `text`: stable ranks, mean shares of A and

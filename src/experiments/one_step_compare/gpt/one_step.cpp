@@ -64,14 +64,15 @@ class Losses {
          const SequenceBatch<T>& independent, const Trial& trial)
       : model_(model), batches_{&batch, &independent}, trial_(trial) {
     for (int i = 0; i < 2; ++i) {
-      const auto keep = [&](const SequenceModel<T>& passed, const SequenceBatch<T>& part) {
+      const auto keep = [&](const SequenceModel<T>& passed, const SequenceBatch<T>& part,
+                            Turns& turns) {
         Part kept{part, {}, {}};
         for (std::uint64_t l = 0; l < passed.shape().layers; ++l) {
           kept.streams.push_back(passed.stream(l));
           kept.middles.push_back(passed.block(l).middle());
         }
         kept.streams.push_back(passed.stream(passed.shape().layers));
-        parts_[i].push_back(std::move(kept));
+        turns.take([&] { parts_[i].push_back(std::move(kept)); });
       };
       start_loss_[i] = model_.loss_by_parts(*batches_[i], false, keep, trial_);
     }

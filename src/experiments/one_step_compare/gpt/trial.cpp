@@ -134,9 +134,9 @@ class Training {
   double gradients_of(const SequenceBatch<T>& batch, Moments* moments) {
     return trainer_.gradients(
         batch,
-        [&](const SequenceModel<T>& model, const SequenceBatch<T>& part) {
+        [&](const SequenceModel<T>& model, const SequenceBatch<T>& part, Turns& turns) {
           trial_.check_interrupt();
-          if (moments) add_activations(model, part, *moments);
+          if (moments) add_activations(model, part, turns, *moments);
         },
         trial_);
   }

@@ -108,8 +108,9 @@ class Training {
     double right = 0;
     loss = trainer_.gradients(
         batch,
-        [&](const SequenceModel<T>& model, const SequenceBatch<T>& part) {
-          right += correct_answers(model.logits(), part.targets);
+        [&](const SequenceModel<T>& model, const SequenceBatch<T>& part, Turns& turns) {
+          const double of_part = correct_answers(model.logits(), part.targets);
+          turns.take([&] { right += of_part; });
         },
         trial_);
     finite_ = !std::isnan(loss);
@@ -139,12 +140,14 @@ class Training {
       if (out.cases >= static_cast<double>(at_least)) break;
       trial_.check_interrupt();
       const double n = static_cast<double>(batch.targets.size());
-      out.loss += n * model_.loss_by_parts(
-                          batch, false,
-                          [&](const SequenceModel<T>& model, const SequenceBatch<T>& part) {
-                            out.right += correct_answers(model.logits(), part.targets);
-                          },
-                          trial_);
+      out.loss +=
+          n * model_.loss_by_parts(
+                  batch, false,
+                  [&](const SequenceModel<T>& model, const SequenceBatch<T>& part, Turns& turns) {
+                    const double right = correct_answers(model.logits(), part.targets);
+                    turns.take([&] { out.right += right; });
+                  },
+                  trial_);
       out.cases += n;
     }
     return out;

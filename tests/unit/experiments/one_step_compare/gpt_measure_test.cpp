@@ -54,7 +54,8 @@ struct Step {
     model.forward(batch);
     model.loss(batch, true);
     model.backward(batch);
-    gpt::add_activations(model, batch, moments);
+    Turns alone;
+    gpt::add_activations(model, batch, alone, moments);
   }
 
   GptLayer<Parameter<double>> layer(std::uint64_t l) { return gpt_layer(model, l); }
@@ -131,7 +132,8 @@ TEST_CASE("moments are added over batches") {
   const Batch other = batch_of("other");
   const arma::mat S = gpt_activations(step.model, 0).S;
   step.model.forward(other);
-  gpt::add_activations(step.model, other, step.moments);
+  Turns alone;
+  gpt::add_activations(step.model, other, alone, step.moments);
   const arma::mat both = arma::join_rows(S, gpt_activations(step.model, 0).S);
   CHECK(std::fabs(step.moments.stable_rank("layer0.S") / stable(both) - 1) <= 1e-9);
   CHECK(std::fabs(step.moments.indicator() /
