@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "core/error.hpp"
@@ -335,6 +336,22 @@ TEST_CASE("a bad activation leaves out its own gradient only, for any number of 
       const Trial trial(1, 0, static_cast<std::int64_t>(threads - 1));
       CHECK_THROWS_AS(gradient_ranks(run_trial(plan_of(config), trial), 0, 0), Failure);
     }
+  }
+}
+
+TEST_CASE("a gradient that cannot be read is an error only if the activation can be used") {
+  const MatrixFolder folder;
+  const arma::mat A = gaussian(6, 60000, "A"), G = gaussian(9, 6, "G");
+  FilesConfig good, dark;
+  good.pair = {folder.pair("good", A, G)};
+  dark.pair = {folder.pair("dark", 0 * A, G)};
+  const Plan of_good = plan_of(good), of_dark = plan_of(dark);
+  for (const char* gradient : {"good.g.npy", "dark.g.npy"})
+    std::filesystem::remove(folder.folder / gradient);
+  for (const std::int64_t spare : {0, 1, 2}) {
+    CAPTURE(spare);
+    CHECK_THROWS_AS(run_trial(of_good, Trial(1, 0, spare)), Failure);
+    CHECK_NOTHROW(run_trial(of_dark, Trial(1, 0, spare)));
   }
 }
 
