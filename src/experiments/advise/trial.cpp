@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <exception>
 #include <map>
 #include <optional>
 
@@ -114,15 +115,23 @@ void measure_pair(const Pair& pair, std::size_t p, const Trial& trial, OpenTenso
   } else {
     std::atomic<bool> is_usable = true;
     TrialRecord of_gradients;
+    // Counts only if the activation can be used, as on one thread, which then reads no gradient.
+    std::exception_ptr gradient_error;
     OpenTensors also_open;  // another thread may read the gradients meanwhile
     trial.for_each_part(2, [&](std::size_t part) {
       if (part == 0) {
         is_usable = measure_input(pair, p, trial, open, record);
       } else if (is_usable) {
-        measure_gradients(pair, p, trial, also_open, of_gradients);
+        try {
+          measure_gradients(pair, p, trial, also_open, of_gradients);
+        } catch (const Failure&) {
+          gradient_error = std::current_exception();
+        }
       }
     });
-    if (is_usable) record.insert(of_gradients);
+    if (!is_usable) return;
+    if (gradient_error) std::rethrow_exception(gradient_error);
+    record.insert(of_gradients);
   }
 }
 

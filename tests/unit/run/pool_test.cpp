@@ -189,15 +189,19 @@ TEST_CASE("each part of a trial runs once for any number of spare threads; an er
 TEST_CASE("parts with costs run once each, the most expensive first and equal ones in order") {
   for (const std::int64_t spare : {0, 3}) {
     const Trial trial(1, 0, spare);
-    std::vector<std::size_t> order;
-    std::mutex lock;
-    trial.for_each_part(std::vector<double>{2, 9, 2, 5, 9}, [&](std::size_t i) {
-      const std::lock_guard guard(lock);
-      order.push_back(i);
-    });
-    if (spare == 0) CHECK(order == std::vector<std::size_t>{1, 4, 3, 0, 2});
-    std::sort(order.begin(), order.end());
-    CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
+    const std::vector<double> costs = {2, 9, 2, 5, 9};
+    for (const bool is_short : {false, true}) {
+      std::vector<std::size_t> order;
+      std::mutex lock;
+      const auto part = [&](std::size_t i) {
+        const std::lock_guard guard(lock);
+        order.push_back(i);
+      };
+      is_short ? trial.run(costs, part) : trial.for_each_part(costs, part);
+      if (spare == 0) CHECK(order == std::vector<std::size_t>{1, 4, 3, 0, 2});
+      std::sort(order.begin(), order.end());
+      CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
+    }
   }
 }
 
@@ -460,6 +464,27 @@ TEST_CASE("a thread that becomes free during a long part runs the next part") {
   CHECK(*spare == 1);
   trial.check_interrupt();  // no parts are left, so no thread is taken
   CHECK(*spare == 1);
+}
+
+TEST_CASE("a thread without a trial, from the start or later, runs parts of another thread's") {
+  for (const std::uint64_t trials : {1, 2}) {
+    CAPTURE(trials);
+    std::atomic<int> begun{0};
+    bool both = false;
+    Pool(settings(trials, 2), nullptr).run([&](Trial& trial) {
+      if (trial.index() == 1) return TrialRecord();
+      trial.for_each_part(2, [&](std::size_t i) {
+        ++begun;
+        wait_until([&] {
+          trial.check_interrupt();
+          return begun >= 2;
+        });
+        if (i == 0) both = begun >= 2;
+      });
+      return TrialRecord();
+    });
+    CHECK(both);
+  }
 }
 
 TEST_CASE("a thread that becomes free while parts run takes some of the remaining ones") {

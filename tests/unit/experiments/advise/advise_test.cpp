@@ -3,12 +3,14 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <filesystem>
 #include <limits>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/advise/matrices.hpp"
+#include "experiments/advise/measure.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
@@ -302,6 +304,55 @@ TEST_CASE(
   CHECK(contains(nothing, "no layer is left"));
   CHECK(contains(nothing, "bad: the gradient has 3"));
   CHECK(contains(nothing, "still: the gradient is zero"));
+}
+
+TEST_CASE("a bad activation leaves out its own gradient only, for any number of threads") {
+  const MatrixFolder folder;
+  // The activations are long, so that another thread has measured the gradient before they are
+  // read.
+  const arma::mat A = gaussian(6, 60000, "A"), G = gaussian(9, 6, "G");
+  arma::mat broken = A;
+  broken(2, 7) = std::numeric_limits<double>::quiet_NaN();
+  const std::vector<std::string> pairs = {folder.pair("good", A.head_cols(50), G),
+                                          folder.pair("broken", broken, G),
+                                          folder.pair("dark", 0 * A, G)};
+  const Result alone = run_pairs({pairs[0]});
+  for (const std::uint64_t threads : {1, 2, 3}) {
+    CAPTURE(threads);
+    const Result result = run_pairs(pairs, {}, 1, threads);
+    CHECK(result.skipped.size() == 2);
+    CHECK(reason(result, "broken") ==
+          "the activation has 1 entry that is not finite, the first in row 2, column 7 (counted "
+          "from 0)");
+    CHECK(reason(result, "dark") == "the activation is zero, so st is undefined");
+    CHECK(result.table.rows == alone.table.rows);
+    REQUIRE(result.scalars.size() == alone.scalars.size());
+    for (const auto& expected : alone.scalars)
+      CHECK(find_scalar(result, expected.name) == expected.per_trial);
+
+    for (std::size_t i = 1; i < pairs.size(); ++i) {
+      FilesConfig config;
+      config.pair = {pairs[i]};
+      const Trial trial(1, 0, static_cast<std::int64_t>(threads - 1));
+      CHECK_THROWS_AS(gradient_ranks(run_trial(plan_of(config), trial), 0, 0), Failure);
+    }
+  }
+}
+
+TEST_CASE("a gradient that cannot be read is an error only if the activation can be used") {
+  const MatrixFolder folder;
+  const arma::mat A = gaussian(6, 60000, "A"), G = gaussian(9, 6, "G");
+  FilesConfig good, dark;
+  good.pair = {folder.pair("good", A, G)};
+  dark.pair = {folder.pair("dark", 0 * A, G)};
+  const Plan of_good = plan_of(good), of_dark = plan_of(dark);
+  for (const char* gradient : {"good.g.npy", "dark.g.npy"})
+    std::filesystem::remove(folder.folder / gradient);
+  for (const std::int64_t spare : {0, 1, 2}) {
+    CAPTURE(spare);
+    CHECK_THROWS_AS(run_trial(of_good, Trial(1, 0, spare)), Failure);
+    CHECK_NOTHROW(run_trial(of_dark, Trial(1, 0, spare)));
+  }
 }
 
 TEST_CASE("an activation alone gives st, and a gradient alone gives nr, without a verdict") {
