@@ -145,6 +145,14 @@ def reading(program, _):
     program.run("compare a.json b.json", codes=(0, 1))
 
 
+def files(program, _):
+    """A layer's activation and gradients on two threads, and several layers at once."""
+    program.run("one-step-compare --study mlp --d 8 --n 32 --steps 3 --trials 1 --dump dump --quiet"
+                " --out out.json")
+    program.run("one-step-compare --study files --manifest dump/manifest.json --threads 16 --quiet"
+                " --out files.json")
+
+
 def reproduce(program, _):
     for name, trials in (("one", 3), ("two", 4)):
         write(program.folder, f"experiments/{name}.json", json.dumps(
@@ -160,7 +168,8 @@ def all_runs():
     runs |= {f"BLAS threads: {name}": blas_threads(words) for name, words in BLAS.items()}
     runs |= {"SIGINT and --resume": interrupted(signal.SIGINT),
              "SIGTERM and --resume": interrupted(signal.SIGTERM),
-             "shards and merge": shards, "plot, report, verify": reading, "reproduce": reproduce}
+             "shards and merge": shards, "files": files, "plot, report, verify": reading,
+             "reproduce": reproduce}
     # The long ones first, so that no core waits for the last one.
     return dict(sorted(runs.items(), key=lambda run: "train" not in run[0]))
 

@@ -35,8 +35,12 @@ struct Parameter {
   void share(Parameter& of) {
     alias(W, of.W);
     alias(G, of.G);
-    error_moment.reset();
-    if (of.error_moment) alias(error_moment.emplace(), *of.error_moment);
+    if (of.error_moment) {
+      arma::mat& theirs = *of.error_moment;
+      error_moment.emplace(theirs.memptr(), theirs.n_rows, theirs.n_cols, false, true);
+    } else {
+      error_moment.reset();
+    }
   }
 };
 
