@@ -263,7 +263,7 @@ $(BUILD)/fuzz: $(addprefix $(BUILD)/tests/,fuzz/main.o unit/tiny_checkpoint.o un
 # --- testing ---------------------------------------------------------------------------------------------------------
 test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schema checks
 	@mkdir -p $(BUILD) && date +%s > $(BUILD)/test-start
-	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests $(BUILD)/bench
+	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests $(BUILD)/bench $(BUILD)/speedup
 	@RANKLAB_BUILD=$(BUILD) RANKLAB_BUILD_SECONDS=$$(($$(date +%s) - $$(< $(BUILD)/test-start))) python3 tests/run_tests.py
 
 smoke: build ## run each command and study at toy size, in seconds
@@ -314,7 +314,7 @@ cluster-test: build ## test shards on a Slurm cluster of four nodes on this mach
 
 # Row names are in tests/bench/rows.py: ROWS=figure-3,files-2048.
 bench: build ## measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows
-	@$(MAKE) --no-print-directory $(BUILD)/bench
+	@$(MAKE) --no-print-directory $(BUILD)/bench $(if $(FULL),$(BUILD)/speedup)
 	@python3 tests/bench/bench.py --build $(BUILD) $(if $(FULL),--full) $(if $(ROWS),--rows $(ROWS))
 
 # Needs no build: A and B are two folders of builds, or two results of `make bench`.

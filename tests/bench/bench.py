@@ -2,9 +2,10 @@
 """Measures the rows of rows.py, and writes a result that `ranklab plot` draws.
 
     bench.py [--build build] [--out results/bench/bench.json] [--full | --tiny] [--rows NAME,...]
-    bench.py --markdown results/bench/bench.json   the README's table; --all: all rows, --growth
+    bench.py --markdown results/bench/bench.json   the README's table; --all, --growth, --threads
 
---full measures all rows, and how the cost of each study grows with its main parameter.
+--full measures all rows, how the cost of each study grows with its main parameter, and what more
+threads gain.
 
 A missed target is not an error, because machines are shared and noisy. A peer that computes other
 numbers than ranklab is one: exit 1.
@@ -17,9 +18,10 @@ import sys
 import tempfile
 import time
 
-from growth import SWEEPS, TINY_SWEEPS, measure_sweep
+import growth
+import threads
 from measure import Disagreement, Peers, Program, measure_row
-from result import bench_result, full_table, growth_table, markdown, short_table, text_table
+from result import bench_result, full_table, markdown, short_table, tables, text_table
 from rows import ROWS, TINY
 
 
@@ -34,6 +36,14 @@ def selected_rows(options):
     return rows
 
 
+def selected_sweeps(options):
+    """The sweeps of sizes and the runs on several threads."""
+    if options.tiny:
+        return growth.TINY_SWEEPS, threads.TINY_RUNS
+    return (growth.SWEEPS if options.full or options.growth else [],
+            threads.RUNS if options.full or options.threads else [])
+
+
 def say(text):
     print(f"  {text}", file=sys.stderr, flush=True)
 
@@ -41,8 +51,8 @@ def say(text):
 def measure_all(options):
     """Writes the result after every row, so that an interrupted run keeps what it has measured."""
     rows, begin, loaded = selected_rows(options), time.monotonic(), os.getloadavg()[0]
-    sweeps = TINY_SWEEPS if options.tiny else SWEEPS if options.growth or options.full else []
-    measured, grown, blocks = [], [], []
+    sweeps, runs = selected_sweeps(options)
+    measured, grown, sped_up, blocks = [], [], [], []
     with tempfile.TemporaryDirectory() as folder:
         program = Program(options.build, folder)
         environment = program.environment()
@@ -50,7 +60,7 @@ def measure_all(options):
 
         def save(status):
             result = bench_result(measured, blocks, environment, time.monotonic() - begin, loaded,
-                                  options.full, grown, status)
+                                  options.full, grown, sped_up, status)
             write(result, options.out)
             return result
 
@@ -65,7 +75,11 @@ def measure_all(options):
             save("interrupted")
         for sweep in sweeps:
             say(f"growth of {sweep.name} with {sweep.parameter}")
-            grown.append(measure_sweep(program, sweep))
+            grown.append(growth.measure_sweep(program, sweep))
+            save("interrupted")
+        for one in runs:
+            say(f"threads: {one.work}")
+            sped_up.append(threads.measure_speed_up(program, one, options.turns))
             save("interrupted")
         return save("complete")
 
@@ -88,8 +102,9 @@ def draw(result, path, build):
 def print_markdown(options):
     with open(options.markdown, encoding="utf-8") as file:
         result = json.load(file)
-    if options.growth:
-        return print(markdown(growth_table(result)))
+    for chosen, columns in ((options.growth, growth.COLUMNS), (options.threads, threads.COLUMNS)):
+        if chosen:
+            return print(markdown(tables(result)[columns[0]]))
     if options.all:
         return print(full_table(result))
     measured = result["config"]["row"]
@@ -102,7 +117,7 @@ def main():
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default="build", help="folder of the build (default: build)")
     parser.add_argument("--out", default="results/bench/bench.json", help="the result")
-    parser.add_argument("--full", action="store_true", help="all rows, and --growth")
+    parser.add_argument("--full", action="store_true", help="all rows, --growth and --threads")
     parser.add_argument("--tiny", action="store_true", help="toy rows, for tests")
     parser.add_argument("--rows", type=lambda text: [t for t in text.split(",") if t],
                         help="only these rows")
@@ -112,6 +127,8 @@ def main():
     parser.add_argument("--markdown", metavar="RESULT", help="print the table of a result")
     parser.add_argument("--growth", action="store_true",
                         help="how the cost grows with the size; with --markdown: that table")
+    parser.add_argument("--threads", action="store_true",
+                        help="what more threads gain; with --markdown: that table")
     parser.add_argument("--all", action="store_true", help="with --markdown: all rows")
     options = parser.parse_args()
     if options.markdown:

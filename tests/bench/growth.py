@@ -181,3 +181,9 @@ def scalars(grown):
            f"{name}.memory_exponent": grown.memory_exponent,
            f"{name}.practical": grown.practical[0]}
     return {key: value for key, value in out.items() if value is not None}
+
+
+def figure(grown):
+    return {"title": "How the cost grows", "columns": 3, "panels": [panel(one) for one in grown],
+            "tables": [{"title": "Cost against size", "columns": COLUMNS,
+                        "rows": [cells(one) for one in grown]}]}

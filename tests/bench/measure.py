@@ -38,14 +38,14 @@ class Program:
     def is_experiment(self, row):
         return not row.script and not row.block and not row.ours.startswith("--")
 
-    def words(self, row, options=()):
+    def words(self, row, options=(), threads=1):
         words = [self.binary, *row.ours.format(folder=self.folder).split()]
-        return [*words, "--threads", "1", *options] if self.is_experiment(row) else words
+        return [*words, "--threads", str(threads), *options] if self.is_experiment(row) else words
 
-    def measure_once(self, row, options=()):
+    def measure_once(self, row, options=(), threads=1):
         options = ["--quiet", "--force", "--out", self.result, *options]
         start = time.monotonic()
-        _, seconds, memory = run(self.words(row, options))
+        _, seconds, memory = run(self.words(row, options, threads))
         self.wall = time.monotonic() - start
         return seconds, memory
 

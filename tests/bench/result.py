@@ -6,6 +6,7 @@ not have, so `verify` cannot run it again.
 import re
 
 import growth
+import threads
 from measure import machine
 from intervals import mean_and_std
 
@@ -114,15 +115,10 @@ def versions(rows):
     return out
 
 
-def growth_figure(grown):
-    return {"title": "How the cost grows", "columns": 3,
-            "panels": [growth.panel(one) for one in grown],
-            "tables": [{"title": "Cost against size", "columns": growth.COLUMNS,
-                        "rows": [growth.cells(one) for one in grown]}]}
-
-
-def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status="complete"):
-    """The JSON document. `blocks`: (name, value, unit) of build/bench; `grown`: the sweeps."""
+def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_up=(),
+                 status="complete"):
+    """The JSON document. `blocks`: (name, value, unit) of build/bench; `grown`: the sweeps;
+    `sped_up`: runs on several threads."""
     limits = {n[6:]: (value, unit) for n, value, unit in blocks if n.startswith("limit ")}
     rates = {name: value for name, (value, _) in limits.items()}
     values = {f"limit.{name}": [value] for name, (value, _) in limits.items()}
@@ -132,9 +128,14 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status
         values.update({f"{m.row.name}.{k}": v for k, v in quantities(m, rates).items()})
     for one in grown:
         values.update({name: [value] for name, value in growth.scalars(one).items()})
-    drawn, curves = panels(rows, rates), [s for one in grown for s in growth.series(one)]
+    for one in sped_up:
+        values.update(one.values())
+    drawn = panels(rows, rates)
+    curves = [s for one in grown for s in growth.series(one)]
+    curves += [s for one in sped_up for s in one.series()]
     figures = [{"columns": 1, "panels": [panel for panel, _ in drawn]}] if drawn else []
-    figures += [growth_figure(grown)] if grown else []
+    figures += [growth.figure(grown)] if grown else []
+    figures += [threads.figure(sped_up)] if sped_up else []
     scalars = {}
     for name, numbers in values.items():
         mean, std = mean_and_std(numbers)
@@ -158,11 +159,11 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), status
         "timing": {"wall_s": wall, "cpu_s": cpu, "trials_s": wall}}
 
 
-def growth_table(result):
-    """The columns and rows of the sweeps, or nothing."""
+def tables(result):
+    """The columns and rows of the tables below the figures, by the first column's name."""
     figures = [result["figure"] or {}, *result.get("more_figures", [])]
-    tables = [table for figure in figures for table in figure.get("tables", [])]
-    return [tables[0]["columns"], *tables[0]["rows"]] if tables else []
+    return {table["columns"][0]: [table["columns"], *table["rows"]]
+            for figure in figures for table in figure.get("tables", [])}
 
 
 def aligned(rows):
@@ -176,8 +177,9 @@ def aligned(rows):
 def text_table(result):
     """The tables for a terminal, and the notes."""
     lines = aligned([result["table"]["columns"], *result["table"]["rows"]])
-    grown = aligned(growth_table(result))
-    return "\n".join(lines + [""] + grown + [""] * bool(grown) + result["notes"])
+    for table in tables(result).values():
+        lines += ["", *aligned(table)]
+    return "\n".join(lines + [""] + result["notes"])
 
 
 def markdown(rows):

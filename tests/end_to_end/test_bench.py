@@ -20,6 +20,7 @@ import measure
 import operations
 import result
 import rows
+import threads
 
 STORED = os.path.join(ROOT, "results", "bench", "bench.json")
 GROWTH = os.path.join(ROOT, "results", "bench", "growth.json")
@@ -70,6 +71,10 @@ class BenchTest(ProgramTest):
             self.assertIn(f"growth.tiny.{what}", names)
         self.assertIn("| tiny | k 16 to 32 |",
                       run_script("bench.py", "--markdown", path, "--growth").stdout)
+        self.assertIn("threads.tiny.computed", names)
+        self.assertEqual(found["series"][names.index("threads.tiny.measured")]["x"][0], 1)
+        self.assertIn("| toy sizes |",
+                      run_script("bench.py", "--markdown", path, "--threads").stdout)
         csv = self.run_program(["export", path, "--what", "scalars"]).stdout
         self.assertIn("tiny-figure-3.ranklab_s", csv)
         table = run_script("bench.py", "--markdown", path).stdout.splitlines()
@@ -117,6 +122,19 @@ class BenchTest(ProgramTest):
         grown.memory = [1e3, 2e3, 4e3]
         self.assertAlmostEqual(grown.practical[0], 32)
         self.assertEqual(grown.practical[1], "16 GB")
+
+    def test_the_speed_up_is_the_wall_time_of_one_thread_over_that_of_more(self):
+        class Program(measure.Program):
+            """One thread takes 12 s, n threads 12 / n + 2 s."""
+
+            def measure_once(self, row, options=(), threads=1):
+                self.wall = 12.0 if threads == 1 else 12 / threads + 2
+
+        one = threads.OneTrial("a", "work", "x", parts=False)
+        found = threads.measure_speed_up(Program("", self.folder), one, turns=3, cores=5)
+        self.assertEqual(found.measured, {2: [1.5] * 3, 4: [2.4] * 3})
+        self.assertEqual(found.cells(), ["work", "1.50 (-)", "2.40 (-)", "- (-)", "- (-)"])
+        self.assertEqual(found.series()[0]["mean"], [1.0, 1.5, 2.4])
 
     def test_rows_have_their_scripts_and_compare_numbers(self):
         names = [row.name for row in rows.ROWS + rows.TINY]
