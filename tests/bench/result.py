@@ -140,7 +140,7 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_u
     for name, numbers in values.items():
         mean, std = mean_and_std(numbers)
         scalars[name] = {"mean": mean, "std": std, "n": len(numbers)}
-    turns = max([len(m.ours) for m in rows], default=1)
+    turns = max([len(m.ours) for m in rows] + [one.turns for one in sped_up], default=1)
     cpu = sum(sum(m.ours) + sum(m.peer) for m in rows)
     return {
         "schema": "ranklab.result/1", "command": "bench", "study": "speed", "preset": None,

@@ -40,11 +40,11 @@ RUNS = [
     OneTrial("figure-4", "Figure 4, 20 steps", "one-step-compare --study mlp --activation relu2 "
              "--d 128 --width 512 --n 512 --steps 20"),
     OneTrial("figure-16", "Figure 16", "spiked-model --study features --k 128,256,512,1024"),
-    OneTrial("files-2", "`files`: two layers, 2048 x 2048, 2,048 samples",
+    OneTrial("files-2", "files: two layers, 2048 x 2048, 2,048 samples",
              FILES + " ".join("--pair " + ",".join((
                  name, "{folder}/activation2048.npy", "{folder}/gradient2048.npy"))
                  for name in ("first", "second")), "layer {folder} 2048 2048", parts=False),
-    OneTrial("files-1", "`files`: one layer, 4096 x 4096, 65,536 samples",
+    OneTrial("files-1", "files: one layer, 4096 x 4096, 65,536 samples",
              FILES + "--pair layer,{folder}/activation4096.npy,{folder}/gradient4096.npy",
              "layer {folder} 4096 65536", parts=False),
 ]
@@ -56,6 +56,10 @@ class SpeedUp:
     run: OneTrial
     measured: Mapping[int, list]  # threads -> one ratio per turn
     computed: Mapping[int, float]  # threads -> ratio
+
+    @property
+    def turns(self):
+        return max(map(len, self.measured.values()), default=1)
 
     def values(self):
         """Lists of numbers by name."""
@@ -78,7 +82,7 @@ class SpeedUp:
         looks = {"measured": {"label": "measured", "style": "points", "color": 1},
                  "computed": {"label": "computed from the parts", "style": "line+points",
                               "color": 0}}
-        return {"title": self.run.work.replace("`", ""), "x": {"label": "threads", "scale": "log"},
+        return {"title": self.run.work, "x": {"label": "threads", "scale": "log"},
                 "y": {"label": "speed-up", "scale": "linear"}, "group": "threads",
                 "curves": [{"series": one["name"], **looks[one["name"].rsplit(".", 1)[1]]}
                            for one in self.series()], "lines": []}

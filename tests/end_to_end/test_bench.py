@@ -24,6 +24,7 @@ import threads
 
 STORED = os.path.join(ROOT, "results", "bench", "bench.json")
 GROWTH = os.path.join(ROOT, "results", "bench", "growth.json")
+THREADS = os.path.join(ROOT, "results", "bench", "threads.json")
 
 
 def bench_schema():
@@ -152,7 +153,8 @@ class BenchTest(ProgramTest):
             self.skipTest("no results/bench/bench.json")
         details = os.path.join("tests", "bench", "README.md")
         for document, path, options in (("README.md", STORED, []), (details, STORED, ["--all"]),
-                                        (details, GROWTH, ["--growth"])):
+                                        (details, GROWTH, ["--growth"]),
+                                        (details, THREADS, ["--threads"])):
             table = run_script("bench.py", "--markdown", path, *options).stdout
             self.assertGreater(len(table.splitlines()), 3)
             with open(os.path.join(ROOT, document), encoding="utf-8") as file:
@@ -161,7 +163,7 @@ class BenchTest(ProgramTest):
     def test_the_stored_result_fits_the_schema(self):
         if not os.path.exists(STORED):
             self.skipTest("no results/bench/bench.json")
-        for path in (STORED, GROWTH):
+        for path in (STORED, GROWTH, THREADS):
             with open(path, encoding="utf-8") as file:
                 found = loads(file.read())
             self.assertEqual([e.message for e in bench_schema().iter_errors(found)], [])
