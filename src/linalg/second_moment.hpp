@@ -29,7 +29,8 @@ void add_to(SecondMoment<double>& a, const SecondMoment<double>& b);
 template <class T>
 arma::Mat<T> scaled_to(const arma::mat& A, double factor);
 
-/// Rounded to single precision after a scaling to entries near 1, so that products neither overflow nor underflow.
+/// Rounded to single precision after a scaling to entries near 1, so that products neither overflow
+/// nor underflow.
 SecondMoment<float> in_single_precision(const SecondMoment<double>& M);
 
 /// The diagonal of M: sums of squares.

@@ -67,7 +67,7 @@ std::string shown_verdict(const JsonObject& claim) {
     const auto found = claim.find(key);
     return found != claim.end() && *found == true;
   };
-  const std::string verdict = text("verdict", "no verdict");
+  std::string verdict = text("verdict", "no verdict");
   if (verdict != "not-applicable") return verdict;
   return is_set("undecided") || is_set("shortened") || text("detail", "").starts_with("undecided")
              ? "undecided"

@@ -37,7 +37,7 @@ struct FolderName {
   When when() const {
     return {step, ranks == 1 ? batch : std::max<std::int64_t>(batch, 0) * ranks + rank};
   }
-  auto operator<=>(const FolderName&) const = default;
+  auto operator<=>(const FolderName&) const = default;  // NOLINT(modernize-use-nullptr): no pointer
 };
 
 // The number after `word`; nullopt if the text is anything else.

@@ -12,7 +12,7 @@ namespace ranklab {
 
 struct SpectralGapConfig {
   std::vector<std::uint64_t> tokens = {32, 64, 128, 256, 512};  // n, each at least 2
-  std::vector<std::uint64_t> dim = {16, 64, 256, 1024};        // d
+  std::vector<std::uint64_t> dim = {16, 64, 256, 1024};         // d
 };
 
 /// A trial draws all matrices anew.
