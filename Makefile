@@ -313,7 +313,7 @@ cluster-test: build ## test shards on a Slurm cluster of four nodes on this mach
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/parallel.sh
 
 # Row names are in tests/bench/rows.py: ROWS=figure-3,files-2048.
-bench: build ## measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows
+bench: build ## measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows, sizes and threads
 	@$(MAKE) --no-print-directory $(BUILD)/bench $(if $(FULL),$(BUILD)/speedup)
 	@python3 tests/bench/bench.py --build $(BUILD) $(if $(FULL),--full) $(if $(ROWS),--rows $(ROWS))
 

@@ -93,8 +93,10 @@ def panels(rows, limits):
     return out
 
 
-def notes(rows, limits, loaded):
-    out = ["Times are CPU seconds of one thread; ranklab and the peer ran in turn."]
+def notes(rows, limits, loaded, sped_up):
+    out = ["Times are CPU seconds of one thread; ranklab and the peer ran in turn."] if rows else []
+    if sped_up:
+        out.append("A speed-up is the wall time of one thread over that of more threads, in turn.")
     out += [f"Limit {name}: {value:.4g} {unit}." for name, (value, unit) in limits.items()]
     for blas in sorted({m.blas for m in rows if m.blas}):
         out.append(f"BLAS of the peers: {blas}.")
@@ -153,7 +155,7 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_u
         "figure": figures[0] if figures else None,
         **({"more_figures": figures[1:]} if figures[1:] else {}),
         "table": {"columns": COLUMNS, "rows": [cells(m, rates) for m in rows]},
-        "notes": notes(rows, limits, loaded),
+        "notes": notes(rows, limits, loaded, sped_up),
         "environment": {**environment, **machine(), "argv": ["bench.py"], "peers": versions(rows)},
         "trial_values": values, "non_finite": 0,
         "timing": {"wall_s": wall, "cpu_s": cpu, "trials_s": wall}}

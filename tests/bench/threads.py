@@ -12,6 +12,7 @@ from measure import run
 from rows import Row
 
 COUNTS = (2, 4, 8, 16)
+TARGET = 1.7  # on two threads
 
 
 @dataclass(frozen=True)
@@ -92,10 +93,11 @@ class SpeedUp:
         measured = [f"{mean_and_std(self.measured[n])[0]:.2f}" if n in self.measured else "-"
                     for n in COUNTS]
         computed = [f"{self.computed[n]:.2f}" if n in self.computed else "-" for n in COUNTS]
-        return [self.run.work, *(f"{m} ({c})" for m, c in zip(measured, computed))]
+        return [self.run.work, *(f"{m} ({c})" for m, c in zip(measured, computed)),
+                f"> {TARGET:g}"]
 
 
-COLUMNS = ["one trial", *(f"{n} threads" for n in COUNTS)]
+COLUMNS = ["one trial", *(f"{n} threads" for n in COUNTS), "target for 2"]
 
 
 def computed_speed_ups(program, words):
