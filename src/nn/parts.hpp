@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "nn/layers/parameter.hpp"
+
 namespace ranklab {
 
 /// The largest number of sequences of `length` tokens of width `dim` per part.
@@ -16,18 +18,26 @@ inline std::size_t sequences_at_once(std::size_t length, std::size_t dim) {
   return std::max<std::size_t>(tokens / length, 1);
 }
 
-/// The sequences first to end - 1 of one part.
+/// The sequences first to end - 1 of one part, or of a piece of it.
 struct PartRange {
   std::size_t first, end;
+  Piece piece = {};
 };
-/// Parts of about equal size.
+/// Parts of about equal size. With `in_pieces`, few parts come in pieces of about equal size, so
+/// that several threads have work.
 inline std::vector<PartRange> part_ranges(std::size_t sequences, std::size_t length,
-                                          std::size_t dim) {
+                                          std::size_t dim, bool in_pieces = false) {
+  constexpr std::size_t wanted = 12;  // pieces
   const std::size_t at_once = sequences_at_once(length, dim),
-                    parts = (sequences + at_once - 1) / at_once;
+                    parts = (sequences + at_once - 1) / at_once,
+                    pieces = in_pieces ? (wanted + parts - 1) / parts : 1;
   std::vector<PartRange> out;
-  for (std::size_t i = 0; i < parts; ++i)
-    out.push_back({i * sequences / parts, (i + 1) * sequences / parts});
+  for (std::size_t i = 0; i < parts; ++i) {
+    const std::size_t first = i * sequences / parts, size = (i + 1) * sequences / parts - first,
+                      n = std::min(pieces, size);
+    for (std::size_t j = 0; j < n; ++j)
+      out.push_back({first + j * size / n, first + (j + 1) * size / n, {j == 0, j + 1 == n}});
+  }
   return out;
 }
 

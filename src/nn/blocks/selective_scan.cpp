@@ -216,12 +216,13 @@ void selective_scan_backward(const ScanInputs<T>& in, const T* dy, const ScanGra
   }
 }
 
-#define RANKLAB_SELECTIVE_SCAN(T)                                                 \
-  template void compute_steps(const arma::Mat<T>&, arma::Mat<T>&, arma::Mat<T>&); \
-  template void selective_scan(const ScanInputs<T>&, T*);                         \
-  template void selective_scan_backward(const ScanInputs<T>&, const T*, const ScanGradients<T>&);
-RANKLAB_SELECTIVE_SCAN(float)
-RANKLAB_SELECTIVE_SCAN(double)
-#undef RANKLAB_SELECTIVE_SCAN
+template void compute_steps(const arma::Mat<float>&, arma::Mat<float>&, arma::Mat<float>&);
+template void selective_scan(const ScanInputs<float>&, float*);
+template void selective_scan_backward(const ScanInputs<float>&, const float*,
+                                      const ScanGradients<float>&);
+template void compute_steps(const arma::Mat<double>&, arma::Mat<double>&, arma::Mat<double>&);
+template void selective_scan(const ScanInputs<double>&, double*);
+template void selective_scan_backward(const ScanInputs<double>&, const double*,
+                                      const ScanGradients<double>&);
 
 }  // namespace ranklab

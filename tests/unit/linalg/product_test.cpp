@@ -2,6 +2,9 @@
 
 #include <doctest/doctest.h>
 
+#include <stdexcept>
+#include <utility>
+
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
 #include "linalg/packs.hpp"
@@ -123,6 +126,58 @@ TEST_CASE_TEMPLATE("without beta, the previous content of C is ignored", T, floa
     product(CblasNoTrans, CblasNoTrans, m, 9, 4, T(1), A.memptr(), m, B.memptr(), 4, C.memptr(), m);
     CHECK(arma::all(arma::vectorise(C) == T(4)));
   }
+}
+
+TEST_CASE_TEMPLATE(
+    "a product that is continued over further columns has the bits of one product over all", T,
+    float, double) {
+  constexpr arma::uword w = pack_size<T>, depth = 200;
+  for (const CBLAS_TRANSPOSE a : {CblasNoTrans, CblasTrans}) {
+    for (const CBLAS_TRANSPOSE b : {CblasNoTrans, CblasTrans}) {
+      for (const arma::uword m : {2 * w, 2 * w + 3, 5 * w + 1, arma::uword{131}}) {
+        for (const arma::uword n : {1u, 7u, 32u, 33u, 100u}) {
+          REQUIRE(sums_in_order(m, depth));
+          const auto drawn = [&](bool turned, arma::uword rows, arma::uword cols,
+                                 const char* name) {
+            return arma::conv_to<arma::Mat<T>>::from(turned ? gaussian(cols, rows, name)
+                                                            : gaussian(rows, cols, name));
+          };
+          const arma::Mat<T> A = drawn(a == CblasTrans, m, depth, "A"),
+                             B = drawn(b == CblasTrans, depth, n, "B");
+          arma::Mat<T> whole(m, n), pieces(m, n);
+          product(a, b, m, n, depth, T(1), A.memptr(), A.n_rows, B.memptr(), B.n_rows,
+                  whole.memptr(), m);
+          // From column `first` of op(A) and row `first` of op(B) on.
+          const auto of = [&](arma::uword first) {
+            return std::pair{A.memptr() + first * (a == CblasTrans ? 1 : A.n_rows),
+                             B.memptr() + first * (b == CblasTrans ? B.n_rows : 1)};
+          };
+          product(a, b, m, n, 30, T(1), of(0).first, A.n_rows, of(0).second, B.n_rows,
+                  pieces.memptr(), m);
+          for (const auto& [first, end] : {std::pair{30, 31}, std::pair{31, 200}}) {
+            const auto at = static_cast<arma::uword>(first);
+            continue_product(a, b, m, n, static_cast<arma::uword>(end) - at, of(at).first, A.n_rows,
+                             of(at).second, B.n_rows, pieces.memptr(), m);
+          }
+          CAPTURE(m);
+          CAPTURE(n);
+          CHECK(arma::approx_equal(pieces, whole, "absdiff", T(0)));
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("products that OpenBLAS computes or that are cut in depth have no order to continue") {
+  CHECK(sums_in_order(16, 256));
+  CHECK(sums_in_order(1024, 256));
+  CHECK_FALSE(sums_in_order(16, 257));
+  CHECK_FALSE(sums_in_order(1025, 256));
+  CHECK_FALSE(sums_in_order(pack_size<float> - 1, 5));
+  arma::mat C(3, 3, arma::fill::zeros);
+  CHECK_THROWS_AS(continue_product(CblasNoTrans, CblasNoTrans, 3, 3, 3, C.memptr(), 3, C.memptr(),
+                                   3, C.memptr(), 3),
+                  std::logic_error);
 }
 
 }  // namespace product_test
