@@ -239,15 +239,17 @@ class _Observer(TorchFunctionMode):
                         return _recurrent(name, *args)
             except Exception as error:  # PyTorch computes it, and reports errors of the caller
                 self.recording.fail(weights, error)
-        own = all(kind in (torch.Tensor, nn.Parameter) for kind in kinds)
-        if own and isinstance(function, types.FunctionType) and _asks_for_modes(function):
+        if (isinstance(function, types.FunctionType)
+                and all(kind in (torch.Tensor, nn.Parameter) for kind in kinds)
+                and _asks_for_modes(function)):
             with self:
                 return _body(function)(*args, **kwargs)
         if name in SIGNATURES and torch.is_grad_enabled() and _checkpoint() == "again":
             self.recording.repeat(name, args, kwargs)
             return function(*args, **kwargs)
         out = function(*args, **kwargs)
-        self.recording.observe(name, args, kwargs, out)
+        if isinstance(out, (torch.Tensor, list, tuple)):
+            self.recording.observe(name, args, kwargs, out)
         return out
 
 
@@ -290,13 +292,20 @@ class _Triangle:
                               beta=0 if first else 1)
         self.blocks = blocks
 
-    def packed(self, dtype=None):
-        """Row by row: (0,0), (1,0), (1,1), (2,0), ...; rounded to a type, in memory of the CPU."""
-        blocks, rows = [b.detach().to(dtype or b.dtype).cpu() for b in self.blocks], []
-        for block in blocks:
-            rows.extend(map(_memory(block).__getitem__,
-                            _slices(*block.shape, block.element_size())))
-        return torch.frombuffer(bytearray().join(rows), dtype=blocks[0].dtype)
+    def packed(self, dtype, rounded):
+        """Row by row: (0,0), (1,0), (1,1), (2,0), ...; rounded to a type, in memory of the CPU.
+
+        rounded: memory for small triangles of one size and type, and its rows up to the diagonal.
+        To find the rows takes longer than to copy them.
+        """
+        key, rounded = (self.size, dtype), rounded if self.size ** 2 <= BLOCK else {}
+        if key not in rounded:
+            blocks = [torch.empty(block.shape, dtype=dtype) for block in self.blocks]
+            rounded[key] = blocks, [row for block in blocks for row in _rows(block)]
+        blocks, rows = rounded[key]
+        for own, block in zip(blocks, self.blocks):
+            own.copy_(block)
+        return torch.frombuffer(bytearray().join(rows), dtype=dtype)
 
     def full(self):
         """The whole matrix."""
@@ -429,21 +438,23 @@ class _Moment:
         if self.size < FEWEST_ROUNDED or self.dtype() == torch.float64:
             return self.dtype()
         limits, samples, squares = torch.finfo(torch.float16), self.samples(), self.diagonal()
-        positive = squares[squares != 0]
+        if not squares.all():
+            squares = squares[squares != 0]
+        if not len(squares):
+            return torch.bfloat16
+        least, most = map(float, torch.aminmax(squares))
         if samples is None:
-            fits = (len(positive) and limits.tiny <= positive.min()
-                    and positive.max() <= limits.max)
+            fits = limits.tiny <= least and most <= limits.max
         else:  # an entry that is small for its feature may lose bits
-            least, most = torch.aminmax(samples) if samples.numel() else (self.empty.sum(),) * 2
-            fits = (len(positive) and limits.tiny ** 2 * len(samples) <= positive.min()
-                    and max(-least, most) <= limits.max)
+            fits = (limits.tiny ** 2 * len(samples) <= least
+                    and max(map(abs, map(float, torch.aminmax(samples)))) <= limits.max)
         return torch.float16 if fits else torch.bfloat16
 
-    def tensor(self, dtype):
+    def tensor(self, dtype, rounded):
         """(whether they are samples, samples x size or a packed triangle), rounded to a type."""
         samples = self.samples()
         return ((True, samples.to(dtype)) if samples is not None
-                else (False, self.triangle.packed(dtype)))
+                else (False, self.triangle.packed(dtype, rounded)))
 
 
 class _Held:
@@ -553,10 +564,11 @@ class _Matrix:
             self.add_block(inputs, errors[rows], used[rows], negligible[rows], added)
             at = rows.stop
         if self.error_moment is not None and kept:
-            drawn = random.sample(squares[used], self.most_errors())
-            if kept < len(used):
+            every = kept == len(used)
+            drawn = random.sample(squares if every else squares[used], self.most_errors())
+            if not every:
                 drawn = used.nonzero()[drawn, 0]
-            self.error_moment.add(errors[drawn], kept / len(drawn), own=True)
+            self.error_moment.add(errors.index_select(0, drawn), kept / len(drawn), own=True)
             self.error_samples += len(drawn)
 
     def start(self, size, errors, random):
@@ -583,7 +595,7 @@ class _Matrix:
 
     def add_block(self, inputs, errors, used, negligible, added):
         """added: whether the second moment contains the inputs already."""
-        if negligible.any():
+        if self.negligible and negligible.any():
             faint = inputs[negligible]
             self.negligible_trace += (len(faint) if self.kind == "embedding"
                                       else float(faint.to(self.sketch.dtype).square().sum()))
@@ -631,10 +643,10 @@ class _Random:
         if count <= most:
             return torch.arange(count, device=squares.device)
         shuffled = torch.randperm(count, generator=self.generator).to(squares.device)  # equal ones
-        order = shuffled[squares[shuffled].argsort()]
+        order = shuffled.take(squares.take(shuffled).argsort())
         start = torch.rand((), generator=self.generator, dtype=torch.float64)
         places = ((torch.arange(most, dtype=torch.float64) + start) * (count / most)).long()
-        return order[places.clamp(max=count - 1).to(order.device)]
+        return order.take(places.clamp_(max=count - 1).to(order.device))
 
     def probe(self, size, like):
         """Fixed normal vectors, size x PROBES."""
@@ -671,6 +683,7 @@ class _Recording:
         self.rank, self.ranks = _rank()
         # Weights computed by a parametrization: name -> names of the parameters behind it.
         self.computed, self.attributes, self.hooks = {}, [], []
+        self.marked = False  # whether a tensor has an _Origin
         self.sees_compiled = _can_run_uncompiled()
         # Parameters of FSDP: module and attribute that hold the numbers during the forward pass, by
         # name; those that are known to be whole or shards, or are computed with in another type.
@@ -789,10 +802,15 @@ class _Recording:
     def mark_computed(self, name, _module, _inputs, out):
         """Remembers the result of a parametrization."""
         if isinstance(out, torch.Tensor):
-            out._ranklab_origin = _Origin(self, self.computed[name], name=name)
+            self.mark(out, self.computed[name], name=name)
+
+    def mark(self, tensor, names, **more):
+        tensor._ranklab_origin, self.marked = _Origin(self, names, **more), True
 
     def origin(self, tensor):
         """(origin, the tensor that carries it) of a tensor or of the tensor that it views."""
+        if not self.marked and not self.attributes:
+            return None, None
         for base in (tensor, tensor._base):
             for module, own, name in self.attributes if base is not None else ():
                 if vars(module).get(own) is base:
@@ -853,14 +871,14 @@ class _Recording:
         """Notes what one call of a built-in function does with weights; never raises."""
         names = []
         try:
-            first = next(_tensors([out]), None)
+            first = out if isinstance(out, torch.Tensor) else next(_tensors([out]), None)
             if first is None:
                 return
             operands = list(_tensors([*args, *more.values()]))
             made_of = [self.names(tensor) for tensor in operands]
-            names = list(dict.fromkeys(name for each in made_of for name in each))
-            if not names:
+            if not any(made_of):
                 return
+            names = list(dict.fromkeys(name for each in made_of for name in each))
             if not torch.is_grad_enabled():
                 if function in SIGNATURES or function in RECURRENT or function in NOT_RECORDED:
                     self.without_grad.update(names)
@@ -870,7 +888,7 @@ class _Recording:
                 return
             if function in CASTS:
                 if made_of[0] and first.shape == operands[0].shape:
-                    first._ranklab_origin = _Origin(self, names, source=operands[0])
+                    self.mark(first, names, source=operands[0])
             elif function in NOT_RECORDED:
                 raise _Refused(*NOT_RECORDED[function])
             elif function in SIGNATURES and self.use(function, args, more, first):
@@ -882,7 +900,7 @@ class _Recording:
                     self.touched.setdefault(name, function.strip("_"))
                 if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
                     for tensor in _tensors([out]):
-                        tensor._ranklab_origin = _Origin(self, names)
+                        self.mark(tensor, names)
         except Exception as error:
             self.fail(names, error)
             self.lost = self.lost if names else error
@@ -1129,7 +1147,7 @@ class _Recording:
         parameter = self.parameters.get(name)
         if parameter is not None and parameter.grad is not None and self.ranks == 1:
             final, before = _whole(parameter.grad).to(total.dtype), self.before.get(name)
-            if not torch.equal(final, total) and final.any():
+            if not _same(final, total) and final.any():
                 candidates = [final] if before is None else [final, final - before.to(total.dtype)]
                 similar, changed = max(_compare(total, each) for each in candidates)
                 cosine, scale = min(cosine, similar), own * changed
@@ -1235,11 +1253,11 @@ class _Recording:
         partial = folder + ".partial"
         shutil.rmtree(partial, ignore_errors=True)
         os.makedirs(partial)
-        layers, seen = [], set()
+        layers, seen, rounded = [], set(), {}
         for number, (matrix, entry) in enumerate(self.layers()):
             entry["file"] = f"{number}.safetensors"
             try:
-                tensors = self.tensors(matrix)
+                tensors = self.tensors(matrix, rounded)
             except Exception as error:
                 self.fail([matrix.name], error)
                 entry["cause"], entry["reason"] = self.refused[matrix.name]
@@ -1260,20 +1278,20 @@ class _Recording:
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(partial, folder)
 
-    def tensors(self, m):
+    def tensors(self, m, rounded):
         """The tensors of a matrix that are written to its file."""
         if m.kind == "embedding":
             out = {"counts": m.moment}
         else:
-            are_samples, tensor = m.moment.tensor(m.moment.short_type())
+            are_samples, tensor = m.moment.tensor(m.moment.short_type(), rounded)
             out = {"inputs" if are_samples else "second_moment": tensor}
         gradient = self.gradient(m)
         if gradient is not None:
             out["gradient"] = gradient
         if m.error_moment is not None:
             full = m.sketch.dtype == torch.float64
-            are_samples, tensor = m.error_moment.tensor(m.sketch.dtype if full
-                                                        else torch.bfloat16)
+            are_samples, tensor = m.error_moment.tensor(
+                m.sketch.dtype if full else torch.bfloat16, rounded)
             out["output_gradients" if are_samples else "error_moment"] = tensor
         return out
 
@@ -1625,7 +1643,8 @@ def _batches(*matrices):
 def _times(a, b):
     """a @ b, where b has few columns."""
     blocks = [torch.bmm(block, b.expand(len(block), *b.shape)) for block, in _batches(a)]
-    return torch.cat([block.flatten(0, 1) for block in blocks]) if blocks else a @ b
+    blocks = [block.flatten(0, 1) for block in blocks]
+    return blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else a @ b
 
 
 def _add_product(out, a, b):
@@ -1639,6 +1658,18 @@ def _any(tensor):
     return bool(tensor.numel()) and any(float(each) != 0 for each in torch.aminmax(tensor))
 
 
+def _same(a, b):
+    """Whether two finite tensors of one type are equal; zeros of other signs may count as unequal.
+
+    Integers of 64 bits are compared twice as fast as twice as many floats of 32 bits.
+    """
+    in_pairs = all(t.is_contiguous() and t.numel() * t.element_size() % 8 == 0
+                   and t.storage_offset() * t.element_size() % 8 == 0 for t in (a, b))
+    if in_pairs and a.shape == b.shape:
+        a, b = a.flatten().view(torch.int64), b.flatten().view(torch.int64)
+    return torch.equal(a, b)
+
+
 def _square(tensor):
     return float(torch.linalg.vector_norm(tensor)) ** 2
 
@@ -1649,17 +1680,17 @@ def _compare(a, b, rest=0):
     return product / max((square * (_square(b) + rest)) ** 0.5, 1e-300), product / square
 
 
-@functools.lru_cache(maxsize=64)  # the layers of a model have few shapes
-def _slices(rows, width, size):
-    """The bytes of the rows of a block of a triangle up to the diagonal, of `size` a number."""
-    return [slice(size * i * width, size * (i * width + width - rows + 1 + i))
-            for i in range(rows)]
-
-
 def _memory(tensor):
     """The bytes of a contiguous tensor, which must outlive them."""
     size = tensor.numel() * tensor.element_size()
     return memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B")
+
+
+def _rows(block):
+    """The bytes of the rows of a block of a triangle up to the diagonal."""
+    memory, size, (rows, width) = _memory(block), block.element_size(), block.shape
+    return [memory[size * i * width:size * (i * width + width - rows + 1 + i)]
+            for i in range(rows)]
 
 
 def _save(path, tensors):

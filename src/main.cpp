@@ -6,6 +6,7 @@
 #include <exception>
 #include <new>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "cli/commands.hpp"
@@ -113,6 +114,9 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return print_error("out of memory; use smaller sizes or fewer --threads", 1);
   } catch (const std::exception& error) {
+    const auto* const of_system = dynamic_cast<const std::system_error*>(&error);
+    if (of_system && of_system->code() == std::errc::resource_unavailable_try_again)
+      return print_error("the system starts no further thread (ulimit -u); use fewer --threads", 1);
     return print_error("internal error, please report it: " + std::string(error.what()), 1);
   }
 }

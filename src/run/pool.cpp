@@ -94,7 +94,12 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
   };
   {
     std::vector<std::jthread> helpers;
-    for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+    try {
+      for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+    } catch (...) {  // the system has no further thread
+      next = open.size();
+      throw;
+    }
     work();
   }
   if (error) std::rethrow_exception(error);

@@ -1,6 +1,7 @@
-"""Runs with little memory: files larger than the address space, archives that inflate to more than it, models that do not fit."""
+"""Runs with little memory or few threads: files larger than the address space, archives that inflate to more than it, models that do not fit."""
 import os
 import resource
+import shutil
 import struct
 import subprocess
 import unittest
@@ -78,6 +79,24 @@ class MemoryTest(ProgramTest):
         if run.returncode != 0:
             self.assertEqual((run.returncode, run.stderr),
                              (1, "ranklab: out of memory: OpenBLAS cannot start within the limit of address space (ulimit -v)\n"))
+
+    @unittest.skipIf(os.getuid() != 0, "only root can run the program as a user who has no other processes")
+    def test_a_limit_of_threads_ends_with_one_line(self):
+        os.chmod(self.folder, 0o777)
+        program = shutil.copy(BINARY, self.path("ranklab"))
+
+        def limited():
+            resource.setrlimit(resource.RLIMIT_NPROC, (6, 6))
+            os.setgid(54321)
+            os.setuid(54321)
+
+        base = [program] + "random-features --m 8 --k 8 --d 4 --n 16 --steps 4 --trials 40 --out out.json --threads".split()
+        run = lambda threads: subprocess.run(base + [threads], capture_output=True, text=True, timeout=60, stdin=subprocess.DEVNULL,
+                                                     cwd=self.folder, preexec_fn=limited)
+        many = run("40")
+        self.assertEqual((many.returncode, many.stderr),
+                         (1, "ranklab: the system starts no further thread (ulimit -u); use fewer --threads\n"))
+        self.assertEqual(run("2").returncode, 0)
 
 
 if __name__ == "__main__":

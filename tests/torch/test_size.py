@@ -281,6 +281,23 @@ class SizeTest(RecordingTest):
                 self.assertLess(abs(found / stable - 1), tolerance)
 
 
+class SameTest(RecordingTest):
+    def test_one_changed_number_is_found(self):
+        """Of any type and size, at any place in memory, in any layout."""
+        for kind in torch.float32, torch.float64, torch.bfloat16:
+            for offset in range(4):
+                for rows, columns in (3, 5), (4, 6), (1, 1), (0, 3):
+                    memory = torch.randn(offset + rows * columns).to(kind)
+                    a = memory[offset:].view(rows, columns)
+                    for b in a.clone(), a.t().contiguous().t():
+                        self.assertTrue(ranklab_dump._same(a, b))
+                        for at in range(a.numel()):
+                            changed = b.clone()
+                            changed[at // columns, at % columns] += 1
+                            self.assertFalse(ranklab_dump._same(a, changed))
+                    self.assertEqual(ranklab_dump._same(a, a.reshape(-1)), False)
+
+
 if __name__ == "__main__":
     import unittest
     unittest.main()
