@@ -31,8 +31,6 @@ SequenceShape shape_of(const CurvatureConfig& config, std::uint64_t vocabulary) 
   return shape;
 }
 
-constexpr auto no_part = [](const auto&...) {};
-
 class MeasuredTransformer : public MeasuredModel {
  public:
   MeasuredTransformer(SequenceModel<double>& model, const SequenceBatch<double>& batch)
@@ -70,7 +68,7 @@ class MeasuredTransformer : public MeasuredModel {
  private:
   double slope_at(const Blocks& D, double step) {
     for (std::size_t i = 0; i < D.size(); ++i) weights_[i].parameter->W = W_[i] + step * D[i];
-    model_.loss_by_parts(batch_, true, no_part);
+    model_.loss_by_parts(batch_, true, [](const auto&...) {});
     double slope = 0;
     for (std::size_t i = 0; i < D.size(); ++i) {
       slope += arma::dot(weights_[i].parameter->G, D[i]);
