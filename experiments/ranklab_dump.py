@@ -564,11 +564,10 @@ class _Matrix:
             self.add_block(inputs, errors[rows], used[rows], negligible[rows], added)
             at = rows.stop
         if self.error_moment is not None and kept:
-            every = kept == len(used)
-            drawn = random.sample(squares if every else squares[used], self.most_errors())
-            if not every:
+            drawn = random.sample(squares[used], self.most_errors())
+            if kept < len(used):
                 drawn = used.nonzero()[drawn, 0]
-            self.error_moment.add(errors.index_select(0, drawn), kept / len(drawn), own=True)
+            self.error_moment.add(errors[drawn], kept / len(drawn), own=True)
             self.error_samples += len(drawn)
 
     def start(self, size, errors, random):
@@ -595,7 +594,7 @@ class _Matrix:
 
     def add_block(self, inputs, errors, used, negligible, added):
         """added: whether the second moment contains the inputs already."""
-        if self.negligible and negligible.any():
+        if negligible.any():
             faint = inputs[negligible]
             self.negligible_trace += (len(faint) if self.kind == "embedding"
                                       else float(faint.to(self.sketch.dtype).square().sum()))
@@ -643,10 +642,10 @@ class _Random:
         if count <= most:
             return torch.arange(count, device=squares.device)
         shuffled = torch.randperm(count, generator=self.generator).to(squares.device)  # equal ones
-        order = shuffled.take(squares.take(shuffled).argsort())
+        order = shuffled[squares[shuffled].argsort()]
         start = torch.rand((), generator=self.generator, dtype=torch.float64)
         places = ((torch.arange(most, dtype=torch.float64) + start) * (count / most)).long()
-        return order.take(places.clamp_(max=count - 1).to(order.device))
+        return order[places.clamp(max=count - 1).to(order.device)]
 
     def probe(self, size, like):
         """Fixed normal vectors, size x PROBES."""
@@ -1643,8 +1642,7 @@ def _batches(*matrices):
 def _times(a, b):
     """a @ b, where b has few columns."""
     blocks = [torch.bmm(block, b.expand(len(block), *b.shape)) for block, in _batches(a)]
-    blocks = [block.flatten(0, 1) for block in blocks]
-    return blocks[0] if len(blocks) == 1 else torch.cat(blocks) if blocks else a @ b
+    return torch.cat([block.flatten(0, 1) for block in blocks]) if blocks else a @ b
 
 
 def _add_product(out, a, b):
