@@ -23,14 +23,15 @@ struct PartRange {
   std::size_t first, end;
   Piece piece = {};
 };
-/// Parts of about equal size. With `in_pieces`, few parts come in pieces of about equal size, so
-/// that several threads have work.
+/// Parts of about equal size. With `in_pieces`, each of few parts comes in two pieces, so that
+/// several threads have about the same work.
 inline std::vector<PartRange> part_ranges(std::size_t sequences, std::size_t length,
                                           std::size_t dim, bool in_pieces = false) {
-  constexpr std::size_t wanted = 12;  // pieces
+  // Each piece moves the sums of all weights between the cores: twice as many pieces are slower.
+  constexpr std::size_t few = 5;
   const std::size_t at_once = sequences_at_once(length, dim),
                     parts = (sequences + at_once - 1) / at_once,
-                    pieces = in_pieces ? (wanted + parts - 1) / parts : 1;
+                    pieces = in_pieces && parts <= few ? 2 : 1;
   std::vector<PartRange> out;
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t first = i * sequences / parts, size = (i + 1) * sequences / parts - first,

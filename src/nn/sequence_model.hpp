@@ -161,8 +161,8 @@ class SequenceModel {
   NormPass<T> normed_;                      // norm(E[id])
   arma::Mat<T> final_, read_, logits_;      // h; its queried columns or its means
   arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), the tokens after a class token
-  // What the pieces of a part have read out so far, and the gradients in their logits. A helper uses
-  // that of this model.
+  // What the pieces of a part have read out so far, and the gradients in their logits. A helper
+  // uses that of this model.
   struct Readout {
     arma::Mat<T> read, dlogits;
   };
@@ -173,7 +173,8 @@ class SequenceModel {
 
 /// Whether a part of a batch can come in pieces without a change in the bits of the gradients: each
 /// is a sum over tokens in their order, or a product that can be continued. Attention with few
-/// tokens in a part and a class per sequence.
+/// tokens in a part and a class per sequence. (OpenBLAS computes the logits of few classes. With
+/// some of its kernels, their last digits depend on the number of sequences.)
 bool can_come_in_pieces(const SequenceShape& shape);
 
 /// Floating-point operations of one forward pass over N tokens, of which `queried` are read out. A

@@ -36,8 +36,8 @@ RUNS = [
     training("gpt-measured", "the same, measured at 11 steps", GPT),
     training("recall", "Mamba-2 on recall, 800 steps", f"{TRAIN} --model mamba2 --lambda 1 "
              "--steps 800"),
-    training("patches", "24 blocks of a vision Transformer, 300 steps",
-             f"{TRAIN} --task patches --variant de-escalated --layers 24 --steps 300"),
+    training("patches", "24 blocks of a vision Transformer, 1,000 steps",
+             f"{TRAIN} --task patches --variant de-escalated --layers 24 --steps 1000"),
     OneTrial("figure-4", "Figure 4, 20 steps", "one-step-compare --study mlp --activation relu2 "
              "--d 128 --width 512 --n 512 --steps 20"),
     OneTrial("figure-16", "Figure 16", "spiked-model --study features --k 128,256,512,1024"),
