@@ -25,6 +25,7 @@
 extern "C" {
 [[gnu::weak]] void* blas_memory_alloc(int unused);
 [[gnu::weak]] void blas_memory_free(void* buffer);
+[[gnu::weak]] int blas_thread_shutdown_();
 }
 
 namespace ranklab {
@@ -150,8 +151,15 @@ void prepare_blas(char** argv) {
   for (const char* variable : chosen) ::unsetenv(variable);
 }
 
+// The threads that OpenBLAS starts when it is loaded, one per core, wait for work in a loop of
+// about 0.1 s, and take the cores from our threads meanwhile. They end here if they are not needed.
+// OpenBLAS starts them again if it needs them, and openblas_set_num_threads does so in any case.
 void set_blas_threads(std::uint64_t threads) {
+  static std::uint64_t current = 0;
+  if (threads == current) return;
   openblas_set_num_threads(static_cast<int>(threads));
+  if (threads == 1 && blas_thread_shutdown_ != nullptr) blas_thread_shutdown_();
+  current = threads;
 }
 
 std::string blas_name() {

@@ -36,8 +36,10 @@ inline std::vector<PartRange> part_ranges(std::size_t sequences, std::size_t len
   for (std::size_t i = 0; i < parts; ++i) {
     const std::size_t first = i * sequences / parts, size = (i + 1) * sequences / parts - first,
                       n = std::min(pieces, size);
+    // The first piece is not the smaller one, because the last also adds up the gradients.
+    const auto begin = [&](std::size_t j) { return first + (j * size + n - 1) / n; };
     for (std::size_t j = 0; j < n; ++j)
-      out.push_back({first + j * size / n, first + (j + 1) * size / n, {j == 0, j + 1 == n}});
+      out.push_back({begin(j), begin(j + 1), {j == 0, j + 1 == n}});
   }
   return out;
 }

@@ -80,6 +80,11 @@ TEST_CASE("few parts come in two pieces of about equal size") {
     CHECK(ranges[i].piece.first == (i % 2 == 0));
     CHECK(ranges[i].piece.last == (i % 2 == 1));
   }
+  const std::vector<PartRange> odd = part_ranges(9, 25, 8, true);
+  CHECK(odd.size() == 2);
+  CHECK(odd[0].end == 5);
+  CHECK(odd[1].first == 5);
+  CHECK(odd[1].end == 9);
   CHECK(part_ranges(1, 25, 8, true).size() == 1);  // a piece has at least one sequence
   CHECK(part_ranges(1, 25, 8, true).front().piece.is_whole());
   CHECK(part_ranges(50, 25, 8, true).size() == 10);

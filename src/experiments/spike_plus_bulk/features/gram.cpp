@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <iterator>
 #include <limits>
 #include <numbers>
 #include <vector>
@@ -109,39 +108,60 @@ void measure_gram(const Plan& plan, const Size& size, const arma::mat& V,
                   const FeatureSamples& samples, const Trial& trial, TrialRecord& record) {
   const Activation& activation = find_activation(plan.config.activation);
   const arma::vec norm = row_norms(V);
-  const arma::vec mu = feature_mean(activation, V);
-  const arma::mat Sigma = feature_covariance(activation, V);
-  const PairSums total = FeatureSamples::total(samples.student);
-  measure_mean(samples, total, norm, mu, Sigma, record);
-  const arma::mat Sigma_bar = total.centered_gram(), difference = Sigma_bar - Sigma;
   // Theorem 3.2 is about relu.
   const bool is_relu = activation.name == "relu";
-  CovarianceExpansion expansion;
-  TrialRecord incoherence;
-  // The spectra take most of the time. Each part sets its own.
+  // Each part sets its own variables. The spectra take most of the time, so parts with a spectrum
+  // and more come first.
+  using Parts = std::vector<std::function<void()>>;
+  const auto run = [&](const Parts& parts) {
+    trial.for_each_part(parts.size(), [&](std::size_t i) {
+      trial.check_interrupt();
+      parts[i]();
+    });
+  };
+  PairSums total;
+  arma::mat Sigma, Sigma_bar;
   arma::vec lambda, bulk, exact, errors, minus_linear, hadamard, remainder;
-  std::vector<std::function<void()>> parts = {
-      [&] { lambda = symmetric_eigenvalues(total.gram()); },
-      [&] { bulk = symmetric_eigenvalues(Sigma_bar); },
-      [&] { exact = symmetric_eigenvalues(Sigma); },
-      [&] { errors = symmetric_eigenvalues(difference); },
+  TrialRecord incoherence;
+  Parts without_Sigma = {
+      [&] { Sigma = feature_covariance(activation, V); },
+      [&] {
+        total = FeatureSamples::total(samples.student);
+        Sigma_bar = total.centered_gram();
+      },
       [&] { measure_incoherence(size, V, norm, incoherence); },
   };
   if (is_relu) {
-    const std::function<void()> further[] = {
-        [&] { minus_linear = symmetric_eigenvalues(Sigma - V * V.t() / 4.0); },
-        [&] { hadamard = symmetric_eigenvalues(arma::square(V * V.t())); },
-        [&] {
-          expansion = expand_covariance(V, Sigma);
-          remainder = symmetric_eigenvalues(expansion.remainder);
-        }};
-    parts.insert(parts.end(), std::begin(further), std::end(further));
+    without_Sigma.insert(without_Sigma.begin(),
+                         [&] { hadamard = symmetric_eigenvalues(arma::square(V * V.t())); });
   }
-  trial.for_each_part(parts.size(), [&](std::size_t i) {
-    trial.check_interrupt();
-    parts[i]();
-  });
+  run(without_Sigma);
 
+  CovarianceExpansion expansion;
+  double entry_error = 0, squared_error = 0;
+  Parts with_Sigma = {
+      [&] {
+        const arma::mat difference = Sigma_bar - Sigma;
+        entry_error = arma::abs(difference).max();
+        errors = symmetric_eigenvalues(difference);
+      },
+      [&] { lambda = symmetric_eigenvalues(total.gram()); },
+      [&] { bulk = symmetric_eigenvalues(Sigma_bar); },
+      [&] { exact = symmetric_eigenvalues(Sigma); },
+      [&] { squared_error = unbiased_squared_error(samples.student, Sigma); },
+  };
+  if (is_relu) {
+    with_Sigma.insert(with_Sigma.begin(),
+                      {[&] {
+                         expansion = expand_covariance(V, Sigma);
+                         remainder = symmetric_eigenvalues(expansion.remainder);
+                       },
+                       [&] { minus_linear = symmetric_eigenvalues(Sigma - V * V.t() / 4.0); }});
+  }
+  run(with_Sigma);
+
+  const arma::vec mu = feature_mean(activation, V);
+  measure_mean(samples, total, norm, mu, Sigma, record);
   record.insert(incoherence);
   record.set(spike, lambda.back());
   record.set(bulk_max, lambda(lambda.n_elem - 2));
@@ -152,8 +172,8 @@ void measure_gram(const Plan& plan, const Size& size, const arma::mat& V,
   record.set(interlacing_violations, count_interlacing_violations(lambda, bulk));
   record.set(sigma_norm, exact.back());
   record.set(sigma_min, exact.front());
-  record.set(sigma_squared_error, unbiased_squared_error(samples.student, Sigma));
-  record.set(sigma_entry_error, arma::abs(difference).max());
+  record.set(sigma_squared_error, squared_error);
+  record.set(sigma_entry_error, entry_error);
   record.set(sigma_error, largest_magnitude(errors) / exact.back());
   record.set(sigma_minus_linear_min, is_relu ? minus_linear.front() : undefined);
   record.set(hadamard_norm, is_relu ? hadamard.back() : undefined);

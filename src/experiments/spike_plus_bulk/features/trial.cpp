@@ -148,7 +148,11 @@ arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
 TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
   const Activation& activation = find_activation(plan.config.activation);
   std::vector<TrialRecord> parts(plan.sizes.size());
-  trial.for_each_part(plan.k, [&](std::size_t i) {
+  TrialRecord record;
+  std::vector<double> costs = plan.k;
+  if (!plan.teacher()) costs.push_back(1.0);  // phi comes last
+  trial.for_each_part(costs, [&](std::size_t i) {
+    if (i == parts.size()) return measure_phi(plan, trial, record);
     const Size& size = plan.sizes[i];
     const arma::mat V = draw_weights(trial, size, "V", size.d);
     const arma::mat V_bar =
@@ -165,12 +169,8 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
       measure_gram(plan, size, V, samples, trial, parts[i]);
     }
   });
-  TrialRecord record;
   for (std::size_t i = 0; i < parts.size(); ++i) record.insert(parts[i], plan.sizes[i].prefix());
-  if (!plan.teacher()) {
-    measure_phi(plan, trial, record);
-    return record;
-  }
+  if (!plan.teacher()) return record;
   std::vector<TrialRecord> wide(plan.wide.size());
   trial.for_each_part(plan.wide_d,
                       [&](std::size_t i) { measure_wide(plan.wide[i], trial, wide[i]); });
