@@ -153,6 +153,8 @@ ROWS = [
     recorder("record", "recorded at every step", 1 / 1.5),
     recorder("record", "d 768, recorded at every step", 1 / 1.5, "-768",
              "--steps 4 --width 768 --batch 4"),
+    recorder("record", "linear layers alone, recorded at every step", 1 / 1.5, "-linear",
+             "--steps 10 --linear"),
     recorder("watch", "watched at every tenth step", None),
     Row("start-up", "start of the program (--version)", "--version", seconds=0.1),
     Row("figure-16", "Figure 16, all seeds", "spiked-model --preset spectral-fig16", full=True),
