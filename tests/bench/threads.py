@@ -86,7 +86,7 @@ class SpeedUp:
         return {"title": self.run.work, "x": {"label": "threads", "scale": "log"},
                 "y": {"label": "speed-up", "scale": "linear"}, "group": "threads",
                 "curves": [{"series": one["name"], **looks[one["name"].rsplit(".", 1)[1]]}
-                           for one in self.series()], "lines": []}
+                           for one in reversed(self.series())], "lines": []}
 
     def cells(self):
         """The row of the table: measured, then computed; `-` where there is none."""
