@@ -36,6 +36,7 @@ import json
 import os
 import shutil
 import sys
+import threading
 import types
 
 try:
@@ -76,6 +77,7 @@ FEWEST_KEPT = 768  # from so many outputs on, at most half as many samples: they
 FEWEST_ROUNDED = 128  # second moments of fewer inputs are written as they are
 PROBES = 8  # random vectors that compare the gradient of a weight with the recorded calls
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (32 MB in float64)
+LARGEST_PACKED = 1024  # largest triangle for which memory to round it is kept (1.2 MB)
 CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB in float32)
 MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
@@ -268,7 +270,7 @@ class _Triangle:
 
     def __init__(self, size, like):
         # More and smaller blocks would need fewer multiplications, but slower ones.
-        self.step = min(256, max(64, -(-size // 6)))
+        self.step = min(256, max(64, -(-size // 8)))
         self.size, self.like, self.blocks = size, like, None
 
     def copy(self):
@@ -292,17 +294,16 @@ class _Triangle:
                               beta=0 if first else 1)
         self.blocks = blocks
 
-    def packed(self, dtype, rounded):
-        """Row by row: (0,0), (1,0), (1,1), (2,0), ...; rounded to a type, in memory of the CPU.
-
-        rounded: memory for small triangles of one size and type, and its rows up to the diagonal.
-        To find the rows takes longer than to copy them.
-        """
-        key, rounded = (self.size, dtype), rounded if self.size ** 2 <= BLOCK else {}
-        if key not in rounded:
+    def packed(self, dtype):
+        """Row by row: (0,0), (1,0), (1,1), (2,0), ...; rounded to a type, in memory of the CPU."""
+        key, rounded = (self.size, dtype), _rounded.blocks
+        if key in rounded:
+            blocks, rows = rounded[key]
+        else:
             blocks = [torch.empty(block.shape, dtype=dtype) for block in self.blocks]
-            rounded[key] = blocks, [row for block in blocks for row in _rows(block)]
-        blocks, rows = rounded[key]
+            rows = [row for block in blocks for row in _rows(block)]
+            if self.size <= LARGEST_PACKED:
+                rounded[key] = blocks, rows
         for own, block in zip(blocks, self.blocks):
             own.copy_(block)
         return torch.frombuffer(bytearray().join(rows), dtype=dtype)
@@ -314,6 +315,19 @@ class _Triangle:
 
     def diagonal(self):
         return torch.cat([b.diagonal(b.shape[1] - b.shape[0]) for b in self.blocks])
+
+
+class _Rounded(threading.local):
+    """Memory for triangles of one size and type, and its rows up to the diagonal.
+
+    It is kept from step to step, because to find the rows takes longer than to copy them.
+    """
+
+    def __init__(self):
+        self.blocks = {}
+
+
+_rounded = _Rounded()
 
 
 class _Moment:
@@ -450,11 +464,11 @@ class _Moment:
                     and max(map(abs, map(float, torch.aminmax(samples)))) <= limits.max)
         return torch.float16 if fits else torch.bfloat16
 
-    def tensor(self, dtype, rounded):
+    def tensor(self, dtype):
         """(whether they are samples, samples x size or a packed triangle), rounded to a type."""
         samples = self.samples()
         return ((True, samples.to(dtype)) if samples is not None
-                else (False, self.triangle.packed(dtype, rounded)))
+                else (False, self.triangle.packed(dtype)))
 
 
 class _Held:
@@ -1252,11 +1266,11 @@ class _Recording:
         partial = folder + ".partial"
         shutil.rmtree(partial, ignore_errors=True)
         os.makedirs(partial)
-        layers, seen, rounded = [], set(), {}
+        layers, seen = [], set()
         for number, (matrix, entry) in enumerate(self.layers()):
             entry["file"] = f"{number}.safetensors"
             try:
-                tensors = self.tensors(matrix, rounded)
+                tensors = self.tensors(matrix)
             except Exception as error:
                 self.fail([matrix.name], error)
                 entry["cause"], entry["reason"] = self.refused[matrix.name]
@@ -1277,20 +1291,20 @@ class _Recording:
         shutil.rmtree(folder, ignore_errors=True)
         os.rename(partial, folder)
 
-    def tensors(self, m, rounded):
+    def tensors(self, m):
         """The tensors of a matrix that are written to its file."""
         if m.kind == "embedding":
             out = {"counts": m.moment}
         else:
-            are_samples, tensor = m.moment.tensor(m.moment.short_type(), rounded)
+            are_samples, tensor = m.moment.tensor(m.moment.short_type())
             out = {"inputs" if are_samples else "second_moment": tensor}
         gradient = self.gradient(m)
         if gradient is not None:
             out["gradient"] = gradient
         if m.error_moment is not None:
             full = m.sketch.dtype == torch.float64
-            are_samples, tensor = m.error_moment.tensor(
-                m.sketch.dtype if full else torch.bfloat16, rounded)
+            dtype = m.sketch.dtype if full else torch.bfloat16
+            are_samples, tensor = m.error_moment.tensor(dtype)
             out["output_gradients" if are_samples else "error_moment"] = tensor
         return out
 
