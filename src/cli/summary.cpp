@@ -30,7 +30,7 @@ constexpr std::array<std::size_t, 4> failures_first = {1, 0, 2, 3};
 
 // "at 32 trials: mean ..." of "undecided at 32 trials: mean ...": the verdict precedes it already.
 std::string evidence_of(const OrderedJson& claim) {
-  const std::string detail = claim["detail"];
+  std::string detail = claim["detail"];
   if (shown_verdict(claim) != "undecided" || !detail.starts_with("undecided")) return detail;
   return detail.substr(
       std::min(detail.find_first_not_of(": ", std::strlen("undecided")), detail.size()));

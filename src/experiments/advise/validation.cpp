@@ -117,7 +117,8 @@ Validation validate(const std::vector<Row>& rows) {
   out.pairs = pairs.size();
   std::vector<double> better, right_ratio, right_curvature, order_ratio, order_curvature, kept,
       length;
-  for (const auto& [at, cases] : pairs) {
+  for (const auto& pair : pairs) {
+    const std::vector<Case>& cases = pair.second;
     const auto right = [&](double Case::*prediction) {
       return share(cases,
                    [&](const Case& one) { return (one.*prediction > 0) == (one.actual > 0); });

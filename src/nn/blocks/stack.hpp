@@ -22,7 +22,7 @@ template <template <class> class Kind, class T>
 std::unique_ptr<Kind<T>> make_block_of(const ModelSpec& spec, Tensors<T>& tensors) {
   std::unique_ptr<Block<T>> block = make_block(spec, tensors);
   std::unique_ptr<Kind<T>> kind(&dynamic_cast<Kind<T>&>(*block));
-  block.release();
+  static_cast<void>(block.release());
   return kind;
 }
 

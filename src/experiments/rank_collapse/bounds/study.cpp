@@ -101,7 +101,7 @@ void add_series(ResultBuilder& out, const BoundsConfig& config) {
          {theorem.mu_curve, theorem.bound_curve, theorem.normalized_curve})
       out.series(curve, "layer");
   }
-  const bool has_steps = out.records().front().array(thm_A_3::growth_curve).size() > 0;
+  const bool has_steps = !out.records().front().array(thm_A_3::growth_curve).empty();
   for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) {
     if (has_steps) out.series(curve, "layer", 2);  // a single layer has no two steps
   }

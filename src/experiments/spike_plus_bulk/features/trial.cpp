@@ -54,7 +54,9 @@ FeatureSamples sample(const Trial& trial, const Size& size, const Activation& ac
   };
   std::vector<Buffers> of_workers(blocks.size());
   trial.run_in_turn(blocks.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
-    auto& [drawn, X, A, A_bar, product] = of_workers[worker];
+    Buffers& own = of_workers[worker];
+    arma::mat& drawn = own.drawn;
+    arma::Mat<T>&X = own.X, &A = own.A, &A_bar = own.A_bar, &product = own.product;
     const auto add_in_turn = [&](PairSums& sums, const arma::vec& left, const arma::vec& right) {
       turns.take([&] {
         sums.left += left;
