@@ -77,7 +77,7 @@ FEWEST_KEPT = 768  # from so many outputs on, at most half as many samples: they
 FEWEST_ROUNDED = 128  # second moments of fewer inputs are written as they are
 PROBES = 8  # random vectors that compare the gradient of a weight with the recorded calls
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (32 MB in float64)
-LARGEST_PACKED = 1024  # largest triangle for which memory to round it is kept (1.2 MB)
+LARGEST_PACKED = 1024  # largest triangle for which memory is kept (1.2 MB in bfloat16)
 CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB in float32)
 MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
@@ -300,7 +300,9 @@ class _Triangle:
         if key in rounded:
             blocks, rows = rounded[key]
         else:
-            blocks = [torch.empty(block.shape, dtype=dtype) for block in self.blocks]
+            with torch.inference_mode(False):  # later steps write to it as well
+                blocks = [torch.empty(block.shape, dtype=dtype, device="cpu")
+                          for block in self.blocks]
             rows = [row for block in blocks for row in _rows(block)]
             if self.size <= LARGEST_PACKED:
                 rounded[key] = blocks, rows

@@ -151,9 +151,9 @@ void prepare_blas(char** argv) {
   for (const char* variable : chosen) ::unsetenv(variable);
 }
 
-// The threads that OpenBLAS starts when it is loaded, one per core, wait for work in a loop of
-// about 0.1 s, and take the cores from our threads meanwhile. They end here if they are not needed.
-// OpenBLAS starts them again if it needs them, and openblas_set_num_threads does so in any case.
+// OpenBLAS starts a thread per core when it is loaded. At first these threads wait for work in a
+// loop, which takes the cores from our own threads. So they end here if they are not needed.
+// openblas_set_num_threads starts them again, therefore it comes first.
 void set_blas_threads(std::uint64_t threads) {
   static std::uint64_t current = 0;
   if (threads == current) return;

@@ -137,6 +137,20 @@ class NeverRaisesTest(RecordingTest):
 
         self.assertEqual(self.causes(model, loss), {"weight": None, "bias": "no-matrix"})
 
+    def test_a_recording_that_ends_in_inference_mode_does_not_disturb_the_next(self):
+        model, x = nn.Linear(131, 2), torch.randn(600, 131)  # a size that no other test has
+        for mode in torch.inference_mode, contextlib.nullcontext:
+            recording = ranklab_dump.record(model, self.folder, replace=True)
+            recording.__enter__()
+            model(x).square().sum().backward()
+            with mode():
+                recording.__exit__(None, None, None)
+            model.zero_grad()
+        with open(os.path.join(self.folder, "recording.json"), encoding="utf-8") as file:
+            layer, = json.load(file)["layers"]
+        self.assertNotIn("cause", layer)
+        self.close(self.tensors(layer)["second_moment"], x.t() @ x)
+
     def test_errors_of_the_user_still_arrive(self):
         model = nn.Sequential(nn.Linear(5, 7), nn.LSTM(7, 3)).double()
         for wrong, text in ((torch.randn(4, 6).double(), "mat1"), (torch.randn(5), "")):
