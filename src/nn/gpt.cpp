@@ -117,12 +117,14 @@ double gpt_parameters(const SequenceShape& shape) {
          2 * d * real(shape.vocabulary) + (shape.has_positions() ? d * real(shape.length) : 0);
 }
 
+// NOLINTBEGIN(bugprone-macro-parentheses): a type needs no parentheses
 #define RANKLAB_GPT(T)                                                                        \
   template GptLayer<Parameter<T>> gpt_layer<T>(SequenceModel<T>&, std::uint64_t);             \
   template GptLayer<const Parameter<T>> gpt_layer<T>(const SequenceModel<T>&, std::uint64_t); \
   template GptActivations<T> gpt_activations<T>(const SequenceModel<T>&, std::uint64_t);      \
   template std::vector<GptWeight<Parameter<T>>> gpt_weights<T>(SequenceModel<T>&);            \
   template std::vector<GptWeight<const Parameter<T>>> gpt_weights<T>(const SequenceModel<T>&);
+// NOLINTEND(bugprone-macro-parentheses)
 RANKLAB_GPT(float)
 RANKLAB_GPT(double)
 #undef RANKLAB_GPT

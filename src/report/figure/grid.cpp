@@ -242,8 +242,9 @@ class Grid {
                                  : std::min(cell.placed.left, cell_right - figure_gap - total);
     const double left = std::max(cell_left + figure_gap, wanted);
     for (std::size_t i = 0; i < legend.size(); ++i) {
-      const double x = left + column_width * static_cast<double>(i % columns),
-                   y = line_height(FontSize::legend) * (static_cast<double>(i / columns) + 0.5);
+      const std::size_t row = i / columns, column = i % columns;
+      const double x = left + column_width * static_cast<double>(column),
+                   y = line_height(FontSize::legend) * (static_cast<double>(row) + 0.5);
       placed.keys.push_back({legend[i], x, y});
       placed.texts.push_back(
           {legend[i].label, x + sample, y, FontSize::legend, Anchor::left, TextRole::legend});

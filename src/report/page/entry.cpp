@@ -65,7 +65,7 @@ std::string name_of_paper(std::size_t paper) {
 }
 
 std::string short_name(const Json& result) {
-  const std::string figure = html(member(member(result, "source"), "figure"));
+  std::string figure = html(member(member(result, "source"), "figure"));
   if (!figure.empty()) return figure;
   const std::string title = html(member(result, "title"));
   return title.empty() ? "untitled" : title;

@@ -154,7 +154,7 @@ class MarkupWriter {
     const std::string_view tail = rest().substr(1);
     if (tail.front() == '(') {
       const std::size_t close = tail.find(')');
-      if (close == std::string_view::npos || close > 12 ||
+      if (close > 12 ||  // or there is none
           tail.substr(1, close - 1).find('(') != std::string_view::npos)
         return false;
       markup("sup", tail.substr(1, close - 1), close + 2);

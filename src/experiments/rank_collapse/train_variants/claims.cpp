@@ -274,14 +274,14 @@ class Judge {
   /// Block 1 is left out: both variants see the same input there.
   void judge_branch(const Comparison& comparison, const Curve& curve, const Place& of) {
     for (const auto& measured :
-         {std::pair("start.", "before training"), {"end.", "after training"}}) {
-      const char *const moment = measured.first, *const when = measured.second;
+         {std::pair("start", "before training"), {"end", "after training"}}) {
+      const std::string moment = measured.first, when = measured.second;
       Tally tally;
       for (std::uint64_t l = 1; l < curve.layers; ++l) {
         const auto mean_of = [&](const Curve& which) {
           return summarize(per_trial(records_,
                                      [&](const TrialRecord& record) {
-                                       return record.array(which.name + "." + moment +
+                                       return record.array(which.name + "." + moment + "." +
                                                            branch_ratio)[l];
                                      }))
               .mean;
@@ -290,9 +290,9 @@ class Judge {
         if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
       }
       claims_.never_violated(
-          of("attention-not-discounted/" + std::string(moment, 0, std::string(moment).size() - 1),
-             std::string("||A||_F / ||X||_F of de-escalated post-norm is at least that of pre-norm "
-                         "in every block from the second on ") +
+          of("attention-not-discounted/" + moment,
+             "||A||_F / ||X||_F of de-escalated post-norm is at least that of pre-norm in every "
+             "block from the second on " +
                  when),
           tally, "ratio to pre-norm: " + range_text(tally.smallest, tally.largest),
           WorstCase::smallest);

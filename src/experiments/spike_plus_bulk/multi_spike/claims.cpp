@@ -29,7 +29,7 @@ std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
 
 // Corollary 3.12 requires more than Theorem 3.11.
 std::string unmet_hypothesis_of_window(const Plan& plan, const SpikeFamily& family) {
-  const std::string reason = unmet_hypothesis(plan, family);
+  std::string reason = unmet_hypothesis(plan, family);
   if (!reason.empty() || !plan.teacher()) return reason;
   const double difference = family.pair.high - family.pair.low;
   if (difference >= 0.5)
