@@ -236,6 +236,25 @@ class FilesTest(ProgramTest):
         self.share("wrong", GRADIENT, 1, negligible_share=-1)
         self.refused(f"{STUDY} --from wrong", "negligible_share", "at least 0", exit_code=1)
 
+    def test_second_moments_of_drawn_samples(self):
+        self.share("dump", GRADIENT, 1, input_samples=5)
+        note, = (each for each in self.files(["--from", "dump"])["notes"] if "drawn at random" in each)
+        self.assertIn("In 1 layer ", note)
+        self.assertIn("at most 23.75 %", note)  # 4.75 / 4 / 5
+        self.share("whole", GRADIENT, 1)
+        self.assertNotIn("drawn at random", " ".join(self.files(["--from", "whole"])["notes"]))
+        # A feature that is zero in the drawn samples alone
+        for folder, refused in ("dump", False), ("whole", True):
+            self.write(f"{folder}/0.safetensors", safetensors({
+                "second_moment": flat(diagonal(4, 4, [0.0, 4.0, 1.0, 1.0])), "gradient": flat(GRADIENT)}))
+            if refused:
+                message = self.run_program(f"{STUDY} --from {folder} --out other.json", 1).stderr
+                self.assertIn("outside the span", message)
+            else:
+                self.check_layer(self.files(["--from", folder]), "fc", 1.5, 3, "holds")
+        self.share("wrong", GRADIENT, 1, input_samples=-1)
+        self.refused(f"{STUDY} --from wrong", "input_samples", exit_code=1)
+
     def test_groups_and_gates(self):
         self.recording("dump")
         self.files(["--from", "dump", "--groups", "groups.json"])

@@ -1,12 +1,12 @@
 """What the recorder costs: CPU time of a training step of a PyTorch model, with and without it.
 
-    recorder.py plain|record|watch [--steps 20] [--width 256] [--batch 8] [--linear]
+    recorder.py plain|record|watch [--steps 20] [--width 256] [--batch 8] [--linear] [--samples N]
 
 `record` records every step and writes its files, which are then deleted: new memory for files costs
 a virtual machine more than the recorder. `watch` measures every tenth step, without files.
 The model is a Transformer of 4 blocks on sequences of 128 tokens, with AdamW. With --linear its
-blocks have no attention, norm or skip: two linear layers and a GELU. One step comes before the
-first that is timed.
+blocks have no attention, norm or skip: two linear layers and a GELU. With --samples the recorder
+draws that many samples of each call. One step comes before the first that is timed.
 """
 import argparse
 import os
@@ -58,6 +58,7 @@ def main():
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--linear", action="store_true")
+    parser.add_argument("--samples", type=int)
     options = parser.parse_args()
     torch.manual_seed(1)
     model = (linear_layers if options.linear else Transformer)(options.width)
@@ -70,14 +71,16 @@ def main():
         losses.append(loss.item())
 
     with tempfile.TemporaryDirectory() as folder:
-        watcher = ranklab_dump.watch(model, every=10) if options.mode == "watch" else None
+        watcher = (ranklab_dump.watch(model, every=10, samples=options.samples)
+                   if options.mode == "watch" else None)
         for t in range(options.steps + 1):
             if t == 1:
                 clock = Clock()
             ids = torch.randint(VOCABULARY, (options.batch, TOKENS + 1))
             with clock:
                 if options.mode == "record":
-                    with ranklab_dump.record(model, os.path.join(folder, f"step{t}")):
+                    with ranklab_dump.record(model, os.path.join(folder, f"step{t}"),
+                                             samples=options.samples):
                         step(ids)
                 else:
                     step(ids)

@@ -1,7 +1,12 @@
-"""What is no sample is not recorded as one; samples that hardly count are measured."""
+"""What is no sample is not recorded as one; samples that hardly count are measured; some are drawn."""
+import json
+import os
+import statistics
+
 import torch
 import torch.nn.functional as F
-from test_dump import RecordingTest
+from test_dump import RecordingTest, program, ranklab_dump
+from test_size import Attention
 from torch import nn
 
 
@@ -105,3 +110,128 @@ class SamplesTest(RecordingTest):
             self.assertEqual(self.layer("lower.self_attn.in_proj_weight")["dropped"], dropped)
             self.assertEqual(self.layer("lower.self_attn.in_proj_weight")["negligible_samples"], 0)
             self.assertEqual(self.layer("upper")["dropped"], 8)
+
+
+class DrawnSamplesTest(RecordingTest):
+    """record(..., samples=N)"""
+
+    def drawn(self, model, loss, samples):
+        model.zero_grad()
+        with ranklab_dump.record(model, self.folder, replace=True, samples=samples) as recording:
+            loss().backward()
+        with open(os.path.join(self.folder, "recording.json"), encoding="utf-8") as file:
+            self.layers = {layer["name"]: layer for layer in json.load(file)["layers"]}
+        return {name: matrix for (name, *_), matrix in recording.matrices.items()}
+
+    def test_each_is_one_of_the_used_samples(self):
+        """300 samples, of which each third has no output gradient: 25 of 200, in one call and two."""
+        model, x = nn.Linear(120, 20, bias=False), torch.randn(300, 120)
+        weights = (torch.arange(300) % 3 > 0).float()[:, None]
+        for calls in 1, 2:
+            loss = lambda: calls * (weights * model(x)).square().sum()
+            if calls == 2:
+                loss = lambda: (weights * model(x)).square().sum() + (weights * model(x)).square().sum()
+            matrix = self.drawn(model, loss, 25)["weight"]
+            rows = matrix.moment.samples() / (200 / 25) ** 0.5
+            places = [((x - row).norm(dim=1) < 1e-5).nonzero().flatten().tolist() for row in rows]
+            self.assertEqual([len(found) for found in places], [1] * 25 * calls)
+            self.assertTrue(all(place % 3 > 0 for place, in places))
+            for call in range(calls):
+                self.assertEqual(len({place for place, in places[25 * call:25 * call + 25]}), 25)
+            layer = self.layers["weight"]
+            self.assertEqual((layer["samples"], layer["input_samples"]), (200 * calls, 25 * calls))
+            self.close(self.tensors(layer)["gradient"], model.weight.grad)
+
+    def test_triangles_hold_the_drawn_samples(self):
+        """299 of 300 samples: the second moment lacks one of them. None is lacking if N is larger."""
+        model, x = nn.Linear(30, 20).double(), torch.randn(300, 30).double()
+        loss = lambda: model(x).square().sum()
+        self.drawn(model, loss, 299)
+        found = self.tensors(self.layers["weight"])["second_moment"]
+        without = [(x.t() @ x - torch.outer(row, row)) * 300 / 299 for row in x]
+        self.assertLess(min(float((found - each).norm()) for each in without), 1e-9)
+        for samples in 300, 10 ** 6, None:
+            self.drawn(model, loss, samples)
+            self.assertNotIn("input_samples", self.layers["weight"])
+            self.close(self.tensors(self.layers["weight"])["second_moment"], x.t() @ x)
+
+    def test_all_samples_are_drawn_alike(self):
+        """The mean of many second moments is that of all samples, large and small ones."""
+        model = nn.Linear(6, 4).double()
+        x = torch.randn(40, 6).double() * torch.logspace(-1, 1, 40).double()[:, None]
+        repeats = 400
+        with ranklab_dump.record(model, self.folder, samples=8) as recording:
+            for _ in range(repeats):
+                model(x).square().sum().backward()
+        matrix, = recording.matrices.values()
+        total = matrix.moment.full() / repeats
+        deviations = torch.stack([torch.outer(row, row) for row in x]) * 40 - x.t() @ x
+        error = (deviations.square().sum((1, 2)).mean() / 8 / repeats) ** 0.5  # with replacement
+        self.assertLess(float((total - x.t() @ x).norm()), 3 * float(error))
+
+    def test_stable_ranks_are_low_by_a_share_of_st_over_samples(self):
+        """The note of the program and the description of record() say so."""
+        for decay, inputs, samples in (0.6, 100, 200), (1.0, 200, 100):
+            scale, shares = torch.arange(1, inputs + 1) ** (-decay / 2), []
+            for _ in range(200):
+                x, model = torch.randn(3000, inputs) * scale, nn.Linear(inputs, 20)
+                values = torch.linalg.eigvalsh(x.t() @ x)
+                stable = float(values.sum() / values[-1])
+                with ranklab_dump.watch(model, samples=samples) as watcher:
+                    model(x).pow(3).mean().backward()
+                    found = watcher.step()["weight"]
+                shares.append((1 - found["stable_rank"] / stable) * samples / stable)
+            error = statistics.stdev(shares) / len(shares) ** 0.5
+            self.assertLess(error, 0.15)
+            self.assertLess(abs(statistics.mean(shares) - 1), 0.3 + 3 * error)
+
+    def test_projections_of_attention_share_their_drawn_samples(self):
+        model, x = Attention(6).double(), torch.randn(4, 9, 6).double()
+        self.drawn(model, lambda: model(x).square().sum(), 4)
+        moments = {name: self.tensors(layer)["second_moment"] for name, layer in self.layers.items()}
+        self.close(moments["k"], moments["v"])
+        for name in "qkvo":
+            self.assertEqual(self.layers[name]["input_samples"], 4)
+            values = torch.linalg.eigvalsh(moments[name])  # of four samples: the others are 0
+            self.assertEqual((values.abs() < 1e-9).tolist(), [True, True, False, False, False, False])
+            self.assertGreater(float(values.min()), -1e-9)
+        # The first query of each sequence sees only itself, so q draws among 32 samples.
+        self.assertEqual([self.layers[name]["samples"] for name in "qkv"], [32, 36, 36])
+
+    def test_patches_and_ids(self):
+        model = nn.ModuleDict({"table": nn.Embedding(9, 4), "conv": nn.Conv1d(4, 5, 3)}).double()
+        ids = torch.randint(9, (6, 20))
+        self.drawn(model, lambda: model["conv"](model["table"](ids).mT).square().sum(), 10)
+        self.assertEqual(self.layers["conv"]["input_samples"], 10)
+        self.assertNotIn("input_samples", self.layers["table"])
+        counts = self.tensors(self.layers["table"])["counts"]
+        self.assertEqual(counts.tolist(), torch.bincount(ids.flatten(), minlength=9).tolist())
+
+    def test_the_program_says_so(self):
+        """It also accepts features that are zero in all drawn samples, but not in the gradient."""
+        model = nn.Sequential(nn.Linear(8, 30), nn.ReLU(), nn.Linear(30, 6)).double()
+        x = torch.randn(200, 30).double() * (torch.rand(200, 30) < 0.02)
+        loss = lambda: model[2](x).square().sum() + model[0](x[:, :8]).square().sum()
+        self.drawn(model, loss, 16)
+        found = self.tensors(self.layers["2"])["second_moment"]
+        self.assertTrue((found.diagonal() == 0).any())
+        result = self.folder + ".json"
+        program(["--from", self.folder, "--out", result, "--quiet"])
+        with open(result, encoding="utf-8") as file:
+            written = json.load(file)
+        self.assertEqual({layer["layer"] for layer in written["advice"]}, {"0", "2"})
+        values = torch.linalg.eigvalsh(found)
+        share = float(values.sum() / values[-1]) / 16
+        note, = (each for each in written["notes"] if "drawn at random" in each)
+        self.assertIn("In 2 layers ", note)
+        self.assertGreaterEqual(float(note.split("at most ")[1].split(" %")[0]), 99 * share)
+
+    def test_other_numbers_are_refused(self):
+        for wrong in 0, -1, 2.5, "all":
+            with self.subTest(wrong):
+                with self.assertRaisesRegex(ValueError, "samples must be an integer of at least 1"):
+                    with ranklab_dump.record(nn.Linear(2, 2), self.folder, samples=wrong):
+                        pass
+                with self.assertRaisesRegex(ValueError, "samples must be an integer of at least 1"):
+                    ranklab_dump.watch(nn.Linear(2, 2), samples=wrong)
+        self.assertFalse(os.path.exists(self.folder))

@@ -46,6 +46,7 @@ struct Source {
   std::string second_moment = {};
   std::uint64_t samples = 0;
   MomentStorage moment_storage = MomentStorage::matrix;
+  std::uint64_t drawn = 0;  // so many of the samples, drawn at random, stand for all; 0: all
   // E E' (m x m) of the gradients in the layer's outputs, or empty
   std::string error_moment = {};
   MomentStorage error_storage = MomentStorage::matrix;

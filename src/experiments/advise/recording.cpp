@@ -140,6 +140,7 @@ void read_recording(const fs::path& folder, const FolderName& name_of_folder,
     rest.parameters[source.name] = entry.text("parameter");
     source.role = entry.text("role");
     source.samples = entry.count("samples", 0, most_samples);
+    source.drawn = entry.count("input_samples", 0, most_samples);
     source.parts = entry.count("parts", 0, most_parts);
     source.first_part = entry.count("first_part", 1, most_parts);
     source.when = when;

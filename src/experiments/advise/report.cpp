@@ -198,6 +198,23 @@ AdvisedLayer advised(const Row& row) {
   return out;
 }
 
+// Of the second moment of N normal samples, the largest eigenvalue is too large by a share of about
+// (st - 1)/N in the mean, if it is far above the others.
+void add_note_on_drawn_samples(ResultBuilder& out, const std::vector<Row>& rows) {
+  double layers = 0, share = 0;
+  for (const Row& row : rows) {
+    if (!row.is_judged() || row.pair().drawn == 0) continue;
+    layers += 1;
+    share = std::max(share,
+                     row.mean(&Observation::stable_rank) / static_cast<double>(row.pair().drawn));
+  }
+  if (layers == 0) return;
+  out.note("In " + counted(static_cast<std::size_t>(layers), "layer") +
+           " the stable rank is that of N samples drawn at random. It is low by a share of about "
+           "st(A)/N, here at most " +
+           percent(share) + ", and nr/st is high by as much.");
+}
+
 void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
   const auto any = [&](const auto& condition) {
     return std::any_of(rows.begin(), rows.end(), condition);
@@ -216,6 +233,7 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
     out.note(
         "Mini-batch noise has high rank and raises nr(G): use a batch as large as in training, or "
         "average gradients, and use the activations of the same batch and step.");
+    add_note_on_drawn_samples(out, rows);
     std::vector<std::string> kept;
     for (const Row& row : rows) {
       if (row.is_judged() && is_kept_euclidean(row.pair().role)) kept.push_back(row.name());

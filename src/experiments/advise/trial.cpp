@@ -85,7 +85,8 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
     record.set(checks_key_of(p), {0.0, undefined, measured.is_valid_moment ? 1.0 : 0.0});
     return false;
   }
-  const double outside = pair.has_gradient()
+  // Features that are zero in the drawn samples need not be zero in all.
+  const double outside = pair.has_gradient() && pair.drawn == 0
                              ? outside_span(recorded ? nullptr : &*activation, measured,
                                             gradient_of(pair, open), trial)
                              : undefined;
