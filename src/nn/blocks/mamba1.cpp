@@ -18,7 +18,6 @@
 // `mixer.out_proj.weight`.
 #include <cmath>
 
-#include "models/activations.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/selective_scan.hpp"
@@ -64,7 +63,7 @@ class ConstantMamba1Mixer {
   // U (d, N) -> (d, N).
   arma::Mat<T> operator()(const arma::Mat<T>& U) const {
     arma::Mat<T> x = causal_convolution<T>(columns_of_in(0).t() * U, w_conv_, b_conv_);
-    apply(silu_, x);
+    apply_silu(x);
     const arma::Mat<T> low = W_x_.t() * x;
     arma::Mat<T> dt = W_dt_.t() * low.head_rows(rank_), slopes, y(arma::size(x));
     compute_steps<T>(b_dt_, dt, slopes);
@@ -73,7 +72,7 @@ class ConstantMamba1Mixer {
                       y.memptr());
     if (has_gate_) {
       arma::Mat<T> z = columns_of_in(width_).t() * U;
-      apply(silu_, z);
+      apply_silu(z);
       y %= z;
     }
     return W_out_.t() * y;
@@ -85,7 +84,6 @@ class ConstantMamba1Mixer {
     return arma::Mat<T>(const_cast<T*>(W_in_.colptr(first)), W_in_.n_rows, width_, false, true);
   }
 
-  const Activation& silu_ = find_activation("silu");
   arma::uword width_, rank_, states_;  // d_i, r, n
   bool has_gate_;
   arma::Col<T> b_conv_, b_dt_, D_;

@@ -27,9 +27,9 @@
 // `mixer.A_log`, `mixer.D`, `mixer.norm.weight`, `mixer.out_proj.weight`.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "core/error.hpp"
-#include "models/activations.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/state_space.hpp"
@@ -83,7 +83,7 @@ class ConstantMamba2Mixer {
     const arma::Mat<T> projected = columns_of_in(width_, W_in_.n_cols - 1).t() * U;
     const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
     arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
-    apply(silu_, xBC);
+    apply_silu(xBC);
     const arma::Mat<T> x = xBC.head_rows(width_);
 
     arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + in_B - 1), xBC.tail_rows(in_B),
@@ -91,7 +91,7 @@ class ConstantMamba2Mixer {
     if (skip != 0.0) y += static_cast<T>(skip) * x;
     if (has_gate_) {
       arma::Mat<T> z = columns_of_in(0, width_ - 1).t() * U;
-      apply(silu_, z);
+      apply_silu(z);
       y %= z;
     }
     if (has_norm_) normalize_groups(y);
@@ -119,18 +119,17 @@ class ConstantMamba2Mixer {
                            const arma::Mat<T>& dt) const {
     arma::Mat<T> y(arma::size(x));
     const arma::uword heads = dt.n_rows, channels = width_ / heads;
-    arma::Mat<T> B_group, C_group;
+    std::optional<SharedMaps<T>> maps;
     for (arma::uword k = 0; k < heads; ++k) {
       const arma::uword group = k * groups_ / heads;
       if (k == 0 || group != (k - 1) * groups_ / heads) {
-        B_group = B.rows(group * states_, (group + 1) * states_ - 1);
-        C_group = C.rows(group * states_, (group + 1) * states_ - 1);
+        maps.emplace(B.rows(group * states_, (group + 1) * states_ - 1),
+                     C.rows(group * states_, (group + 1) * states_ - 1));
       }
       const arma::span own(k * channels, (k + 1) * channels - 1);
       const arma::Mat<T> x_k = x.rows(own.a, own.b);
       const arma::Row<T> dt_k = dt.row(k);
-      y.rows(own.a, own.b) =
-          ssd<T>(A_(k) * dt_k, B_group, C_group, x_k.each_row() % dt_k) + D_(k) * x_k;
+      y.rows(own.a, own.b) = ssd<T>(A_(k) * dt_k, *maps, x_k.each_row() % dt_k) + D_(k) * x_k;
     }
     return y;
   }
@@ -146,7 +145,6 @@ class ConstantMamba2Mixer {
     }
   }
 
-  const Activation& silu_ = find_activation("silu");
   arma::uword width_, groups_, states_;  // d_i, g, n
   double epsilon_;
   bool has_gate_, has_norm_;

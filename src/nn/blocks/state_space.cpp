@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include "linalg/exponential.hpp"
 
 namespace ranklab {
 namespace {
@@ -25,10 +28,17 @@ arma::Mat<T> decay_matrix(const arma::Row<T>& e) {
 }  // namespace
 
 template <class T>
-arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C,
-                 const arma::Mat<T>& X) {
+SharedMaps<T>::SharedMaps(arma::Mat<T> B_, arma::Mat<T> C_) : B(std::move(B_)), C(std::move(C_)) {
+  for (arma::uword first = 0; first < B.n_cols; first += chunk_tokens) {
+    const arma::uword last = std::min(first + chunk_tokens, B.n_cols) - 1;
+    products.push_back(C.cols(first, last).t() * B.cols(first, last));
+  }
+}
+
+template <class T>
+arma::Mat<T> ssd(const arma::Row<T>& a, const SharedMaps<T>& maps, const arma::Mat<T>& X) {
   arma::Mat<T> Y(X.n_rows, X.n_cols);
-  arma::Mat<T> h(B.n_rows, X.n_rows, arma::fill::zeros);  // the state after the tokens so far
+  arma::Mat<T> h;  // (n, p): the state after the tokens so far
   for (arma::uword first = 0; first < X.n_cols; first += chunk_tokens) {
     const arma::uword last = std::min(first + chunk_tokens, X.n_cols) - 1;
     const arma::Row<T> e = arma::exp(a.cols(first, last));
@@ -36,12 +46,19 @@ arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T
     // Token i sees the state before the chunk times e_first L_i,first; token j contributes to the
     // state at the end of the chunk times L_last,j.
     const arma::Row<T> left = e(0) * L.col(0).t();
-    const arma::Mat<T> M = (C.cols(first, last).t() * B.cols(first, last)) % L;
-    arma::Mat<T> C_left = C.cols(first, last), B_left = B.cols(first, last);
-    C_left.each_row() %= left;
-    B_left.each_row() %= L.row(L.n_rows - 1);
-    Y.cols(first, last) = X.cols(first, last) * M.t() + h.t() * C_left;
-    h = left(left.n_elem - 1) * h + B_left * X.cols(first, last).t();
+    const arma::Mat<T> M = maps.products[first / chunk_tokens] % L;
+    Y.cols(first, last) = X.cols(first, last) * M.t();
+    if (first > 0) {
+      arma::Mat<T> C_left = maps.C.cols(first, last);
+      C_left.each_row() %= left;
+      Y.cols(first, last) += h.t() * C_left;
+    }
+    if (last + 1 < X.n_cols) {
+      arma::Mat<T> B_left = maps.B.cols(first, last);
+      B_left.each_row() %= L.row(L.n_rows - 1);
+      const arma::Mat<T> added = B_left * X.cols(first, last).t();
+      h = first > 0 ? arma::Mat<T>(left(left.n_elem - 1) * h + added) : added;
+    }
   }
   return Y;
 }
@@ -55,6 +72,13 @@ arma::Mat<T> ssd_matrix(const arma::Row<T>& a, const arma::Mat<T>& B, const arma
     for (arma::uword i = j + 1; i < M.n_rows; ++i) M(i, j) *= std::exp(sum += a(i));
   }
   return M;
+}
+
+template <class T>
+void apply_silu(arma::Mat<T>& Z) {
+  for_packs<T>(Z.n_elem, [&](std::size_t i, auto count) {
+    store(silu(load(Z.memptr() + i, count)).value, Z.memptr() + i, count);
+  });
 }
 
 template <class T>
@@ -74,10 +98,14 @@ double bias_of_step(double log_dt) {
   return dt + std::log(-std::expm1(-dt));
 }
 
-template arma::Mat<float> ssd(const arma::Row<float>&, const arma::Mat<float>&,
-                              const arma::Mat<float>&, const arma::Mat<float>&);
-template arma::Mat<double> ssd(const arma::Row<double>&, const arma::Mat<double>&,
-                               const arma::Mat<double>&, const arma::Mat<double>&);
+template struct SharedMaps<float>;
+template struct SharedMaps<double>;
+template arma::Mat<float> ssd(const arma::Row<float>&, const SharedMaps<float>&,
+                              const arma::Mat<float>&);
+template arma::Mat<double> ssd(const arma::Row<double>&, const SharedMaps<double>&,
+                               const arma::Mat<double>&);
+template void apply_silu(arma::Mat<float>&);
+template void apply_silu(arma::Mat<double>&);
 template arma::Mat<float> ssd_matrix(const arma::Row<float>&, const arma::Mat<float>&,
                                      const arma::Mat<float>&);
 template arma::Mat<double> ssd_matrix(const arma::Row<double>&, const arma::Mat<double>&,

@@ -7,20 +7,41 @@
 // Source: Dao and Gu, "Transformers are SSMs", 2024.
 #pragma once
 
+#include <vector>
+
 #include <armadillo>
 
 namespace ranklab {
 
+/// B and C of the heads that share them, and c_i'b_j within each chunk of tokens.
+template <class T>
+struct SharedMaps {
+  SharedMaps(arma::Mat<T> B, arma::Mat<T> C);
+
+  arma::Mat<T> B, C;
+  std::vector<arma::Mat<T>> products;  // C'B (tokens, tokens) of each chunk
+};
+
 /// Y (p, N) in chunks: by its matrix inside a chunk, by the state between chunks. O(N (n p + chunk
-/// (n + p))); no N x N matrix.
+/// p)), after O(N n chunk) for the maps; no N x N matrix.
+template <class T>
+arma::Mat<T> ssd(const arma::Row<T>& a, const SharedMaps<T>& maps, const arma::Mat<T>& X);
+
+/// Of one head that shares nothing.
 template <class T>
 arma::Mat<T> ssd(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C,
-                 const arma::Mat<T>& X);
+                 const arma::Mat<T>& X) {
+  return ssd(a, SharedMaps<T>(B, C), X);
+}
 
 /// M (N, N), lower triangular. The sums of a are accumulated along each column, because differences
 /// of a running sum would cancel.
 template <class T>
 arma::Mat<T> ssd_matrix(const arma::Row<T>& a, const arma::Mat<T>& B, const arma::Mat<T>& C);
+
+/// Z <- Z / (1 + exp(-Z)), entry by entry.
+template <class T>
+void apply_silu(arma::Mat<T>& Z);
 
 /// y_t[c] = bias[c] + sum_k w[c, k] x_{t - (taps - 1) + k}[c]: causal depthwise convolution; the
 /// last tap applies to the current token. X (channels, N), w (channels, taps), bias (channels).

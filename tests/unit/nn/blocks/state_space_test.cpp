@@ -145,6 +145,25 @@ TEST_CASE("single precision agrees with double precision up to rounding") {
         tolerance::residual<float>);
 }
 
+TEST_CASE_TEMPLATE("silu equals its definition in extended precision", T, float, double) {
+  for (const arma::uword rows : {1U, 7U, 64U, 131U}) {
+    const arma::mat drawn = 20 * gaussian(rows, 3, "Z");
+    const arma::Mat<T> Z = to<T>(drawn);
+    arma::Mat<T> values = Z;
+    apply_silu(values);
+    for (arma::uword i = 0; i < Z.n_elem; ++i) {
+      const long double z = static_cast<long double>(Z(i)), expected = z / (1 + std::exp(-z));
+      CHECK(std::fabs(static_cast<long double>(values(i)) - expected) <=
+            4 * std::numeric_limits<T>::epsilon() * std::fabs(expected));
+    }
+  }
+  arma::Mat<T> ends = {{T(0), T(1000), T(-1000)}};
+  apply_silu(ends);
+  CHECK(ends(0) == T(0));
+  CHECK(ends(1) == T(1000));
+  CHECK(std::fabs(ends(2)) < T(1e-30));
+}
+
 TEST_CASE(
     "causal convolution: the last tap acts on the current token, missing tokens are zero, channels "
     "are independent") {
