@@ -96,8 +96,7 @@ def record(model, folder, include="*", dtype=None, replace=False, samples=None):
     include: a glob of parameter names, to record only a part of a large model.
     dtype: type of the sums; default: float64 if the output gradients are, else float32.
     samples: the most samples of each call of a layer that enter its second moment, drawn at random;
-        default: all. It is then that of a smaller batch, and takes less time. st(A) is low by a
-        share of about st(A) / samples.
+        default: all. Fewer take less time, but st(A) is low by a share of about st(A) / samples.
 
     Nothing is written if the block raises an exception.
     """

@@ -128,9 +128,7 @@ class DrawnSamplesTest(RecordingTest):
         model, x = nn.Linear(120, 20, bias=False), torch.randn(300, 120)
         weights = (torch.arange(300) % 3 > 0).float()[:, None]
         for calls in 1, 2:
-            loss = lambda: calls * (weights * model(x)).square().sum()
-            if calls == 2:
-                loss = lambda: (weights * model(x)).square().sum() + (weights * model(x)).square().sum()
+            loss = lambda: sum((weights * model(x)).square().sum() for _ in range(calls))
             matrix = self.drawn(model, loss, 25)["weight"]
             rows = matrix.moment.samples() / (200 / 25) ** 0.5
             places = [((x - row).norm(dim=1) < 1e-5).nonzero().flatten().tolist() for row in rows]

@@ -198,10 +198,11 @@ AdvisedLayer advised(const Row& row) {
   return out;
 }
 
-// Of the second moment of N normal samples, the largest eigenvalue is too large by a share of about
-// (st - 1)/N in the mean, if it is far above the others.
+// The largest eigenvalue of the second moment of N normal samples is too large by about (st - 1)/N
+// of itself on average, if it is far above the others (second-order perturbation).
 void add_note_on_drawn_samples(ResultBuilder& out, const std::vector<Row>& rows) {
-  double layers = 0, share = 0;
+  std::size_t layers = 0;
+  double share = 0;
   for (const Row& row : rows) {
     if (!row.is_judged() || row.pair().drawn == 0) continue;
     layers += 1;
@@ -209,7 +210,7 @@ void add_note_on_drawn_samples(ResultBuilder& out, const std::vector<Row>& rows)
                      row.mean(&Observation::stable_rank) / static_cast<double>(row.pair().drawn));
   }
   if (layers == 0) return;
-  out.note("In " + counted(static_cast<std::size_t>(layers), "layer") +
+  out.note("In " + counted(layers, "layer") +
            " the stable rank is that of N samples drawn at random. It is low by a share of about "
            "st(A)/N, here at most " +
            percent(share) + ", and nr/st is high by as much.");

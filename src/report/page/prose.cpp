@@ -153,10 +153,8 @@ class MarkupWriter {
     if (rest().front() != '^' || at_ == 0 || rest().size() < 2) return false;
     const std::string_view tail = rest().substr(1);
     if (tail.front() == '(') {
-      const std::size_t close = tail.find(')');
-      if (close > 12 ||  // or there is none
-          tail.substr(1, close - 1).find('(') != std::string_view::npos)
-        return false;
+      const std::size_t close = tail.find(')');  // without one, the largest of all numbers
+      if (close > 12 || tail.substr(1, close - 1).find('(') != std::string_view::npos) return false;
       markup("sup", tail.substr(1, close - 1), close + 2);
       return true;
     }
