@@ -59,7 +59,7 @@ DTYPES = {} if torch is None else {
 SIGNATURES = {
     "linear": ("input", "weight"), "matmul": ("input", "other"), "__matmul__": ("input", "other"),
     "mm": ("input", "mat2"), "bmm": ("input", "mat2"), "addmm": ("input", "mat1", "mat2"),
-    "embedding": ("weight", "indices", "padding_idx"),
+    "embedding": ("weight", "indices", "padding_idx", "scale_grad_by_freq"),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"),
                     ("input", "weight", "bias", "stride", "padding", "dilation", "groups"))}
 RECURRENT = {"lstm", "gru", "rnn_tanh", "rnn_relu",
@@ -79,7 +79,11 @@ PROBES = 8  # random vectors that compare the gradient of a weight with the reco
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted inputs (32 MB in float64)
 LARGEST_PACKED = 1024  # largest triangle for which memory is kept (1.2 MB in bfloat16)
 CACHED = 2 ** 16  # numbers in a block that stays in the cache of a core (256 KB in float32)
-MOST_NEGLIGIBLE = 0.1  # largest share of the second moment from samples without an effect
+# A sample whose output gradient has a square below this share of the mean has no effect. A mask of
+# -30 leaves 1e-26, a learned token does not.
+NEGLIGIBLE = 1e-10
+MOST_CHANGE = 0.1  # largest change of the stable rank by samples without an effect
+MOST_NEGLIGIBLE = 0.1  # largest share of the second moment, if the change is not known
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
 # Parts of a module's path that do not belong to the name of a layer: wrapped modules.
 WRAPPERS = {"", "_fsdp_wrapped_module", "_checkpoint_wrapped_module", "_orig_mod"}
@@ -96,11 +100,13 @@ def record(model, folder, include="*", dtype=None, replace=False, samples=None):
     include: a glob of parameter names, to record only a part of a large model.
     dtype: type of the sums; default: float64 if the output gradients are, else float32.
     samples: the most samples of each call of a layer that enter its second moment, drawn at random;
-        default: all. Fewer take less time, but st(A) is low by a share of about st(A) / samples.
+        default: all. Fewer take less time, but st(A) is low by a share of st(A) / samples up to
+        twice its root.
 
     Nothing is written if the block raises an exception.
     """
     _need_torch()
+    _check_model("record()", model)
     if dtype not in (None, torch.float32, torch.float64):
         raise ValueError("record(): dtype must be torch.float32 or torch.float64")
     _check_samples("record()", samples)
@@ -134,8 +140,9 @@ def watch(model, every=100, include="*", samples=None):
     ends it. include, samples: as in record().
     """
     _need_torch()
-    if every < 1:
-        raise ValueError("watch(): every must be at least 1")
+    _check_model("watch()", model)
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise ValueError("watch(): every must be an integer of at least 1")
     _check_samples("watch()", samples)
     return Watcher(model, every, include, samples)
 
@@ -194,9 +201,7 @@ class Watcher:
         try:
             for matrix, entry in recording.layers():
                 seen.update([matrix.name, entry["parameter"]])
-                reason = entry.get("reason")
-                if reason is None and entry["negligible_share"] > MOST_NEGLIGIBLE:
-                    reason = "too much of its second moment is from samples without an effect"
+                reason = entry.get("reason") or _reason_without_effect(entry)
                 values = {}
                 if reason is None:
                     with recording.aside([matrix.name]):
@@ -256,6 +261,8 @@ class _Observer(TorchFunctionMode):
         out = function(*args, **kwargs)
         if isinstance(out, (torch.Tensor, list, tuple)):
             self.recording.observe(name, args, kwargs, out)
+        elif name == "__setitem__":
+            self.recording.observe(name, args, kwargs, args[0])
         return out
 
 
@@ -265,8 +272,14 @@ def _need_torch():
                                   "or pip (torch)")
 
 
+def _check_model(function, model):
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"{function}: model must be a torch.nn.Module, not {type(model).__name__}")
+
+
 def _check_samples(function, samples):
-    if samples is not None and (not isinstance(samples, int) or samples < 1):
+    if samples is not None and (not isinstance(samples, int) or isinstance(samples, bool)
+                                or samples < 1):
         raise ValueError(f"{function}: samples must be an integer of at least 1, or None for all")
 
 
@@ -449,10 +462,15 @@ class _Moment:
         right = d if mine is not None else d @ self.full()
         return float((left * right).sum())
 
-    def largest_eigenvalue(self):
+    def times(self, v):
         samples = self.samples()
-        return (_largest_eigenvalue(self.full()) if samples is None
-                else _largest_eigenvalue(samples.t(), samples))
+        return self.full() @ v if samples is None else samples.t() @ (samples @ v)
+
+    def largest_eigenvalue(self, part=None):
+        """Of the moment, or of what is left of it without a part."""
+        return _largest_eigenvalue(
+            self.empty.new_zeros(self.size),
+            self.times if part is None else lambda v: self.times(v) - part.times(v))
 
     def short_type(self):
         """The type in which the second moment of inputs is written.
@@ -558,7 +576,12 @@ class _Matrix:
         self.first_row, self.rows, self.transposed = place
         self.moment = self.error_moment = self.sketch = self.probe = self.products = None
         self.samples = self.dropped = self.calls = self.input_samples = self.error_samples = 0
-        self.negligible = self.negligible_trace = 0
+        self.squares = 0.0  # of the output gradients of all samples
+        # Samples without an effect: their number and their part of the moment.
+        self.negligible, self.faint = 0, None
+        # For each call the largest square of an output gradient, and of its other samples the
+        # number and the trace of their moment; filled from the second call on.
+        self.by_call = []
         self.recomputed = []  # inputs of calls that a checkpointed region repeats
 
     def add(self, blocks, errors, dtype, random, most=None, shared=None):
@@ -573,13 +596,20 @@ class _Matrix:
         errors = errors.to(dtype if self.moment is None else self.sketch.dtype)
         squares = torch.linalg.vector_norm(errors, dim=1).double().square()
         used = squares > 0
-        kept = int(used.sum())
+        # One transfer from the device for all three.
+        kept, total, largest = torch.stack([used.double().sum(), squares.sum(),
+                                            F.pad(squares, (0, 1)).max()]).tolist()
+        kept = int(kept)
         self.calls += 1
         self.samples += kept
         self.dropped += len(used) - kept
-        # A mask of -30 leaves 1e-26, a learned token does not.
-        negligible = used & (squares < 1e-10 * squares.sum() / max(kept, 1))
-        self.negligible += int(negligible.sum())
+        self.squares += total
+        negligible = used & (squares < self.least_square())
+        faint = int(negligible.sum())
+        self.negligible += faint
+        if self.calls == 2:
+            self.by_call[0][-1] = self.trace(self.moment) - self.trace(self.faint)
+        self.by_call.append([largest, kept - faint, 0.0])
         drawn, factor = used, 1
         if most is not None and kept > most and self.kind != "embedding":
             drawn, factor = torch.zeros_like(used), kept / most
@@ -593,8 +623,8 @@ class _Matrix:
                 self.start(size, errors, random)
             if at == 0 and shared is not None:
                 added = shared.add_to(self.moment, blocks, used, drawn, factor)
-            self.add_block(inputs, errors[rows], used[rows], negligible[rows],
-                           None if added else drawn[rows], factor)
+            self.add_block(inputs, errors[rows], used[rows] if kept < len(used) else None,
+                           negligible[rows] if faint else None, drawn[rows], factor, added)
             at = rows.stop
         if self.error_moment is not None and kept:
             drawn = random.sample(squares, used, self.most_errors())
@@ -623,18 +653,30 @@ class _Matrix:
             most = min(most, 7 * size // 4)
         return min(SAMPLED, most)
 
-    def add_block(self, inputs, errors, used, negligible, drawn, factor):
-        """drawn: the samples for the second moment; None if it contains them already.
+    def add_block(self, inputs, errors, used, negligible, drawn, factor, added):
+        """used: None if all are; negligible: None if none is.
 
+        drawn: the samples for the second moment; added: whether it contains them already.
         factor: their weight, greater than 1 if they are only a part of the used samples.
         """
-        if negligible.any():
-            faint = inputs[negligible]
-            self.negligible_trace += (len(faint) if self.kind == "embedding"
-                                      else float(faint.to(self.sketch.dtype).square().sum()))
-        if drawn is not None and factor > 1:
+        if negligible is not None:
+            faint = inputs[negligible & drawn]
+            if self.faint is None:
+                self.faint = (torch.zeros_like(self.moment) if self.kind == "embedding"
+                              else _Moment.like(self.moment))
+            if self.kind == "embedding":
+                self.faint += torch.bincount(faint, minlength=len(self.faint))
+            else:
+                self.faint.add(faint.to(self.sketch.dtype), factor, own=True)
+        if self.calls > 1:
+            others = inputs if used is None else inputs[used]
+            if negligible is not None:
+                others = inputs[~negligible if used is None else used & ~negligible]
+            self.by_call[-1][-1] += (len(others) if self.kind == "embedding"
+                                     else _square(others.to(self.sketch.dtype)))
+        if not added and factor > 1:
             self.moment.add(inputs[drawn].to(self.sketch.dtype), factor, own=True)
-        every = bool(used.all())
+        every = used is None or bool(used.all())
         if not every:
             inputs, errors = inputs[used], errors[used]
         if self.kind == "embedding":
@@ -642,17 +684,46 @@ class _Matrix:
             seen = self.probe[inputs]
         else:
             inputs = inputs.to(self.sketch.dtype)
-            if drawn is not None and factor == 1:
+            if not added and factor == 1:
                 self.moment.add(inputs, own=not every)
             seen = _times(inputs, self.probe)
         _add_product(self.sketch, seen, errors)
 
-    def negligible_share(self):
-        """The share of tr(second moment) from samples that hardly enter the gradient."""
-        if not self.negligible:
+    def least_square(self):
+        """Samples below it have no effect: their output gradients have smaller squares."""
+        return NEGLIGIBLE * self.squares / max(self.samples, 1)
+
+    def trace(self, moment):
+        if moment is None:
             return 0.0
-        trace = float(self.moment.sum()) if self.kind == "embedding" else self.moment.trace()
-        return self.negligible_trace / trace if trace else 0.0
+        return float(moment.sum()) if self.kind == "embedding" else moment.trace()
+
+    def without_effect(self):
+        """What the samples without an effect are, as entries of the recording.
+
+        negligible_samples, negligible_share: their number, and their share of the trace of the
+        second moment. negligible_change: the stable rank without them over that with them; not
+        known for calls that look negligible only after later calls, unless they are few.
+        """
+        late = [call for call in self.by_call if call[0] < self.least_square()]
+        count = self.negligible + sum(call[1] for call in late)
+        trace = self.trace(self.moment)
+        late_trace = sum(call[2] for call in late)
+        share = (self.trace(self.faint) + late_trace) / trace if trace else 0.0
+        out = {"negligible_samples": count, "negligible_share": share}
+        # The largest eigenvalue changes by at most the share times the rank.
+        if late_trace <= trace / 100 and share * min(self.samples, self.size()) > MOST_CHANGE / 2:
+            if self.kind == "embedding":
+                rest = self.moment - self.faint
+                change = float(self.moment.max() / rest.max())
+            else:
+                change = (self.moment.largest_eigenvalue()
+                          / self.moment.largest_eigenvalue(self.faint))
+            out["negligible_change"] = (1 - share) * change
+        return out
+
+    def size(self):
+        return len(self.moment) if self.kind == "embedding" else self.moment.size
 
     def part(self, tensor):
         """The rows of a tensor shaped like the parameter, as the matrix m x k of this use."""
@@ -703,6 +774,9 @@ class _Origin:
     def __init__(self, recording, names, source=None, name=None):
         self.recording, self.names, self.source, self.name = recording, names, source, name
 
+    def __reduce__(self):  # a tensor that has it may be saved with the model
+        return type(None), ()
+
 
 class _Recording:
     def __init__(self, model, include, dtype, most):
@@ -716,6 +790,7 @@ class _Recording:
         # Uses of all weights, recorded or not: they decide the roles.
         self.uses, self.tables, self.without_grad, self.fed = {}, {}, set(), set()
         self.arrived, self.scales, self.lost = False, {}, None
+        self.twice, self.reshaped = set(), set()  # second derivatives; vectors used as matrices
         self.rank, self.ranks = _rank()
         # Weights computed by a parametrization: name -> names of the parameters behind it.
         self.computed, self.attributes, self.hooks = {}, [], []
@@ -738,10 +813,16 @@ class _Recording:
                 self.check_type(name, parameter)
                 if parameter.grad is not None and _any(_whole(parameter.grad)):
                     self.before[name] = _whole(parameter.grad).clone()
-                if parameter.numel():
+                if parameter.numel() and _address(parameter) is not None:
                     self.places.setdefault(_address(parameter), []).append(name)
             except Exception as error:
                 self.fail([name], error)
+        self.frozen = {}
+        for address, names in self.places.items():
+            matrices = [name for name in names if self.parameters[name].dim() > 1
+                        and not self.parameters[name].requires_grad]
+            if matrices:
+                self.frozen[address] = matrices
         # Last, so that an error above does not leave it on.
         self.uncompiled = (torch.compiler.set_stance("force_eager") if self.sees_compiled
                            else contextlib.nullcontext())
@@ -798,7 +879,8 @@ class _Recording:
         """Refuses parameters that hold no whole real matrix."""
         kind = type(parameter).__name__
         if "Uninitialized" in kind:
-            self.refuse(name, "uninitialized", "a lazy parameter without a shape")
+            self.refuse(name, "uninitialized", "a lazy parameter without a shape; call the model "
+                        "once before the recording")
         elif (kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size")
               or parameter in self.shards - self.whole):
             self.refuse(name, "sharded", "sharded (FSDP or DTensor): no process has the whole "
@@ -809,6 +891,9 @@ class _Recording:
                         "(MixedPrecision of FSDP); record with torch.autocast instead")
         elif parameter.is_complex():
             self.refuse(name, "complex", "a complex matrix, which is not recorded")
+
+    def __reduce__(self):  # like _Origin
+        return type(None), ()
 
     def stop(self):
         """Ends the recording."""
@@ -896,6 +981,9 @@ class _Recording:
             place = match(weight, whole)
             if place is not None:
                 return name, place, whole
+            if whole.dim() < 2 and min(weight.shape) > 1 and _overlap(weight, whole) and (
+                    weight.numel() <= whole.numel()):  # no copies of a vector, as of a state
+                self.reshaped.add(name)
         return None
 
     def matrix(self, weight):
@@ -911,6 +999,8 @@ class _Recording:
             if first is None:
                 return
             operands = list(_tensors([*args, *more.values()]))
+            if self.frozen and function in SIGNATURES:
+                self.use_frozen(function, operands)
             made_of = [self.names(tensor) for tensor in operands]
             if not any(made_of):
                 return
@@ -919,9 +1009,16 @@ class _Recording:
                 if function in SIGNATURES or function in RECURRENT or function in NOT_RECORDED:
                     self.without_grad.update(names)
                 return
-            view = first.numel() and _address(first) in [_address(t) for t in operands]
+            in_place = (function.endswith("_") and function != "requires_grad_"
+                        and any(first is tensor for tensor in operands))
+            view = not in_place and first.numel() and _address(first) is not None and (
+                _address(first) in [_address(t) for t in operands])
             if view or not first.requires_grad:
                 return
+            if in_place:  # it is no longer the weight, or no longer computed from weights alone
+                _, base = self.origin(first)
+                if hasattr(base, "_ranklab_origin"):
+                    del base._ranklab_origin
             if function in CASTS:
                 if made_of[0] and first.shape == operands[0].shape:
                     self.mark(first, names, source=operands[0])
@@ -932,14 +1029,29 @@ class _Recording:
                     if name not in self.uses and name not in self.tables:
                         self.touched.setdefault(name, function.strip("_"))
             else:
+                pair = made_of[1:3] if function == "addmm" else made_of[:2]
+                use = function.strip("_") + (" with another parameter"
+                                             if function in SIGNATURES and all(pair) else "")
                 for name in names:
-                    self.touched.setdefault(name, function.strip("_"))
+                    self.touched.setdefault(name, use)
                 if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
                     for tensor in _tensors([out]):
                         self.mark(tensor, names)
         except Exception as error:
             self.fail(names, error)
             self.lost = self.lost if names else error
+
+    def use_frozen(self, function, operands):
+        """Notes a use of a matrix without a gradient: it may be the first or the last."""
+        for tensor in operands:
+            for name in self.frozen.get(_address(tensor), ()):
+                parameter = self.parameters[name]
+                if function == "embedding":
+                    self.tables[name] = len(parameter)
+                else:
+                    self.uses[name] = {parameter.shape[0], *(
+                        () if function == "linear" or function.startswith("conv")
+                        else parameter.shape[-1:])}
 
     def repeat(self, function, args, more):
         """Keeps the input of a call that a checkpointed region repeats for its backward pass."""
@@ -952,7 +1064,8 @@ class _Recording:
         given = {**dict(zip(spellings, args)), **more}
         if function == "embedding":
             return self.embedding(given["weight"], given["indices"],
-                                  given.get("padding_idx", -1), out)
+                                  given.get("padding_idx", -1),
+                                  given.get("scale_grad_by_freq", False), out)
         if function.startswith("conv"):
             return self.convolution(out=out, **given)
         left, right = (given[name] for name in spellings[-2:])
@@ -982,13 +1095,17 @@ class _Recording:
         if output.is_complex() or not self.included(name):
             return
         self.listen(name, whole)
-        matrix = self.matrices.setdefault(key, _Matrix(*key))
+        matrix, node = self.matrices.setdefault(key, _Matrix(*key)), self.node(name, whole)
         checkpointed = _checkpoint() == "forward"
         held = None if checkpointed else _Held(value)
         shared = self.input(value) if shares and not checkpointed else None
 
         def add_gradient(_, gradients):
-            if gradients[0] is None:
+            if torch.is_grad_enabled():  # create_graph=True
+                self.twice.add(name)
+            # A backward pass for other inputs alone, such as torch.autograd.grad(loss, x), has no
+            # part in the gradient of the weight.
+            if gradients[0] is None or not _is_wanted(node):
                 return
             with self.aside([name]):
                 self.arrived = True
@@ -1006,6 +1123,22 @@ class _Recording:
 
         # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
         output.grad_fn.register_hook(add_gradient)
+
+    def node(self, name, whole):
+        """The node of the graph at which the gradient of a weight arrives."""
+        whole = self.seen_by_autograd(name, whole)
+        if whole.grad_fn is not None:
+            return whole.grad_fn
+        busy, self.busy = self.busy, True
+        try:
+            return whole.view_as(whole).grad_fn.next_functions[0][0]
+        finally:
+            self.busy = busy
+
+    def seen_by_autograd(self, name, whole):
+        """FSDP computes with views of a flat parameter, new in each pass."""
+        module, own = self.holders.get(name, (None, None))
+        return whole if module is None else vars(module).get(own, whole)
 
     def input(self, value):
         """The _Input of a tensor, which has one call more, or None."""
@@ -1063,9 +1196,7 @@ class _Recording:
 
     def listen(self, name, whole):
         """Sums the gradients that arrive in a weight during all backward passes."""
-        if name in self.holders:  # FSDP computes with views of a flat parameter, new in each pass
-            module, own = self.holders[name]
-            whole = vars(module).get(own, whole)
+        whole = self.seen_by_autograd(name, whole)
         if name in self.listening or getattr(whole, "_ranklab_listener", None) is self:
             return
         if whole is self.parameters.get(name):
@@ -1081,7 +1212,14 @@ class _Recording:
                 else:
                     total.add_(gradient)
 
-        self.hooks.append(whole.register_hook(add_gradient))
+        # A hook of a tensor that is an attribute of a module would be saved with the model.
+        if any(vars(module).get(own) is whole for module, own, _ in self.attributes) and hasattr(
+                whole.grad_fn, "register_prehook"):
+            place = whole.output_nr
+            self.hooks.append(whole.grad_fn.register_prehook(
+                lambda gradients: add_gradient(gradients[place])))
+        else:
+            self.hooks.append(whole.register_hook(add_gradient))
 
     # Functions that use weights -----------------------------------------------------------------
 
@@ -1092,8 +1230,11 @@ class _Recording:
             raise _Refused("vector", "used in a product with a vector, which is not recorded")
         # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters
         # are a regularizer or a product of weights, and their rows are no samples.
-        if both and left.dim() == right.dim():
+        if both and left.dim() == right.dim() and not self.is_state(left, right):
             return False
+        if any(t.layout != torch.strided or t.is_nested for t in (left, right)):
+            raise _Refused("sparse-input", "its input is a sparse or nested tensor, which is not "
+                           "recorded")
         of_right = self.matrix(right.t()) if right.dim() == 2 else None
         of_left = self.matrix(left) if left.dim() == 2 else None
         stack = [self.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
@@ -1113,10 +1254,19 @@ class _Recording:
             return False
         return True
 
-    def embedding(self, weight, ids, padding, out):
+    def is_state(self, left, right):
+        """Whether the left factor is a parameter of one row, such as a learned initial state."""
+        names = self.names(left)
+        return not set(names) & set(self.names(right)) and all(
+            self.parameters[name].numel() == self.parameters[name].shape[-1] for name in names)
+
+    def embedding(self, weight, ids, padding, by_frequency, out):
         found = self.matrix(weight)
         if found is None:
             return False
+        if by_frequency:
+            raise _Refused("scaled-by-frequency", "an embedding with scale_grad_by_freq=True, "
+                           "whose gradient is not the sum over its samples")
 
         def errors_of(g):
             g = g.reshape(-1, g.shape[-1])
@@ -1179,22 +1329,30 @@ class _Recording:
         unused = (0 if used == total.numel()  # else the squares of the rows that no call has used
                   else max(_square(total) - sum(map(_square, parts)), 0))
         cosine, own = _compare(calls, arrived, PROBES * unused)
-        scale = own
+        scale, kept = own, 1.0
         # The gradient that arrived, and the one that the optimizer sees, unless it is cleared.
         parameter = self.parameters.get(name)
         if parameter is not None and parameter.grad is not None and self.ranks == 1:
             final, before = _whole(parameter.grad).to(total.dtype), self.before.get(name)
             if not _same(final, total) and final.any():
                 candidates = [final] if before is None else [final, final - before.to(total.dtype)]
-                similar, changed = max(_compare(total, each) for each in candidates)
-                cosine, scale = min(cosine, similar), own * changed
-        if cosine >= 0.999:
+                kept, changed = max(_compare(total, each) for each in candidates)
+                scale = own * changed
+        if min(cosine, kept) >= 0.999:
             self.scales[name] = own if abs(own - 1) > 0.01 else 1, scale
             return None
-        if name in self.touched:
+        if name in self.touched and cosine < 0.999:
             return ("other-use", f"its gradient has a regularizer or another use ("
                     f"{self.touched[name]}) that was not observed as a matrix (cosine "
                     f"{cosine:.3f})")
+        if name in self.twice:
+            return ("second-derivative", "its gradient has second derivatives (create_graph=True, "
+                    "as for a gradient penalty), which its inputs and output gradients do not "
+                    f"explain (cosine {cosine:.3f})")
+        if cosine >= 0.999:
+            return ("gradient-changed", "its gradient was changed after it arrived, or it is only "
+                    "one of several gradients that arrived inside the with block (cosine "
+                    f"{kept:.3f}); record one update of the optimizer per block")
         return ("gradient-changed", "its gradient was changed, or a part of its forward pass "
                 f"ran before the recording (cosine {cosine:.3f})")
 
@@ -1252,14 +1410,12 @@ class _Recording:
             if m.moment is None:
                 continue
             parameter = self.parameters.get(m.name)
-            entry = {"name": m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name,
-                     "parameter": m.name, "samples": m.samples, "dropped": m.dropped,
-                     "calls": m.calls,
+            entry = {"name": _name_of(m, self.sizes[m.name]), "parameter": m.name,
+                     "samples": m.samples, "dropped": m.dropped, "calls": m.calls,
                      "role": ("tied" if m.name in self.tied else m.kind if m.kind == "embedding"
                               else roles.get(m.name, "hidden"))}
             try:
-                entry.update(negligible_samples=m.negligible,
-                             negligible_share=m.negligible_share())
+                entry.update(_parts(m, self.sizes[m.name]), **m.without_effect())
                 if m.input_samples < m.samples:
                     entry["input_samples"] = m.input_samples
                 if m.error_moment is not None:
@@ -1270,7 +1426,6 @@ class _Recording:
                     entry.update(parametrized=True, computed_from=behind, parameter=max(
                         behind, key=lambda name: self.parameters[name].numel() == size))
                 else:
-                    entry.update(_parts(m, parameter))
                     # To join the shares of ranks. An earlier gradient is a part of this one, unless
                     # it was cleared.
                     if (self.ranks > 1 and parameter.grad is not None
@@ -1343,7 +1498,8 @@ class _Recording:
         A step W - t D lowers a quadratic model of the loss by t <G, D> - t^2 / 2 tr(D M D' B) with
         the moment B of the output gradients. For a mean loss the number of samples cancels.
         length, decrease: the best t and its decrease for D = the polar factor of G;
-        length_gradient, decrease_gradient: the same for D = G.
+        length_gradient, decrease_gradient: the same for D = G. All four are NaN without B: for
+        embeddings, and for matrices with more than 8192 outputs or 8 outputs per input.
         """
         gradient, out = self.gradient(m), {}
         if m.kind == "embedding":
@@ -1356,7 +1512,9 @@ class _Recording:
             nuclear, frobenius, polar = _polar(g)
             nuclear_rank = (nuclear / frobenius) ** 2
             values = {"stable_rank": stable, "nuclear_rank": nuclear_rank,
-                      "ratio": nuclear_rank / stable}
+                      "ratio": nuclear_rank / stable,
+                      **dict.fromkeys(("length", "decrease", "length_gradient",
+                                       "decrease_gradient"), float("nan"))}
             if m.error_moment is not None:
                 errors = m.error_moment.part(slice(part * rows, (part + 1) * rows))
                 for end, d, slope in ("", polar, nuclear), ("_gradient", g, frobenius ** 2):
@@ -1373,7 +1531,9 @@ class _Recording:
         if refused and refused[0] in ("sharded", "uninitialized"):  # without a shape of its own
             return refused
         if parameter.dim() < 2:
-            return "no-matrix", "no matrix"  # part of the format: ranklab reads this reason
+            return (("reshaped", "a vector that is reshaped to matrices, which is not recorded")
+                    if name in self.reshaped else
+                    ("no-matrix", "no matrix"))  # part of the format: ranklab reads this reason
         if not self.included(name):
             return "not-included", "not selected by include"
         if not parameter.requires_grad:
@@ -1394,17 +1554,34 @@ class _Recording:
             self.fail([name], self.lost)
             return self.refused[name]
         if name in self.touched:
-            return ("function", f"used by {self.touched[name]} in a way that is not recorded, for "
-                    "example as an input, as a term or to compute another weight")
-        if name in self.without_grad:
-            return "no-grad", "used only under torch.no_grad()"
+            return ("function", f"used by {self.touched[name]}, but not as a matrix, or a block "
+                    "of its rows, that multiplies activations; for example as an input, a term, a "
+                    "block of columns, in another shape, or to compute another weight")
         grad, before = parameter.grad, self.before.get(name)
-        if grad is not None and (_any(_whole(grad)) if before is None
-                                 else not torch.equal(_whole(grad), before)):
+        has_gradient = grad is not None and (_any(_whole(grad)) if before is None
+                                             else not torch.equal(_whole(grad), before))
+        if name in self.without_grad:
+            return (("custom-function", "used inside a torch.autograd.Function, which is not "
+                     "recorded") if has_gradient else
+                    ("no-grad", "used only under torch.no_grad()"))
+        if has_gradient:
             return ("forward-before", "it received a gradient, but its forward pass ran before the "
-                    "with block")
-        return ("not-called", "not used inside the with block (a module that is not called, or an "
-                "expert without tokens)")
+                    "with block, or in code that the recorder does not see, such as a "
+                    "torch.autograd.Function or torch.func")
+        return ("not-called", "not used inside the with block (a module that is not called, an "
+                "expert without tokens, or a use inside torch.func)")
+
+
+def _reason_without_effect(entry):
+    """Why samples without an effect leave a layer without advice, or None. As in recording.cpp."""
+    share, change = entry["negligible_share"], entry.get("negligible_change")
+    if change is None:
+        unjudged, without = share > MOST_NEGLIGIBLE, ""
+    else:
+        unjudged = max(change, 1 / max(change, 1e-300)) > 1 + MOST_CHANGE
+        without = f": without them st(A) is {change:.3g} times as large"
+    return (f"{100 * share:.4g} % of the second moment is from samples whose output gradient is "
+            f"negligible{without}" if unjudged else None)
 
 
 def _can_run_uncompiled():
@@ -1413,8 +1590,17 @@ def _can_run_uncompiled():
     return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
 
 
+def _is_wanted(node):
+    """Whether the running backward pass computes the gradient that arrives at a node."""
+    try:
+        return torch._C._will_engine_execute_node(node)
+    except RuntimeError:  # torch.autograd.grad() with respect to this weight
+        return True
+
+
 def _failure(error):
-    return f"the recorder failed: {' '.join(str(error).split())}"
+    text = " ".join(str(error).split())
+    return f"the recorder failed: {text if len(text) <= 200 else text[:200] + ' ...'}"
 
 
 def _rank():
@@ -1435,8 +1621,14 @@ def _storage(tensor):
 
 
 def _address(tensor):
-    """Where the storage of a tensor with numbers begins; faster than to ask the storage."""
-    return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+    """Where the storage of a tensor with numbers begins; faster than to ask the storage.
+
+    None without a storage: sparse tensors, and those inside torch.func.
+    """
+    try:
+        return tensor.data_ptr() - tensor.storage_offset() * tensor.element_size()
+    except RuntimeError:
+        return None
 
 
 def _checkpoint():
@@ -1496,15 +1688,28 @@ def _overlap(a, b):
     return a < b_end and b < a_end
 
 
-def _parts(m, parameter):
+def _parts(m, size):
     """The entries for a block of the projections of attention or for an expert of a stack."""
-    if (m.kind == "matrix" and m.name.endswith("in_proj_weight")
-            and parameter.shape[0] == 3 * parameter.shape[1]):
-        size = parameter.shape[1]
-        return {"parts": m.rows // size, "first_part": m.first_row // size + 1}
-    if parameter.dim() == 3 and m.rows == parameter.shape[1]:
-        return {"parts": 1, "first_part": m.first_row // parameter.shape[1] + 1}
-    return {}
+    return ({"parts": m.rows // size[1], "first_part": m.first_row // size[1] + 1}
+            if _is_numbered(m, size) else {})
+
+
+def _is_numbered(m, size):
+    """Whether a use is of whole parts of the projections of attention, or of an expert."""
+    if m.kind != "matrix":
+        return False
+    if len(size) == 3:
+        return m.rows == size[1]
+    return (m.name.endswith("in_proj_weight") and size[0] == 3 * size[1]
+            and m.rows % size[1] == m.first_row % size[1] == 0)
+
+
+def _name_of(m, size):
+    """The name of a layer: of its weight, and of its block of rows unless that is numbered."""
+    name = m.name[:-len(".weight")] if m.name.endswith(".weight") else m.name
+    is_part = m.kind != "convolution" and m.rows * size[-1] < _product(size)
+    return (f"{name}.rows{m.first_row + 1}-{m.first_row + m.rows}"
+            if is_part and not _is_numbered(m, size) else name)
 
 
 def _asks_for_modes(function):
@@ -1621,21 +1826,19 @@ def _steps(kind, x, sizes, states, weights, biases, layers, dropout, training, b
     return x, [torch.stack(each_layer) for each_layer in zip(*last)]
 
 
-def _largest_eigenvalue(*factors):
-    """Of a positive semidefinite product: Lanczos iteration with full reorthogonalization.
+def _largest_eigenvalue(like, times):
+    """Of a positive semidefinite matrix: Lanczos iteration with full reorthogonalization.
 
-    The relative error is about that of the products: 1e-6 in float32, 1e-14 in float64.
+    like: a vector of the matrix's type; times(v): its product with a vector. The relative error is
+    about that of the products: 1e-6 in float32, 1e-14 in float64.
     """
-    size, last = len(factors[0]), factors[-1]
+    size = len(like)
     v = torch.randn(size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
     basis, diagonal, beside, largest = [], [], [], 0.0
-    v = v.to(last.device)
+    v = v.to(like.device)
     while len(basis) < size:
         basis.append(v / v.norm())
-        v = basis[-1].to(last.dtype)
-        for factor in reversed(factors):
-            v = factor @ v
-        v = v.double()
+        v = times(basis[-1].to(like.dtype)).double()
         diagonal.append(float(v @ basis[-1]))
         known = torch.stack(basis)
         for _ in range(2):

@@ -37,8 +37,9 @@ class BuildTest(ProgramTest):
             self.write(name, text)
 
     def make(self, *words, exit_code=0):
-        """Runs `make build/ranklab` without the flags of the outer make. Returns its output, including standard error."""
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key not in ("CXX", "STRICT", "MFLAGS")}
+        """Runs `make build/ranklab` without the flags and variables of the outer make. Returns its output, including standard error."""
+        variables = {"CXX", "MFLAGS", *re.findall(r"(?m)^(\w+) *\?=", text_of("Makefile"))}
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("MAKE") and key not in variables}
         run = subprocess.run(["make", "build/ranklab", "INCLUDE=-Iinclude -Isrc -Ibuild/generated", "LDLIBS=", "HEADERS=cstddef", "OPTIMIZE=-O0", "LIGHT=-O0",
                               *words], cwd=self.folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         self.assertEqual(run.returncode != 0, exit_code != 0, run.stdout)

@@ -228,11 +228,17 @@ class FilesTest(ProgramTest):
 
     def test_samples_without_an_effect_on_the_loss_are_refused(self):
         for share, refused in ((0.05, False), (0.4, True)):
-            self.share(f"dump{share}", GRADIENT, 1, negligible_share=share)
+            self.share(f"dump{share}", GRADIENT, 1, negligible_share=share)  # of unknown effect
             if refused:
                 self.refused(f"{STUDY} --from dump{share}", "fc", "40 %", "negligible", exit_code=1)
             else:
                 self.files(["--from", f"dump{share}"])
+        for change, refused in ((1.08, False), (0.92, False), (1.12, True), (0.88, True)):
+            self.share(f"change{change}", GRADIENT, 1, negligible_share=0.4, negligible_change=change)
+            if refused:
+                self.refused(f"{STUDY} --from change{change}", "fc", "40 %", f"st(A) is {change} times as large", exit_code=1)
+            else:
+                self.files(["--from", f"change{change}"])
         self.share("wrong", GRADIENT, 1, negligible_share=-1)
         self.refused(f"{STUDY} --from wrong", "negligible_share", "at least 0", exit_code=1)
 
@@ -240,7 +246,9 @@ class FilesTest(ProgramTest):
         self.share("dump", GRADIENT, 1, input_samples=5)
         note, = (each for each in self.files(["--from", "dump"])["notes"] if "drawn at random" in each)
         self.assertIn("In 1 layer ", note)
-        self.assertIn("at most 23.75 %", note)  # 4.75 / 4 / 5
+        self.assertIn("by about 31.15 % in the worst layer", note)  # s / (1 - s) with s = 4.75 / 4 / 5
+        self.assertIn("by up to 280.5 % if all are equal", note)  # 1 / (1 - sqrt(s))^2 - 1
+        self.assertEqual(self.files(["--from", "dump"])["table"]["rows"][0][2], "5 of 6")
         self.share("whole", GRADIENT, 1)
         self.assertNotIn("drawn at random", " ".join(self.files(["--from", "whole"])["notes"]))
         # A feature that is zero in the drawn samples alone
@@ -251,7 +259,17 @@ class FilesTest(ProgramTest):
                 message = self.run_program(f"{STUDY} --from {folder} --out other.json", 1).stderr
                 self.assertIn("outside the span", message)
             else:
-                self.check_layer(self.files(["--from", folder]), "fc", 1.5, 3, "holds")
+                document = self.files(["--from", folder])
+                self.check_layer(document, "fc", 1.5, 3, "not-applicable")  # nr/st is 2, or less by up to 1 - (1 - sqrt(1.5 / 5))^2
+                self.assertEqual(document["table"]["rows"][0][-1], "either: too few samples were drawn for st(A)")
+        self.share("many", GRADIENT, 1, 6000, input_samples=5000)
+        claim, = (c for c in self.files(["--from", "many"])["claims"] if c["id"] == "fc/eq-1.8")
+        self.assertEqual(claim["verdict"], "holds")
+        for batch in (0, 1, 2):  # the interval contains the error of the drawing
+            self.share(f"batches/step1.batch{batch}", GRADIENT, 1, 100, input_samples=60)
+        scalars = self.files(["--from", "batches"])["scalars"]
+        share = (1 - math.sqrt(SPIKED_STABLE_RANK / 180)) ** 2
+        self.assertAlmostEqual(scalars["fc.ratio_low"]["mean"] / scalars["fc.ratio"]["mean"], share, places=6)
         self.share("wrong", GRADIENT, 1, input_samples=-1)
         self.refused(f"{STUDY} --from wrong", "input_samples", exit_code=1)
 

@@ -54,6 +54,81 @@ class CausesTest(RecordingTest):
         self.expect(found, "2.weight", "not-called", "not used inside the with block")
         self.assertIsNone(found["0.weight"])
 
+    def test_second_derivatives(self):
+        """A gradient penalty."""
+        x = self.x.clone().requires_grad_()
+
+        def steps():
+            gradient, = torch.autograd.grad(self.model(x).sum(), x, create_graph=True)
+            (self.model(x).square().sum() + 9 * gradient.square().sum()).backward()
+
+        for name in ("0.weight", "2.weight"):
+            self.expect(self.step(steps), name, "second-derivative", "create_graph=True")
+
+    def test_two_updates_in_one_block(self):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+        def steps():
+            for _ in range(2):
+                optimizer.zero_grad(set_to_none=False)
+                self.model(self.x).square().sum().backward()
+                optimizer.step()
+
+        self.expect(self.step(steps), "0.weight", "gradient-changed", "record one update of the optimizer per block")
+
+    def test_functions_that_hide_their_operations(self):
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, w):
+                context.save_for_backward(x, w)
+                return x @ w.t()
+
+            @staticmethod
+            def backward(context, gradient):
+                x, w = context.saved_tensors
+                return gradient @ w, gradient.t() @ x
+
+        class Sign(torch.autograd.Function):
+            forward = staticmethod(lambda context, w: w.sign())
+            backward = staticmethod(lambda context, gradient: gradient)
+
+        weight = self.model[0].weight
+        found = self.step(lambda: self.model[2](Linear.apply(self.x, weight)).square().sum().backward())
+        self.expect(found, "0.weight", "custom-function", "inside a torch.autograd.Function")
+        self.assertIsNone(found["2.weight"])
+        self.model.zero_grad()
+        found = self.step(lambda: F.linear(self.x, Sign.apply(weight)).square().sum().backward())
+        self.expect(found, "0.weight", "forward-before", "torch.autograd.Function")
+
+    def test_other_uses_of_a_matrix(self):
+        table = nn.Embedding(9, 4, scale_grad_by_freq=True).double()
+        found = self.step(lambda: table(torch.tensor([1, 1, 2])).square().sum().backward(), table)
+        self.expect(found, "weight", "scaled-by-frequency", "scale_grad_by_freq")
+        weight = self.model[0].weight
+        found = self.step(lambda: F.linear(self.x[:, :3], weight[:, :3]).square().sum().backward())
+        self.expect(found, "0.weight", "function", "a block of columns")
+        found = self.step(lambda: F.linear(self.model[2].weight @ weight, self.x).square().sum().backward())
+        self.expect(found, "0.weight", "function", "another parameter")
+        found = self.step(lambda: torch.zeros(12, 7).double().addmm_(self.x, weight.t()).square().sum().backward())
+        self.expect(found, "0.weight", "function", "used by addmm,")
+        found = self.step(lambda: (self.x.to_sparse() @ weight.t()).square().sum().backward())
+        self.assertIn(found["0.weight"][0], ("sparse-input", "function"))
+        flat = nn.ParameterList([nn.Parameter(torch.randn(35).double())])
+        found = self.step(lambda: F.linear(self.x, flat[0].view(7, 5)).square().sum().backward(), flat)
+        self.expect(found, "0", "reshaped", "a vector that is reshaped")
+
+    def test_sparse_activations(self):
+        """A graph network with a sparse adjacency matrix."""
+        adjacency = torch.eye(12).double().to_sparse()
+        found = self.step(lambda: (adjacency @ self.model(self.x)).square().sum().backward())
+        self.assertEqual(found, {"0.weight": None, "2.weight": None})
+
+    def test_long_errors_are_cut(self):
+        with unittest.mock.patch.object(ranklab_dump, "_times", side_effect=RuntimeError("word " * 4000)):
+            found = self.step(self.backward)
+        self.assertEqual(found["0.weight"][0], "recorder-error")
+        self.assertLess(len(found["0.weight"][1]), 300)
+
     def test_frozen_and_not_included(self):
         self.model[0].weight.requires_grad_(False)
         found = self.step(self.backward)

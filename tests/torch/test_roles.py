@@ -64,6 +64,23 @@ class RolesTest(unittest.TestCase):
         layers = self.record(model, lambda: F.cross_entropy(model(torch.randn(9, 6, dtype=torch.float64)), torch.randint(3, (9,))))
         self.assertEqual([layers[name]["role"] for name in ("0", "2", "4")], ["first", "hidden", "head"])
 
+    def test_frozen_layers_keep_their_roles(self):
+        """Adapters in a frozen model, and a network with frozen ends."""
+        model, ids = Model().double(), torch.randint(11, (3, 5))
+        model.requires_grad_(False)
+        for block in model.blocks:
+            block.append(nn.Linear(8, 8).double())
+        layers = self.record(model, lambda: model(ids).square().sum())
+        self.assertEqual({name: layer["role"] for name, layer in layers.items()}, {"blocks.0.3": "hidden", "blocks.1.3": "hidden"})
+        model.embedding.requires_grad_(True)
+        layers = self.record(model, lambda: model(ids).square().sum())
+        self.assertEqual(layers["blocks.1.3"]["role"], "hidden")
+        ends = nn.Sequential(*[nn.Linear(6, 6) for _ in range(4)]).double()
+        for end in ends[0], ends[3]:
+            end.weight.requires_grad_(False)
+        layers = self.record(ends, lambda: ends(torch.randn(9, 6).double()).square().sum())
+        self.assertEqual([layers[name]["role"] for name in ("1", "2")], ["hidden", "hidden"])
+
     def test_samples_with_a_negligible_weight(self):
         model, x = nn.Linear(6, 4).double(), torch.randn(10, 6, dtype=torch.float64)
         weights = torch.tensor([1.0] * 6 + [1e-9] * 4, dtype=torch.float64)
@@ -93,18 +110,22 @@ class RolesTest(unittest.TestCase):
                 super().__init__(parameters, lr)
                 assert all(p.dim() == 2 for group in self.param_groups for p in group["params"])
 
-        scope = {"model": model, "Muon": getattr(torch.optim, "Muon", Muon), "torch": torch}
         with open(path, encoding="utf-8") as file:
             groups = json.load(file)
-        if not groups["muon"]:  # a small random model may have none
-            groups["muon"] = groups["either"][:1]
+        stack = nn.ModuleDict({"model": model, "conv": nn.Conv1d(4, 4, 3)})
+        compiled = nn.ModuleDict({"_orig_mod": model})
+        hidden = [f"blocks.{b}.{i}.weight" for b in (0, 1) for i in (0, 2)]
+        for of, names, matrices in ((model, hidden, 4), (model, [], 0), (compiled, hidden, 4),
+                                    (stack, ["conv.weight"] + [f"model.{name}" for name in hidden], 4)):
             with open(path, "w", encoding="utf-8") as file:
-                json.dump(groups, file)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ResourceWarning)  # the file that the lines do not close
-            exec(code, scope)
-        held = [p for optimizer in scope["optimizers"] for group in optimizer.param_groups for p in group["params"]]
-        self.assertEqual(sorted(map(id, held)), sorted(map(id, model.parameters())))
+                json.dump({**groups, "muon": names}, file)
+            scope = {"model": of, "Muon": getattr(torch.optim, "Muon", Muon), "torch": torch}
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ResourceWarning)  # the file that the lines do not close
+                exec(code, scope)
+            held = [p for optimizer in scope["optimizers"] for group in optimizer.param_groups for p in group["params"]]
+            self.assertEqual(sorted(map(id, held)), sorted(map(id, of.parameters())))
+            self.assertEqual(len(scope["muon"]), matrices)
         self.assertLessEqual({"embedding.weight", "head.weight"}, set(groups["euclidean"]))
 
 

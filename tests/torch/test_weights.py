@@ -1,7 +1,10 @@
 """Weights that are cast, viewed, computed by a parametrization, or used by imported functions."""
+import io
+import warnings
+
 import torch
 import torch.nn.functional as F
-from test_dump import RecordingTest
+from test_dump import RecordingTest, ranklab_dump
 from torch import nn
 from torch.functional import einsum
 from torch.nn.functional import conv1d, embedding, linear
@@ -130,6 +133,11 @@ class WeightsTest(RecordingTest):
                 self.close(tensors["second_moment"], x.t() @ x)
                 self.close(tensors["gradient"], weight.grad)
 
+    def test_a_square_convolution_is_no_stack_of_experts(self):
+        model = nn.Sequential(nn.Conv1d(4, 8, 3), nn.Conv1d(8, 8, 3)).double()
+        self.step(lambda: model(torch.randn(2, 4, 9).double()).square().sum().backward(), model)
+        self.assertEqual([layer["name"] for layer in self.recording["layers"]], ["0", "1"])
+
     def test_a_parametrized_convolution(self):
         model = nn.Sequential(nn.utils.weight_norm(nn.Conv1d(2, 3, 2)), nn.Flatten(),
                               nn.Linear(24, 2)).double()
@@ -195,6 +203,93 @@ class WeightsTest(RecordingTest):
                                        model), {"0": None})
             self.close_to(self.tensors(self.layer("0"))["gradient"],
                           model[0].grad.t().double(), 1e-6)
+
+    def test_blocks_of_rows_are_layers_of_their_own(self):
+        """Queries, keys and values from views of one matrix, and one table for two kinds of ids."""
+        model = nn.ModuleDict({"qkv": nn.Linear(6, 18), "table": nn.Embedding(10, 6)}).double()
+        ids, others = torch.tensor([1, 2, 2, 5]), torch.tensor([0, 3, 3, 3])
+
+        def steps():
+            h = F.embedding(ids, model["table"].weight[:6]) + F.embedding(others, model["table"].weight[6:])
+            out = [F.linear(h * scale, w) for scale, w in zip((1, 2, -1), model["qkv"].weight.split((8, 8, 2)))]
+            torch.cat(out, 1).exp().sum().backward()
+
+        self.assertEqual(self.step(steps, model), {"qkv.weight": None, "table.weight": None})
+        blocks = {"qkv.rows1-8": slice(0, 8), "qkv.rows9-16": slice(8, 16), "qkv.rows17-18": slice(16, 18),
+                  "table.rows1-6": slice(0, 6), "table.rows7-10": slice(6, 10)}
+        layers, measured = {layer["name"]: layer for layer in self.recording["layers"]}, self.measured()
+        self.assertEqual(set(layers), set(blocks))
+        watcher = ranklab_dump.watch(model)
+        model.zero_grad()
+        steps()
+        found = watcher.step()
+        watcher.close()
+        self.assertEqual(set(found), set(blocks))
+        for name, rows in blocks.items():
+            self.assertEqual(layers[name]["parameter"], name.split(".")[0] + ".weight")
+            t = torch.linalg.svdvals(model[name.split(".")[0]].weight.grad[rows])
+            for rank in found[name]["nuclear_rank"], measured[f"{name}.nuclear_rank"]["mean"]:
+                self.assertAlmostEqual(rank, float(t.sum() ** 2 / t.square().sum()), places=6)
+
+    def test_tensors_that_were_changed_in_place_are_activations(self):
+        """A learned token that activations are added to, or written over."""
+        model = nn.ModuleDict({"first": nn.Linear(5, 4), "second": nn.Linear(4, 3)}).double()
+        model.token, x = nn.Parameter(torch.randn(1, 4).double()), torch.randn(8, 5).double()
+
+        def added():
+            h = model.token.repeat(8, 1)
+            h += model["first"](x)
+            return h
+
+        def written():
+            h = model.token.expand(16, -1).clone()
+            h[::2] = model["first"](x)
+            return h
+
+        for changed in added, written:
+            with self.subTest(changed.__name__):
+                model.zero_grad()
+                found = self.step(lambda: model["second"](changed()).square().sum().backward(), model)
+                self.assertIsNone(found["first.weight"])
+                self.assertIsNone(found["second.weight"])
+                h = changed().detach()
+                self.close(self.tensors(self.layer("second"))["second_moment"], h.t() @ h)
+
+    def test_a_learned_initial_state_is_a_sample(self):
+        class Loop(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.state, self.hidden, self.input = nn.Parameter(torch.randn(1, 4)), nn.Linear(4, 4), nn.Linear(3, 4)
+
+            def forward(self, x):
+                h = self.state
+                for each in x:
+                    h = torch.tanh(self.hidden(h) + self.input(each))
+                return h
+
+        model = Loop().double()
+        x, found = torch.randn(5, 7, 3).double(), {}
+        inputs = self.inputs(model.hidden, lambda: found.update(self.step(lambda: model(x).square().sum().backward(), model)))
+        self.assertIsNone(found["hidden.weight"])
+        self.close(self.tensors(self.layer("hidden"))["second_moment"], inputs.t() @ inputs)
+
+    def test_a_saved_model_has_no_hooks_of_the_recorder(self):
+        """Older weight norm keeps the computed matrix, which has such a hook, as an attribute."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            layer = nn.utils.weight_norm(nn.Linear(5, 7)).double()
+        model, x, file = nn.Sequential(layer), torch.randn(9, 5).double(), io.BytesIO()
+
+        def steps():
+            loss = model(x).square().sum()
+            torch.save(model, file)
+            loss.backward()
+
+        if hasattr(torch.autograd.graph, "Node"):
+            self.assertIsNone(self.step(steps, model)["0.weight_v"])
+            self.assertFalse(b"ranklab_dump" in file.getvalue())  # which torch.load() would need
+        else:
+            self.assertIsNone(self.step(lambda: model(x).square().sum().backward(), model)["0.weight_v"])
 
     def test_a_detached_weight_is_no_use(self):
         model, x = nn.Linear(5, 7).double(), torch.randn(11, 5).double()

@@ -86,11 +86,13 @@ std::string optimizers_snippet(const std::string& path) {
          "groups = json.load(open(" +
          nlohmann::json(path).dump() +
          "))\n"
-         "named = {name.replace(\"_fsdp_wrapped_module.\", \"\"): p "
+         "wrappers = \"_orig_mod\", \"_fsdp_wrapped_module\", \"_checkpoint_wrapped_module\"\n"
+         "named = {\".\".join(part for part in name.split(\".\") if part not in wrappers): p\n"
          "for name, p in model.named_parameters()}\n"
-         "muon = [named[name] for name in groups[\"muon\"]]\n"
-         "rest = [p for name, p in named.items() if name not in set(groups[\"muon\"])]\n"
-         "optimizers = [Muon(muon, lr=0.02), torch.optim.AdamW(rest, lr=3e-4)]";
+         "muon = [named[name] for name in groups[\"muon\"] if named[name].ndim == 2]\n"
+         "rest = [p for p in named.values() if all(p is not q for q in muon)]\n"
+         "optimizers = [torch.optim.AdamW(rest, lr=3e-4)]\n"
+         "optimizers += [Muon(muon, lr=0.02)] if muon else []";
 }
 
 }  // namespace ranklab::advise

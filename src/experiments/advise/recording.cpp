@@ -1,6 +1,7 @@
 // Reads what experiments/ranklab_dump.py writes: a folder with recording.json and one .safetensors
 // file per matrix.
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -107,15 +108,21 @@ class Entry {
   std::string where_;
 };
 
-// Samples without an effect on the loss, such as padding, count in st but not in the gradient.
+// Samples without an effect on the loss, such as padding, count in st but not in the gradient. As
+// _reason_without_effect() of ranklab_dump.py. Older recordings do not say by how much such samples
+// change st, and neither do those where it is not known.
 std::string negligible_reason(const Entry& entry) {
-  constexpr double largest_share = 0.1;
-  const double share = entry.number("negligible_share", 0);
-  if (share <= largest_share) return "";
+  constexpr double largest_share = 0.1, largest_change = 0.1;
+  const double share = entry.number("negligible_share", 0),
+               change = entry.number("negligible_change", undefined);
+  const bool is_known = !std::isnan(change);
+  if (is_known ? std::max(change, 1 / change) <= 1 + largest_change : share <= largest_share)
+    return "";
   return percent(share) +
          " of the second moment is from samples whose output gradient is negligible, such as "
-         "padding that the loss does not ignore exactly; leave them out of the batch, or give them "
-         "a loss of exactly 0";
+         "padding behind a mask of -30" +
+         (is_known ? ": without them st(A) is " + short_number(change) + " times as large" : "") +
+         "; leave them out of the batch, or give them a loss of exactly 0";
 }
 
 void read_recording(const fs::path& folder, const FolderName& name_of_folder,

@@ -70,6 +70,10 @@ void judge(const Row& row, Claims& claims) {
   const PooledRatio& ratio = row.ratio;
   const std::string text = "nr/st = " + row.advice().ratio + ": " +
                            std::string(comparison_of(advantage_of(ratio.ratio)));
+  if (!ratio.has_interval() && drawing_hides(row))
+    return claims.not_applicable(
+        eq_1_8, text + "; with the stable rank of all samples, not of those drawn at random, " +
+                    "nr/st may be below 1");
   if (!ratio.has_interval())
     return claims.number(eq_1_8, ratio.ratio, at_least(1.0), text, ratio_rounding);
   claims.interval(
@@ -95,7 +99,10 @@ Table table_of(const Rows& all) {
   for (const Row& row : all.rows) {
     const Pair& pair = row.pair();
     const std::string m = pair.has_gradient() ? std::to_string(row.m()) : "?",
-                      n = pair.has_activation() ? std::to_string(pair.n) : "?";
+                      n = !pair.has_activation() ? "?"
+                          : pair.drawn == 0
+                              ? std::to_string(pair.n)
+                              : std::to_string(pair.drawn) + " of " + std::to_string(pair.n);
     std::vector<std::string> cells = {
         row.name(),
         m + " x " + std::to_string(pair.k),
@@ -198,22 +205,32 @@ AdvisedLayer advised(const Row& row) {
   return out;
 }
 
-// The largest eigenvalue of the second moment of N normal samples is too large by about (st - 1)/N
-// of itself on average, if it is far above the others (second-order perturbation).
+// If one eigenvalue of the second moment is far above the others, N samples make it too large by
+// about st/N of itself (second-order perturbation); for the largest error see
+// least_share_of_ratio().
 void add_note_on_drawn_samples(ResultBuilder& out, const std::vector<Row>& rows) {
   std::size_t layers = 0;
-  double share = 0;
+  double usual = 0, most = 0;
   for (const Row& row : rows) {
     if (!row.is_judged() || row.pair().drawn == 0) continue;
     layers += 1;
-    share = std::max(share,
-                     row.mean(&Observation::stable_rank) / static_cast<double>(row.pair().drawn));
+    const double share = row.least_share_of_ratio(), part = std::pow(1 - std::sqrt(share), 2);
+    usual = std::max(usual, part / (1 - part));
+    most = std::max(most, 1 / share - 1);
   }
   if (layers == 0) return;
-  out.note("In " + counted(layers, "layer") +
-           " the stable rank is that of N samples drawn at random. It is low by a share of about "
-           "st(A)/N, here at most " +
-           percent(share) + ", and nr/st is high by as much.");
+  const auto larger = [](double by) {
+    return std::isfinite(by) ? percent(by) : std::string("an unknown share");
+  };
+  out.note(
+      "In " + counted(layers, "layer") +
+      " st(A) is that of N samples drawn at random. That of all samples is larger: by about " +
+      larger(usual) +
+      " in the worst layer if one eigenvalue is much larger than the others, as usual, and by up "
+      "to " +
+      larger(most) +
+      " if all are equal. nr/st is too high by as much. The intervals and the advice allow for "
+      "it.");
 }
 
 void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {

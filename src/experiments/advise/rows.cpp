@@ -40,7 +40,10 @@ void pool(std::vector<Row>& rows) {
     layers.push_back(row.log_ratios());
   }
   const std::vector<PooledRatio> ratios = pooled(layers);
-  for (std::size_t i = 0; i < judged.size(); ++i) judged[i]->ratio = ratios[i];
+  for (std::size_t i = 0; i < judged.size(); ++i) {
+    judged[i]->ratio = ratios[i];
+    judged[i]->ratio.low *= judged[i]->least_share_of_ratio();
+  }
 }
 
 /// Pools one positive number of the predicted steps of each layer, as nr/st is pooled.
@@ -121,8 +124,34 @@ LogRatios Row::log_ratios() const {
   return out;
 }
 
+bool drawing_hides(const Row& row) {
+  return row.ratio.ratio >= 1 - ratio_rounding &&
+         row.ratio.ratio * row.least_share_of_ratio() < 1 - ratio_rounding;
+}
+
+// The largest eigenvalue of the second moment of N normal samples is on average at most
+// (1 + sqrt(st/N))^2 times that of all (Gordon's inequality), so that their stable rank x gives
+// st <= x / (1 - sqrt(x/N))^2.
+double Row::least_share_of_ratio() const {
+  std::map<std::int64_t, double> drawn;
+  for (const Observation& one : all)
+    drawn[one.pair.when.step] += static_cast<double>(one.pair.drawn);
+  double out = 1.0;
+  for (const auto& [step, stable_rank] : by_step(&Observation::stable_rank)) {
+    if (drawn.at(step) == 0) continue;
+    const double root = std::sqrt(stable_rank.mean / drawn.at(step));
+    out = std::min(out, root < 1 ? (1 - root) * (1 - root) : 0.0);
+  }
+  return out;
+}
+
 Advice Row::advice() const {
   Advice out = advice_of(ratio, pair().role);
+  if (!ratio.has_interval() && drawing_hides(*this)) {
+    out.settled = Settled::nothing;
+    out.verdict = "undecided";
+    out.text = "either: too few samples were drawn for st(A)";
+  }
   const double alone = std::exp(mean(&Observation::log_ratio));
   if (settled_by(alone) != settled_by(ratio.ratio))
     out.text += "; one batch alone gives " + short_number(alone) + ": the batch size matters";

@@ -56,6 +56,9 @@ struct Row {
   /// be joined.
   std::map<std::int64_t, double> ratio_by_step() const;
   LogRatios log_ratios() const;
+  /// nr/st with the st of all samples is between this share of `ratio` and `ratio`; below 1 if st
+  /// is that of samples drawn at random.
+  double least_share_of_ratio() const;
   bool has_predicted_steps() const { return !steps.empty(); }
   bool has_direction(Direction direction) const {
     return length[static_cast<std::size_t>(direction)].ratio > 0;
@@ -72,6 +75,9 @@ struct Row {
   std::uint64_t nuclear_rank_limit() const;
   Advice advice() const;
 };
+
+/// Whether nr/st is at least 1 with the drawn samples but may be below 1 with all.
+bool drawing_hides(const Row& row);
 
 struct Rows {
   // Layers that have all their ranks, and pass the checks, in at least one recording
