@@ -261,8 +261,6 @@ class _Observer(TorchFunctionMode):
         out = function(*args, **kwargs)
         if isinstance(out, (torch.Tensor, list, tuple)):
             self.recording.observe(name, args, kwargs, out)
-        elif name == "__setitem__":
-            self.recording.observe(name, args, kwargs, args[0])
         return out
 
 
@@ -768,14 +766,30 @@ class _Origin:
     """What a tensor computed from weights alone is made of.
 
     source: the tensor of which it is a cast; name: the weight that it is, if a parametrization
-    computed it. Neither is set for any other function of weights.
+    computed it. Neither is set for any other function of weights. version: of the tensor; after a
+    change in place it is another one, and the tensor no longer what it was.
     """
 
-    def __init__(self, recording, names, source=None, name=None):
+    def __init__(self, recording, names, version, source=None, name=None):
         self.recording, self.names, self.source, self.name = recording, names, source, name
+        self.version = version
 
     def __reduce__(self):  # a tensor that has it may be saved with the model
         return type(None), ()
+
+
+class _Hook:
+    """A forward hook. The one in a copy of the module does nothing."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def __call__(self, _module, _inputs, out):
+        if self.function is not None:
+            self.function(out)
+
+    def __deepcopy__(self, _):
+        return _Hook(None)
 
 
 class _Recording:
@@ -841,7 +855,7 @@ class _Recording:
                 inside = f"{prefix}parametrizations.{own}."
                 self.add_computed(prefix + own, inside, [n for n, _ in weight.named_parameters()])
                 self.hooks.append(weight.register_forward_hook(
-                    functools.partial(self.mark_computed, prefix + own)))
+                    _Hook(functools.partial(self.mark_computed, prefix + own))))
         parameters = dict(module.named_parameters(recurse=False))
         for own, parameter in parameters.items():
             name = prefix + own
@@ -920,13 +934,14 @@ class _Recording:
 
     # Which weight a tensor is -------------------------------------------------------------------
 
-    def mark_computed(self, name, _module, _inputs, out):
+    def mark_computed(self, name, out):
         """Remembers the result of a parametrization."""
         if isinstance(out, torch.Tensor):
             self.mark(out, self.computed[name], name=name)
 
     def mark(self, tensor, names, **more):
-        tensor._ranklab_origin, self.marked = _Origin(self, names, **more), True
+        tensor._ranklab_origin = _Origin(self, names, tensor._version, **more)
+        self.marked = True
 
     def origin(self, tensor):
         """(origin, the tensor that carries it) of a tensor or of the tensor that it views."""
@@ -935,9 +950,10 @@ class _Recording:
         for base in (tensor, tensor._base):
             for module, own, name in self.attributes if base is not None else ():
                 if vars(module).get(own) is base:
-                    return _Origin(self, self.computed[name], name=name), base
+                    return _Origin(self, self.computed[name], base._version, name=name), base
             found = getattr(base, "_ranklab_origin", None)
-            if found is not None and found.recording is self:
+            if (found is not None and found.recording is self
+                    and found.version == base._version):
                 return found, base
         return None, None
 
@@ -1015,10 +1031,6 @@ class _Recording:
                 _address(first) in [_address(t) for t in operands])
             if view or not first.requires_grad:
                 return
-            if in_place:  # it is no longer the weight, or no longer computed from weights alone
-                _, base = self.origin(first)
-                if hasattr(base, "_ranklab_origin"):
-                    del base._ranklab_origin
             if function in CASTS:
                 if made_of[0] and first.shape == operands[0].shape:
                     self.mark(first, names, source=operands[0])

@@ -41,7 +41,7 @@ class AdviseTest(ProgramTest):
             with self.subTest(paths):
                 shown = self.advise(paths)
                 self.assertIn(ROW, shown)
-                self.assertIn("Muon: its guaranteed step gains at least as much", shown)
+                self.assertIn("Muon: its guaranteed step gains at least as much as that of gradient descent", shown)
                 lines = self.run_program(f"{STUDY} {flags} --force --out out.json").stderr.splitlines()[1:]
                 self.assertEqual(shown.splitlines(), lines[:len(shown.splitlines())])
                 self.assertNotIn("eq-1.8", shown)

@@ -196,6 +196,8 @@ class FilesTest(ProgramTest):
             self.recording(f"batches/step5.batch{batch}", scale)
         document = self.files(["--from", "batches"])
         self.assertIn("pooled over 3 batches", document["claims"][1]["detail"])
+        message = self.run_program(f"{STUDY} --from batches --include x* --out other.json", 2).stderr
+        self.assertEqual(message.count("fc"), 1, message)
         self.assertTrue(document["table"]["rows"][0][6].startswith("2.526"))
 
     def share(self, folder, gradient, norm, samples=6, **changes):

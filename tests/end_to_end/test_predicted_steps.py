@@ -132,6 +132,7 @@ class PredictedStepsTest(ProgramTest):
         self.assertNotIn("validation.decrease_kept_low", scalars)  # one pair has no interval
         shown = self.run_program("advise dump --validate").stdout
         self.assertIn("the polar factor is the better direction in 50 %", shown)
+        self.assertIn("At the predicted length the loss rises: the decrease is -0.5476 times the predicted one", shown)
         self.record("one", diagonal(3, 3, [3.0, 2.0, 1.0]), diagonal(3, 3, [4.0, 1.0, 1.0]), diagonal(3, 3, [1.0, 2.0, 1.0]))
         self.refused("advise one --validate", "--validate", "two batches", exit_code=1)
         self.write("w.safetensors", safetensors({"fc": flat(diagonal(2, 2, [1.0, 1.0]))}))

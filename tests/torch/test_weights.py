@@ -1,4 +1,5 @@
 """Weights that are cast, viewed, computed by a parametrization, or used by imported functions."""
+import copy
 import io
 import warnings
 
@@ -137,6 +138,21 @@ class WeightsTest(RecordingTest):
         model = nn.Sequential(nn.Conv1d(4, 8, 3), nn.Conv1d(8, 8, 3)).double()
         self.step(lambda: model(torch.randn(2, 4, 9).double()).square().sum().backward(), model)
         self.assertEqual([layer["name"] for layer in self.recording["layers"]], ["0", "1"])
+        self.assertNotIn("parts", self.layer("1"))
+
+    def test_a_copy_of_the_model_is_not_recorded(self):
+        """Such as the moving average of a model: made inside the block, and used there."""
+        first = parametrizations.orthogonal(nn.Linear(5, 5)).double()
+        model, x = nn.Sequential(first, nn.Linear(5, 3).double()), torch.randn(9, 5).double()
+
+        def steps():
+            other = copy.deepcopy(model)
+            (model(x) - other(2 * x)).square().sum().backward()
+
+        found = self.step(steps, model)
+        self.assertIsNone(found["1.weight"])
+        self.assertEqual([layer["samples"] for layer in self.recording["layers"] if "reason" not in layer], [9, 9])
+        self.close(self.tensors(self.layer("0"))["second_moment"], x.t() @ x)
 
     def test_a_parametrized_convolution(self):
         model = nn.Sequential(nn.utils.weight_norm(nn.Conv1d(2, 3, 2)), nn.Flatten(),
@@ -234,15 +250,15 @@ class WeightsTest(RecordingTest):
     def test_tensors_that_were_changed_in_place_are_activations(self):
         """A learned token that activations are added to, or written over."""
         model = nn.ModuleDict({"first": nn.Linear(5, 4), "second": nn.Linear(4, 3)}).double()
-        model.token, x = nn.Parameter(torch.randn(1, 4).double()), torch.randn(8, 5).double()
+        model.token, x = nn.Parameter(torch.randn(2, 4).double()), torch.randn(8, 5).double()
 
         def added():
-            h = model.token.repeat(8, 1)
+            h = model.token.repeat(4, 1)
             h += model["first"](x)
             return h
 
         def written():
-            h = model.token.expand(16, -1).clone()
+            h = model.token.repeat(8, 1)
             h[::2] = model["first"](x)
             return h
 

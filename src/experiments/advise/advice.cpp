@@ -24,9 +24,9 @@ bool contains_one(const PooledRatio& ratio) {
 std::string text_of(const PooledRatio& ratio) {
   switch (settled_by(ratio)) {
     case Settled::spectral:
-      return "Muon: its guaranteed step gains at least as much";
+      return "Muon: its guaranteed step gains at least as much as that of gradient descent";
     case Settled::euclidean:
-      return "Euclidean: its guaranteed step gains at least as much";
+      return "Euclidean: its guaranteed step gains at least as much as that of Muon";
     case Settled::nothing:
       break;
   }

@@ -13,8 +13,14 @@
 namespace ranklab::advise {
 namespace {
 
-std::string shortened(std::vector<std::string> names) {
+// Names are repeated for every step and batch.
+std::string shortened(const std::vector<std::string>& all_names) {
   constexpr std::size_t most = 12;
+  std::vector<std::string> names;
+  std::set<std::string> known;
+  for (const std::string& name : all_names) {
+    if (known.insert(name).second) names.push_back(name);
+  }
   const std::size_t all = names.size();
   names.resize(std::min(most, all));
   return joined(names) + (all > most ? " and " + std::to_string(all - most) + " more" : "");

@@ -155,7 +155,8 @@ std::vector<std::string> sentences_of(const Validation& v) {
           correlation_text(v.order_by_ratio) + " and " + correlation_text(v.order_by_curvature) +
           ".",
       "On the other batch the best length along the polar factor is " + multiple_text(v.length) +
-          " times the predicted one. At the predicted length the decrease is " +
+          " times the predicted one. At the predicted length " +
+          (v.kept.values.mean < 0 ? "the loss rises: the decrease is " : "the decrease is ") +
           multiple_text(v.kept) + " times the predicted one (medians over the layers)."};
   if (v.orders_nothing()) {
     out.push_back(
