@@ -22,6 +22,13 @@ namespace {
 
 using namespace ranklab;
 
+bool is_command(const std::string& name) {
+  const auto& all = utilities();
+  return find_experiment(name) != nullptr ||
+         std::any_of(all.begin(), all.end(),
+                     [&](const Utility& each) { return each.name == name; });
+}
+
 // `argv` excludes the program name.
 int run_command_line(const std::string& program_name, const std::vector<std::string>& argv) {
   if (argv.empty()) {
@@ -31,9 +38,12 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
   const std::string& command = argv[0];
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (command == "help" && words.size() == 1) {
-    const std::string definition = definition_of(words[0]);
+    std::string term = words[0];
+    std::replace(term.begin(), term.end(), ' ', '-');
+    const std::string definition = definition_of(term);
     std::fputs(definition.c_str(), stdout);
-    if (!definition.empty()) return 0;
+    if (!definition.empty() && !is_command(term)) return 0;
+    if (!definition.empty()) std::fputs("\n", stdout);  // the help of the command follows
   }
   if (command == "help" && !words.empty()) {
     std::vector<std::string> help_request = words;
@@ -56,6 +66,10 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
   for (const Utility& utility : utilities()) {
     if (utility.name == command) return utility.run(words);
     names.push_back(utility.name);
+  }
+  if (!definition_of(command).empty()) {
+    throw UsageError("'" + printable_key(command) + "' is a term, not a command; `ranklab help " +
+                     command + "` explains it");
   }
   throw UsageError("unknown command '" + printable_key(command) + "'" +
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));

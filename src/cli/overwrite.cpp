@@ -78,4 +78,28 @@ void refuse_to_replace(ResolvedRun& run) {
   refuse("holds a different run (" + joined(named, "; ") + ")");
 }
 
+void refuse_to_replace_with_outputs(ResolvedRun& run) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const auto same = [&](const std::string& a, const std::string& b) {
+    return fs::weakly_canonical(fs::absolute(a, error), error) ==
+           fs::weakly_canonical(fs::absolute(b, error), error);
+  };
+  const Json config = run.config();
+  for (const Field& field : run.study->fields()) {
+    if (!field.names_output || !config.value(field.name, Json()).is_string()) continue;
+    const std::string path = config[field.name], flag = "--" + field.name + " " + printable(path);
+    if (path.empty()) continue;
+    if (!run.options.out.empty() && same(path, run.options.out))
+      throw UsageError(flag + ": is the file of --out; name another file");
+    if (field.name != "save" || !fs::is_regular_file(path, error)) continue;
+    // The eight bytes of a length, then the header in JSON.
+    const std::string start = read_file(path).substr(0, 9);
+    if (!start.empty() && (start.size() < 9 || start[8] != '{' || start[0] == '{'))
+      throw UsageError(flag +
+                       ": exists and is not a .safetensors file, so it is not replaced; "
+                       "name another file");
+  }
+}
+
 }  // namespace ranklab

@@ -10,4 +10,8 @@ namespace ranklab {
 /// trials are the same. The preset's name is not compared.
 void refuse_to_replace(ResolvedRun& run);
 
+/// Throws UsageError if a further file of the run, such as that of --save, is the file of --out, or
+/// if --save would replace a file that is not .safetensors.
+void refuse_to_replace_with_outputs(ResolvedRun& run);
+
 }  // namespace ranklab

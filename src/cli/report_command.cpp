@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
@@ -15,6 +16,25 @@
 #include "report/result_json.hpp"
 
 namespace ranklab {
+namespace {
+
+/// Throws UsageError if the page would replace one of the results, or a file that is no page.
+void refuse_to_replace_a_result(const std::string& out, const std::vector<std::string>& results) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (out == "-" || !fs::is_regular_file(out, error)) return;
+  const bool is_input = std::any_of(results.begin(), results.end(), [&](const std::string& result) {
+    return fs::equivalent(out, result, error);
+  });
+  if (is_input)
+    throw UsageError("--out " + printable(out) + ": is one of the results; name another file");
+  if (!out.ends_with(".html") && !out.ends_with(".htm") && !out.ends_with(".md"))
+    throw UsageError("--out " + printable(out) +
+                     ": exists and is not a page (.html or .md), so it is not replaced; name "
+                     "another file");
+}
+
+}  // namespace
 
 int report_command(const std::vector<std::string>& words) {
   std::string out = "results/report.html";
@@ -32,6 +52,7 @@ int report_command(const std::vector<std::string>& words) {
   if (prints_help(arguments, "report RESULT.json... [--out PAGE.html]", summary, fields)) return 0;
   if (arguments.positional.empty())
     throw UsageError("report takes one or more result files, none given");
+  refuse_to_replace_a_result(out, arguments.positional);
   std::vector<nlohmann::json> results;
   // `train --save` writes a config file next to the results, and results/*.json includes it.
   const auto is_config = [](const std::string& path) { return path.ends_with(".config.json"); };

@@ -162,6 +162,7 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     print_dry_run(run);
     return 0;
   }
+  refuse_to_replace_with_outputs(run);
   check_memory(run);
   const bool show_progress =
       !options.quiet && (options.progress == "always" ||

@@ -116,7 +116,8 @@ void add_part(const Json& result, const std::string& part, Csv& out) {
     if (part == "claims") return add_claims(result, out);
     add_scalars(result, out);
   } catch (const Json::exception& error) {
-    throw Failure(std::string("the result file is incomplete: ") + error.what());
+    const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'x' not found"
+    throw Failure("the result file is incomplete or damaged: " + what.substr(what.find("] ") + 2));
   }
 }
 

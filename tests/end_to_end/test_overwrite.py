@@ -57,6 +57,25 @@ class OverwriteTest(ProgramTest):
         self.write("out.json", "")
         self.run_program(f"{TINY} {OUT}")
 
+    def test_a_page_does_not_replace_a_result(self):
+        self.refused("report out.json --out out.json", "--out out.json", "is one of the results")
+        os.symlink("out.json", self.path("link.html"))
+        self.refused("report out.json --out link.html", "--out link.html", "is one of the results")
+        self.write("notes.txt", "precious notes")
+        self.refused("report out.json --out notes.txt", "--out notes.txt", "not a page")
+        self.assertEqual((self.read("out.json"), self.read("notes.txt")), (self.before, "precious notes"))
+        for _ in range(2):
+            self.run_program("report out.json --out page.html --quiet")
+
+    def test_saved_weights_replace_only_weights(self):
+        tiny = "one-step-compare --study gpt --layers 1 --dim 4 --heads 1 --context 4 --batch 2 --steps 1 --vocab char --trials 1 --quiet"
+        self.refused(f"{tiny} --save out.json --out gpt.json", "--save out.json", "not a .safetensors file")
+        self.refused(f"{tiny} --save w.safetensors --out ./w.safetensors", "--save w.safetensors", "is the file of --out")
+        self.assertEqual(self.read("out.json"), self.before)
+        self.assertEqual(sorted(os.listdir(self.folder)), ["out.json"])
+        for _ in range(2):
+            self.run_program(f"{tiny} --save w.safetensors --out gpt.json")
+
     def test_the_default_output_file_is_protected_too(self):
         self.run_program(f"{TINY} --quiet")
         self.refused(f"{TINY} --seed 2 --quiet", "results/random-features-trajectory.json", "--force")

@@ -33,6 +33,72 @@ class DeterminismTest(ProgramTest):
         self.assertEqual(both["trial_values"]["abs.stable_rank"], alone["trial_values"]["abs.stable_rank"])
 
 
+class DegenerateTest(ProgramTest):
+    """Runs in which a statement says nothing, or the numbers are equal up to rounding."""
+
+    def check(self, arguments, expected):
+        """expected: id -> (verdict, a part of the detail)"""
+        claims = {claim["id"]: claim for claim in self.result(arguments.split())["claims"]}
+        for name, (verdict, words) in expected.items():
+            self.assertEqual(claims[name]["verdict"], verdict, claims[name])
+            self.assertIn(words, claims[name]["detail"])
+
+    def test_another_step_than_that_of_the_statement(self):
+        none = "not-applicable", "no case to judge"
+        self.check("random-features --m 12 --k 12 --d 6 --n 40 --steps 20 --trials 3 --polar-rtol 0.5",
+                   {"spectral/eq-1.4/guarantee-specgd": none, "spectral/eq-1.5/two-sided": none})
+
+    def test_restarts_without_a_step(self):
+        self.check("random-features --m 20 --k 20 --d 10 --n 80 --steps 8 --restart-every 0 --trials 6",
+                   {"spectral/fig-3/restarts-ahead": ("not-applicable", "no case to judge")})
+
+    def test_matrices_of_rank_one(self):
+        self.check("random-features --m 4 --k 5 --d 3 --n 1 --steps 10 --trials 5 --seed 9",
+                   {"spectral/eq-1.5/specgd": ("holds", "0 violations")})
+
+    def test_sizes_far_below_the_hypothesis(self):
+        unmet = "not-applicable", "the statement needs d >= C delta^-2 log n"
+        self.check("one-step-compare --study transformer-init --layers 2 --d 4 --n 64 --trials 3 --delta 0.01",
+                   {"spectral/prop-2.14/i": unmet, "spectral/eq-2.17/attention": unmet, "spectral/eq-E.7/column-norms": unmet})
+        self.check("teacher-student --study multi-spike --d 16,32,64 --spikes 2 --trials 3 --spike-low 0.5 --spike-high 1.5",
+                   {"spectral/eq-3.23": ("not-applicable", "Assumption H requires u <= 1")})
+
+    def test_a_singular_problem_of_features(self):
+        self.check("teacher-student --study features --k 4,8 --d 1 --n 20 --trials 4 --wide-d 2",
+                   {"spectral/section-1/gd-time/bound": ("not-applicable", "no case to judge")})
+
+    def test_tokens_that_are_almost_equal(self):
+        cone = "--tokens 8 --dim 4 --lambda 5 --a 0.5 --trials 5 --input cone --cone-width 0.01"
+        equal = "not-applicable", "almost equal"
+        self.check(f"rank-collapse --study bounds --model lti-ssm --layers 2 {cone}",
+                   {"lambda-skip/thm-A.7/norm": equal, "lambda-skip/thm-A.8/norm": equal})
+        self.check(f"rank-collapse --study bounds --model attention --layers 6 {cone}",
+                   {"lambda-skip/section-A.13.1/attention": ("not-applicable", "tokens that do not differ much")})
+
+    def test_constant_and_undefined_curves(self):
+        self.check("rank-collapse --study layers --model pre-norm --layers 5 --tokens 6 --dim 8 --heads 1 --trials 4 --weight-scale 0",
+                   {"shallow/fig-4-norm-grows": ("fails", "5 violations in 5 cases")})
+        self.check("rank-collapse --study layers --model bert --layers 2 --tokens 3 --dim 2 --heads 1 --trials 3 --dropout 0.9 --seed 4",
+                   {"shallow/fig-1-same-curve/bert/dropout": ("not-applicable", "no finite value")})
+
+    def test_limits_far_from_the_limit(self):
+        self.check("rank-collapse --study escalation-lemmas --tokens 8 --dim 4 --t 1 --alpha 1,2 --trials 10",
+                   {"shallow/rem-2.8/maximum": ("not-applicable", "not near 0"), "shallow/rem-2.8/rate": ("not-applicable", "not near 0")})
+
+    def test_few_values_of_lambda(self):
+        sweep = "rank-collapse --study lambda-sweep --refine 0 --layers 3 --tokens 6 --dim 8 --trials 3 --lambda"
+        self.check(f"{sweep} 0,5", {"lambda-skip/fig-2/attention/flat-at-large-lambda": ("not-applicable", "no finite value")})
+        self.check(f"{sweep} 0,0.5", {"lambda-skip/fig-2/attention/dip-at-0": ("not-applicable", "no abs(lambda) of at least 1")})
+
+    def test_training_that_ends_without_a_gradient(self):
+        tiny = "one-step-compare --study curvature --layers 2 --d 2 --width 3 --classes 2 --n 4 --steps 3 --trials 3"
+        for optimizer, steps in ("sgd", "0,3"), ("adam", "3"):
+            document = self.result(f"{tiny} --lr 1000 --optimizer {optimizer} --measure-steps {steps}".split())
+            self.assertEqual(document["status"], "complete")
+        self.assertEqual(self.result(tiny.split())["config"]["measure-steps"], [0])  # the default ones up to --steps
+        self.refused(f"{tiny} --measure-steps 4", "--measure-steps", "4 is beyond the last step")
+
+
 SPIKED = [f"{command} --study {study}" for command in ("spiked-model", "teacher-student")
           for study in ("gradient-rank --k 8,12,16 --steps 12 --sample-steps 0,1,2,12 --trials 2", "features --k 8,16 --trials 2",
                         "multi-spike --d 16,20 --trials 2")]

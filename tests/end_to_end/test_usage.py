@@ -59,6 +59,14 @@ class HelpTest(ProgramTest):
             self.assertEqual(self.run_program(f"help {rest}").stdout, self.run_program(f"{rest} --help").stdout)
         self.assertEqual(self.run_program("help").stdout, self.run_program("--help").stdout)
         self.refused("help plto", "plto", "'plot'")
+        # The name of a command that is a term as well: first what it means.
+        shown = self.run_program("help rank-collapse").stdout
+        self.assertIn("become equal", shown)
+        self.assertTrue(shown.endswith("\n\n" + self.run_program("rank-collapse --help").stdout))
+
+    def test_terms(self):
+        self.assertEqual(self.run_program(["help", "stable rank"]).stdout, self.run_program("help stable-rank").stdout)
+        self.refused("mu", "'mu' is a term", "help mu")
 
 
 class BadFlagTest(ProgramTest):

@@ -76,7 +76,8 @@ const std::map<std::string, FlagValues> toys = {
       {"context", "8"},
       {"batch", "2"},
       {"steps", "3"}}},
-    {"one-step-compare transformer-init", {{"d", "8"}, {"n", "12"}, {"layers", "2"}}},
+    {"one-step-compare transformer-init",
+     {{"d", "48"}, {"n", "12"}, {"layers", "2"}, {"delta", "0.24"}}},
 };
 
 // Ways to break an array of a trial: change all of its numbers, or one of them.

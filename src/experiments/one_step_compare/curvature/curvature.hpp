@@ -74,6 +74,7 @@ inline std::string of_matrix(const std::string& matrix, const std::string& what)
 std::vector<std::string> matrices_of(const CurvatureConfig& config);
 inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[] = "slack",
                       constant[] = "constant";
+inline constexpr char diverged_name[] = "diverged";  // 1 or 0
 inline constexpr char loss_of_step[] = "loss", C_F_of_step[] = "C_F", C_op_of_step[] = "C_op";
 
 /// Multiples of the widths d and h, and of n, at which C_F is computed before training. C_op at

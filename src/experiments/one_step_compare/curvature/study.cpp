@@ -73,6 +73,14 @@ void draw(const CurvatureConfig& config, ResultBuilder& out) {
 Result report(const CurvatureConfig& config, const Records& records) {
   ResultBuilder out("Curvature of a small network by layers, over training", records);
   out.claims().set_unit(Unit::training);
+  const bool can_diverge = config.model == "mlp";
+  const auto of_trials = per_trial(records, [&](const TrialRecord& record) {
+    return can_diverge ? record.scalar(diverged_name) : 0.0;
+  });
+  if (std::count(of_trials.begin(), of_trials.end(), 1.0) > 0) {
+    out.scalar(diverged_name, of_trials);
+    out.diverged_where(diverged_name);
+  }
   add_series(config, out);
   judge(config, records, out.claims());
   draw(config, out);
@@ -108,6 +116,9 @@ class CurvatureStudy : public Study {
   }
 
   void resolve_defaults() override {
+    // The default steps end with the training.
+    if (config_.measure_steps == CurvatureConfig().measure_steps)
+      std::erase_if(config_.measure_steps, [&](std::uint64_t t) { return t > config_.steps; });
     std::sort(config_.measure_steps.begin(), config_.measure_steps.end());
   }
 

@@ -189,6 +189,33 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
   for (auto& [name, values] : series) record.set(name, std::move(values));
 }
 
+/// Whether the loss and all weights, activations and gradients are finite.
+bool is_finite(const Network<>& network, const Pass<>& pass) {
+  const auto all = [](const Blocks& matrices) {
+    return std::all_of(matrices.begin(), matrices.end(),
+                       [](const arma::mat& matrix) { return matrix.is_finite(); });
+  };
+  return std::isfinite(pass.loss) && all(network.W) && all(pass.G) && all(pass.A);
+}
+
+/// A matrix without a gradient, as at a saturated loss, has no direction to measure.
+bool has_gradients(const Pass<>& pass) {
+  return std::all_of(pass.G.begin(), pass.G.end(),
+                     [](const arma::mat& G) { return squares(G) > 0; });
+}
+
+/// All series, without a value.
+std::map<std::string, std::vector<double>> unmeasured(const CurvatureConfig& config,
+                                                      const Data& data, const Trial& trial) {
+  const Network<> start = draw_network(config, {config.d, config.width, config.n}, trial, "");
+  TrialRecord unused;
+  MeasuredNetwork model(start, data.A_0, data.Y, unused);
+  std::map<std::string, std::vector<double>> out;
+  measure(config, model, trial, 0, out);
+  for (auto& [name, values] : out) values.clear();
+  return out;
+}
+
 /// Trains with entries of type T, and measures in double precision.
 template <class T>
 TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
@@ -207,25 +234,36 @@ TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
     optimizers.emplace_back(typename Optimizer<T>::Settings{.rule = rule_of(config.optimizer)});
   }
   std::map<std::string, std::vector<double>> series;
+  bool diverged = false;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
       for (std::size_t l = 0; l < wide.W.size(); ++l)
         wide.W[l] = arma::conv_to<arma::mat>::from(network.W[l]);
-      MeasuredNetwork model(wide, data.A_0, data.Y, record);
-      measure(config, model, trial, t, series);
+      const Pass<> now = pass_of(wide, data.A_0, data.Y);
+      diverged = diverged || !is_finite(wide, now);
+      if (diverged || !has_gradients(now)) {
+        if (series.empty()) series = unmeasured(config, data, trial);
+        for (auto& [name, values] : series) values.push_back(undefined);
+      } else {
+        MeasuredNetwork model(wide, data.A_0, data.Y, record);
+        measure(config, model, trial, t, series);
+      }
     }
     if (t == config.steps) break;
+    if (diverged) continue;
     const Pass<T> pass = pass_of(network, A_0, Y);
     for (std::size_t l = 0; l < parameters.size(); ++l) {
       parameters[l].G = pass.G[l];
       optimizers[l].step(parameters[l], config.lr);
       network.W[l] = parameters[l].W;
     }
+    diverged = !std::isfinite(static_cast<double>(pass.loss));
     trial.show("loss", pass.loss);
     trial.advance();
   }
   for (auto& [name, values] : series) record.set(name, std::move(values));
+  record.set(diverged_name, diverged ? 1.0 : 0.0);
   measure_scaling(config, trial, record);
   return record;
 }

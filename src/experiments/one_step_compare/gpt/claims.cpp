@@ -257,7 +257,7 @@ void judge_indicator(const Plan& plan, const Records& records, Claims& claims) {
   for (const TrialRecord& record : records) {
     const std::vector<double>& inverse_p_max = view.series(record, indicator);
     const Summary summary = summarize(inverse_p_max);
-    spread.push_back(summary.std / summary.mean);
+    spread.push_back(summary.n > 1 ? summary.std / summary.mean : undefined);
     for (std::size_t i = 0; i < inverse_p_max.size(); ++i) {
       double internal = view.series(record, stable_rank_of("Af"))[i];
       for (std::size_t l = 0; l < view.layers(); ++l) {

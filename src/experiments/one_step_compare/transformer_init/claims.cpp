@@ -81,7 +81,17 @@ std::string hypothesis(const TransformerInitConfig& config) {
          short_number(d * config.delta * config.delta / std::log(n));
 }
 
-void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_block) {
+// Why the statements about concentration say nothing at this size.
+std::string unmet_hypothesis(const TransformerInitConfig& config) {
+  const double d = static_cast<double>(config.d), n = static_cast<double>(config.n);
+  return d * config.delta * config.delta >= std::log(n)
+             ? ""
+             : "the statement needs d >= C delta^-2 log n, and d is below delta^-2 log n = " +
+                   short_number(std::log(n) / config.delta / config.delta);
+}
+
+void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_block,
+                  Claims& claims) {
   const double delta = config.delta, d = static_cast<double>(config.d),
                k = static_cast<double>(config.k);
   const auto rms_ratio = [](const std::string& before, const std::string& after) {
@@ -112,6 +122,7 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
       return block.rank(sum) / residual_bound(block.norms(X), block.norms(H), d_over_k, delta);
     };
   };
+  const auto needed = claims.only_where(unmet_hypothesis(config));
   every_block(eq_2_17("attention",
                       "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / "
                       "max(||X||_op^2, (d/k)||H||_op^2), where k = d"),
@@ -136,6 +147,17 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
       "the printed factor d is an error: ||A_mlp_rms||_F^2 = n d >= ||X_att||_F^2 / c_+^att; n = " +
           short_number(static_cast<double>(config.n)));
   every_block(eq_E_12.corrected, mlp_ratio(1.0));
+}
+
+void judge_proposition(const TransformerInitConfig& config, const EveryBlock& every_block,
+                       Claims& claims) {
+  const auto needed = claims.only_where(unmet_hypothesis(config));
+  every_block(prop_2_14_columns, columns_ratio("X_plus", config.delta, output_columns),
+              hypothesis(config));
+  for (const BoundedRank& each : bounded_ranks) {
+    every_block(prop_2_14_ranks(each.matrix, each.text), over_bound(each, config.delta),
+                hypothesis(config));
+  }
 }
 
 // st(matrix) at layer l of the corollary. A_rms is also measured at l = L, after the last block.
@@ -234,13 +256,8 @@ void judge(const TransformerInitConfig& config, const Records& records, bool sin
                             record.scalar(inverse_p_max)};
   };
   judge_lemma_2_9(records, embedded, single_precision, claims);
-  judge_lemmas(config, every_block);
-  every_block(prop_2_14_columns, columns_ratio("X_plus", config.delta, output_columns),
-              hypothesis(config));
-  for (const BoundedRank& each : bounded_ranks) {
-    every_block(prop_2_14_ranks(each.matrix, each.text), over_bound(each, config.delta),
-                hypothesis(config));
-  }
+  judge_lemmas(config, every_block, claims);
+  judge_proposition(config, every_block, claims);
   judge_corollary(config, records, every_block, claims);
 }
 

@@ -12,6 +12,9 @@ namespace {
 
 // Claims ------------------------------------------------------------------------------------------
 
+// Matrices of rank one have nr = st = 1 up to rounding, also in single precision.
+constexpr double rounding = 1e-5;
+
 // Where and how often one run violates nr(grad L(W_t)) >= st(A).
 void judge_condition(const RankCondition& condition, const Records& records, Claims& claims) {
   Tally violated_at;
@@ -21,8 +24,9 @@ void judge_condition(const RankCondition& condition, const Records& records, Cla
     for (std::size_t t = 0; t < nuclear_rank.size(); ++t) {
       const double ratio = nuclear_rank[t] / stable_rank;
       if (!std::isfinite(ratio)) continue;
-      tally.count(ratio < 1, ratio);
-      if (ratio < 1) violated_at.count(true, static_cast<double>(t));
+      const bool violated = ratio < 1 - rounding;
+      tally.count(violated, ratio);
+      if (violated) violated_at.count(true, static_cast<double>(t));
     }
   });
   std::string detail = "smallest nr(grad L(W_t)) / st(A) " + short_number(found.smallest);
@@ -57,7 +61,9 @@ void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
     const Tally here = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
       const std::vector<double>& gap = record.array(gap_of(run));
       if (std::isnan(gap.front())) return;  // GD diverged before
-      tally.count(!(gap.back() < record.array(gap_of(gd)).back()));
+      const double of_gd = record.array(gap_of(gd)).back();
+      if (gap.size() < 2 || gap.back() + of_gd == 0) return;  // no step; both ended at the minimum
+      tally.count(!(gap.back() < of_gd));
       first_step_up.count(gap.size() > 1 && gap[1] > gap[0]);
     });
     found.add(here);

@@ -182,7 +182,8 @@ TrialRecord measure(const Plan& plan, const Trial& trial) {
 
 }  // namespace
 
-Plan::Plan(const TrajectoryConfig& given) : config(given), as_stated(given.step_scale == 1.0) {
+Plan::Plan(const TrajectoryConfig& given)
+    : config(given), as_stated(given.step_scale == 1.0 && given.polar_rtol == 0.0) {
   const std::uint64_t every = config.restart_every;
   for (std::uint64_t t = every; every > 0 && t < config.steps; t += every) {
     restarts.push_back(t);

@@ -38,9 +38,10 @@ ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes
 
 namespace {
 
-// A ratio that overflows is not shown.
-double shown(double ratio) {
-  return std::isfinite(ratio) ? ratio : undefined;
+// A ratio that overflows is not shown. Sides that differ by rounding only count as equal.
+double shown(double ratio, bool violated) {
+  if (!std::isfinite(ratio)) return undefined;
+  return violated ? ratio : std::max(1.0, ratio);
 }
 
 }  // namespace
@@ -50,7 +51,7 @@ bool compare(TrialRecord& record, const Statement& statement, double smaller, do
   if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack;
   record.count(statement.id, violated,
-               smaller > 0 && larger > 0 ? shown(larger / smaller) : undefined);
+               smaller > 0 && larger > 0 ? shown(larger / smaller, violated) : undefined);
   return violated;
 }
 
@@ -58,7 +59,7 @@ bool compare_logs(TrialRecord& record, const Statement& statement, double smalle
                   double slack) {
   if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack * (1 + std::abs(larger));
-  record.count(statement.id, violated, shown(std::exp(larger - smaller)));
+  record.count(statement.id, violated, shown(std::exp(larger - smaller), violated));
   return violated;
 }
 

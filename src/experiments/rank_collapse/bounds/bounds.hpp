@@ -72,6 +72,9 @@ void add_degenerate_rows(TrialRecord& record, std::uint64_t rows);
 // at the input.
 inline constexpr double vanished = 0.1;
 
+// mu / ||Y||_F of an input whose tokens are apart, at least.
+inline constexpr double spread_input = 0.1;
+
 // Quantities of a stack ---------------------------------------------------------------------------
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();

@@ -171,7 +171,9 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
     normalized.push_back(normalized_mu());
   }
   if (theorem.share_weights == "on") judge_norm_needed(now, record);
-  keep_worst(record, theorem.slope, fit_line(layer, logs).slope);
+  // Tokens that are almost equal first move apart.
+  keep_worst(record, theorem.slope,
+             normalized.front() >= spread_input ? fit_line(layer, logs).slope : undefined);
   keep_worst(record, theorem.normalized_ratio, normalized.back() / normalized.front());
   keep_worst(record, theorem.rank_one_residual, token_geometry(state.Y).rank_one_residual);
   if (!representative(config, sizes)) return;
@@ -260,7 +262,7 @@ void judge_theorem_4_3(const Records& records, Claims& claims) {
 }
 
 void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims) {
-  const std::string unmet = "M or mu is 0 in every stack";
+  const std::string unmet = "M is 0, or the tokens are almost equal, in every stack";
   judge_counted(theorem.bound, records, claims);
   judge_worst(
       theorem.norm, theorem.slope, compared(at_most(0)), records, claims,

@@ -375,6 +375,10 @@ void judge_remark(const Plan& plan, const Records& records, Claims& claims) {
   const std::string percent = short_number(100 * margin) + " %";
   const TrialRecord& record = records.front();
   const double t = plan.t.front();
+  constexpr double near_the_limit = 0.1;
+  const auto hypothesis = claims.only_where(
+      t <= near_the_limit ? ""
+                          : "the smallest --t is " + short_number(t) + ", which is not near 0");
   double bound = 1, diversity = 1;  // relative to the limits; the values farthest from 1
   const auto farther = [](double a, double b) {
     return std::abs(a - 1) >= std::abs(b - 1) ? a : b;

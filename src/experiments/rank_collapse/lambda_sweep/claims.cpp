@@ -34,8 +34,11 @@ void judge_dip(const Sweep& sweep, const Place& figure_2, bool single_precision,
       "dip-at-0",
       "mu at the last layer is lower at lambda = 0 than at any abs(lambda) >= 1" + sweep.in_model);
   const auto zero = std::find(sweep.lambda.begin(), sweep.lambda.end(), 0.0);
-  if (zero == sweep.lambda.end() || sweep.lambda.size() < 2)
+  if (zero == sweep.lambda.end())
     return claims.not_applicable(dip, "lambda = 0 is not in the list");
+  if (std::none_of(sweep.lambda.begin(), sweep.lambda.end(),
+                   [](double lambda) { return std::abs(lambda) >= 1; }))
+    return claims.not_applicable(dip, "no abs(lambda) of at least 1 is in the list");
   const auto at_zero = static_cast<std::size_t>(zero - sweep.lambda.begin());
   const auto lead = sweep.per_trial([&](const std::vector<double>& mu) {
     double least = infinity;
@@ -114,15 +117,16 @@ void judge_asymmetry(const Sweep& sweep, const ModelSpec& spec, const Place& fig
 void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
   const double outer = std::max(std::abs(sweep.lambda.front()), std::abs(sweep.lambda.back())) / 2;
   const auto range = sweep.per_trial([&](const std::vector<double>& mu) {
-    double widest = 0;  // the larger range of the two signs
+    double widest = undefined;  // the larger range of the two signs
     for (const Sign& sign : signs) {
-      double low = infinity, high = -infinity;
+      double low = infinity, high = -infinity, values = 0;
       for (std::size_t i = 0; i < mu.size(); ++i) {
         if (std::abs(sweep.lambda[i]) < outer || sign.of_lambda * sweep.lambda[i] <= 0) continue;
         low = std::min(low, mu[i]);
         high = std::max(high, mu[i]);
+        values += 1;
       }
-      widest = std::max(widest, high - low);
+      if (values > 1) widest = std::fmax(widest, high - low);
     }
     return widest;
   });

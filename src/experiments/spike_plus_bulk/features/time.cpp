@@ -68,7 +68,8 @@ void measure_times(const Size& size, double offset, const FeatureSamples& sample
 
   // L(W_t) - min L = sum_i lambda_i ||E_0 q_i||^2 (1 - eta lambda_i)^(2t) / 2 with eta = 1/||B||,
   // E_0 = W_0 - W* and W* = W# or C B^-1.
-  const bool singular = size.n <= size.k;
+  constexpr double rounding = 1e-12;  // such as two features of one input: d = 1 and relu
+  const bool singular = size.n <= size.k || gram.w.front() <= rounding * largest;
   record.set(decay, singular ? undefined : -2.0 * std::log1p(-gram.w.front() / largest));
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const arma::mat rotated = (i == 0 ? W_bar : C) * gram.Q;

@@ -110,7 +110,7 @@ void judge_descent(const SizeClaims& over_d) {
       bound,
       bound.cases > 0 ? "steps over the bound " + short_number(bound.smallest) + " to " +
                             short_number(bound.largest)
-                      : "no run has n > k",
+                      : "no run has n > k and features of full rank",
       WorstCase::largest);
 }
 

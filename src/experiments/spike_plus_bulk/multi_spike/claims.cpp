@@ -10,6 +10,12 @@ namespace ranklab::multi_spike {
 namespace {
 
 // Why the theorem does not apply to this family, or "".
+std::string unmet_bound_on_spikes(const Plan& plan, const SpikePair& pair) {
+  return plan.teacher() && pair.high > 1
+             ? "Assumption H requires u <= 1; here u = " + short_number(pair.high)
+             : "";
+}
+
 std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
   const std::uint64_t p = plan.config.spikes,
                       smallest = *std::min_element(plan.config.d.begin(), plan.config.d.end());
@@ -18,8 +24,8 @@ std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
     return p >= smallest
                ? "there are at least as many spikes as dimensions, so M-bar has no columns"
                : "";
-  if (family.pair.high > 1)
-    return "Assumption H requires u <= 1; here u = " + short_number(family.pair.high);
+  const std::string bound = unmet_bound_on_spikes(plan, family.pair);
+  if (!bound.empty()) return bound;
   if (2 * p >= smallest / 2) {
     return "with 2 p = " + short_number(2 * real(p)) +
            ", M-bar (columns p + 1 to r - p) has no columns at d = " + std::to_string(smallest);
@@ -264,8 +270,10 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
-  for (const SpikePair& pair : plan.pairs)
+  for (const SpikePair& pair : plan.pairs) {
+    const auto hypothesis = claims.only_where(unmet_bound_on_spikes(plan, pair));
     judge_matrices(plan, pair, over_sizes(plan, pair.names, records, claims));
+  }
   for (const SpikeFamily& family : plan.families) {
     const SizeClaims over_d = over_sizes(plan, family.names, records, claims);
     {

@@ -229,7 +229,8 @@ TEST_CASE("verdicts about Figure 2 for given curves") {
   CHECK(verdict_of(judged({0.9, 0.85, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::holds);
   CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}), "flat-at-large-lambda") == Verdict::fails);
   CHECK(verdict_of(judged({0.9, 0.5, 0.1, 0.2, 0.25}, 4), "flat-at-large-lambda") ==
-        Verdict::holds);  // lambda = 1 does not count, because 1 < 4/2
+        Verdict::not_applicable);  // lambda = 1 does not count, because 1 < 4/2: one value is no
+                                   // range
 }
 
 TEST_CASE(
