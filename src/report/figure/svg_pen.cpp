@@ -101,7 +101,10 @@ std::string mixed_with_white(std::string_view color, double density) {
   for (std::size_t i = 1; i < 7; i += 2) {
     int level = 0;
     std::from_chars(color.data() + i, color.data() + i + 2, level, 16);
-    const int mixed = static_cast<int>(std::lround(255 - density * (255 - level)));
+    // Halves are rounded down, also where 0.9 * 255 is not exact because a multiplication and an
+    // addition are one instruction.
+    constexpr double below_half = 1e-9;
+    const int mixed = static_cast<int>(std::lround(255 - density * (255 - level) - below_half));
     constexpr std::string_view digits = "0123456789abcdef";
     out += digits[static_cast<std::size_t>(mixed / 16)];
     out += digits[static_cast<std::size_t>(mixed % 16)];
