@@ -71,7 +71,7 @@ class DegenerateTest(ProgramTest):
         cone = "--tokens 8 --dim 4 --lambda 5 --a 0.5 --trials 5 --input cone --cone-width 0.01"
         equal = "not-applicable", "almost equal"
         self.check(f"rank-collapse --study bounds --model lti-ssm --layers 2 {cone}",
-                   {"lambda-skip/thm-A.7/norm": equal, "lambda-skip/thm-A.8/norm": equal})
+                   {f"lambda-skip/thm-A.{i}/{what}": equal for i in (7, 8) for what in ("norm", "normalised")})
         self.check(f"rank-collapse --study bounds --model attention --layers 6 {cone}",
                    {"lambda-skip/section-A.13.1/attention": ("not-applicable", "tokens that do not differ much")})
 

@@ -172,9 +172,10 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
   }
   if (theorem.share_weights == "on") judge_norm_needed(now, record);
   // Tokens that are almost equal first move apart.
-  keep_worst(record, theorem.slope,
-             normalized.front() >= spread_input ? fit_line(layer, logs).slope : undefined);
-  keep_worst(record, theorem.normalized_ratio, normalized.back() / normalized.front());
+  const bool is_spread = normalized.front() >= spread_input;
+  keep_worst(record, theorem.slope, is_spread ? fit_line(layer, logs).slope : undefined);
+  keep_worst(record, theorem.normalized_ratio,
+             is_spread ? normalized.back() / normalized.front() : undefined);
   keep_worst(record, theorem.rank_one_residual, token_geometry(state.Y).rank_one_residual);
   if (!representative(config, sizes)) return;
   record.set(theorem.mu_curve, mu);

@@ -9,13 +9,14 @@
 namespace ranklab::multi_spike {
 namespace {
 
-// Why the theorem does not apply to this family, or "".
+// Why Assumption H does not hold for these spikes, or "".
 std::string unmet_bound_on_spikes(const Plan& plan, const SpikePair& pair) {
   return plan.teacher() && pair.high > 1
              ? "Assumption H requires u <= 1; here u = " + short_number(pair.high)
              : "";
 }
 
+// Why the theorem does not apply to this family, or "".
 std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
   const std::uint64_t p = plan.config.spikes,
                       smallest = *std::min_element(plan.config.d.begin(), plan.config.d.end());
