@@ -150,6 +150,13 @@ $(BUILD)/generated/page_files.hpp: $(PAGE_FILES)
 	@for file in $^; do name=$${file##*/}; \
 	   printf 'inline constexpr char %s[] = R"file(' $${name/./_}; cat $$file; printf ')file";\n'; done > $@
 
+# The catalog of the papers' statements: lambda-skip.json becomes lambda_skip_json.
+PAPER_FILES := $(wildcard experiments/papers/*.json)
+$(BUILD)/generated/papers.hpp: $(PAPER_FILES)
+	@mkdir -p $(@D)
+	@for file in $^; do name=$${file##*/}; name=$${name//-/_}; \
+	   printf 'inline constexpr char %s[] = R"file(' $${name/./_}; cat $$file; printf ')file";\n'; done > $@
+
 # Up to twelve files below a second-level folder are compiled together as a unit, so that templates
 # are instantiated once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, and 287
 # instead of 931 with g++ 14 (FILES_PER_UNIT=1 uses only precompiled headers). ccache does not
@@ -215,6 +222,7 @@ $(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
 $(filter $(BUILD)/units/writes/src/report/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
+$(filter $(BUILD)/units/writes/src/report.%,$(OBJECTS)): $(BUILD)/generated/papers.hpp
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
 $(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(addprefix $(BUILD)/tests/,bench/bench.o bench/speedup.o fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o): $(BUILD)/precompiled/program.hpp.gch
@@ -354,13 +362,17 @@ CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | 
 
 .PHONY: words reference gallery check-reference check-verdicts
 
-reference: build ## run every preset in full into results/reference and update the gallery in results/README.md; takes hours
+reference: build ## run every preset in full into results/reference, then make gallery; takes hours
 	@$(BINARY) reproduce --full --out results/reference
 	@$(MAKE) --no-print-directory gallery
 
-gallery: build
-	@cd results && ../$(BINARY) report $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json))) --out ../$(BUILD)/gallery.md --quiet
+REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json)))
+
+gallery: build ## write results/README.md, results/statements.md and results/reference/report.html from all reference results
+	@cd results && ../$(BINARY) report $(REFERENCES) --out ../$(BUILD)/gallery.md --quiet
 	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' results/README.md
+	@cd results && ../$(BINARY) papers --results reference --out statements.md
+	@cd results/reference && ../../$(BINARY) report $(notdir $(REFERENCES)) --out report.html --quiet
 
 words: build ## collect every sentence that a user can see in build/words.txt
 	@python3 tests/words.py $(BUILD)/ranklab $(BUILD)/words.txt

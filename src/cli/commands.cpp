@@ -41,6 +41,8 @@ const std::vector<Utility>& utilities() {
        compare_command},
       {"export", "RESULT.json...", "write scalars, series, trials or claims as tidy CSV",
        export_command},
+      {"papers", "[PAPER] [STATEMENT]",
+       "show what each paper says, statement by statement, with its verdict", papers_command},
       {"list", "", "list every preset: name, command, figure, expected time, summary",
        list_command},
       {"completion", "bash", "print a completion script for bash", completion_command},

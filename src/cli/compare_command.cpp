@@ -35,7 +35,8 @@ Rows claim_rows(const Comparison& comparison) {
   Rows rows = {{"CLAIM", "A", "B", ""}};
   for (const ComparedClaim& claim : comparison.claims)
     rows.push_back({claim.id, claim.a.empty() ? "-" : claim.a, claim.b.empty() ? "-" : claim.b,
-                    marks[claim.differs()]});
+                    claim.a != claim.b || claim.field.empty() ? marks[claim.differs()]
+                                                              : "another " + claim.field});
   return rows;
 }
 
@@ -83,7 +84,8 @@ int compare_command(const std::vector<std::string>& words) {
   const Arguments arguments = parse_utility(words, {});
   const std::string summary =
       "Shows two results side by side. Differences of means are in standard errors. Exits with "
-      "status 1 if a verdict or the advice for a layer differs, or if a scalar differs by more "
+      "status 1 if a verdict, the advice for a layer or a figure differs, or if a scalar differs "
+      "by more "
       "standard errors than "
       "Student's quantile at the level " +
       short_number(comparison_level) +
@@ -104,6 +106,7 @@ int compare_command(const std::vector<std::string>& words) {
     print_table(advice_rows(comparison));
     print_table(scalar_rows(comparison));
     print_table(series_rows(comparison));
+    if (!comparison.parts.empty()) std::printf("different: %s\n", joined(comparison.parts).c_str());
     const std::string advice = comparison.advice.empty()
                                    ? ""
                                    : ", advice for " +
@@ -116,7 +119,7 @@ int compare_command(const std::vector<std::string>& words) {
                 comparison.series.size(), comparison.same_bits ? " (bit for bit equal)" : "",
                 comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
     const std::size_t differing = comparison.differing_claims() + comparison.differing_advice() +
-                                  comparison.differing_scalars();
+                                  comparison.differing_scalars() + comparison.parts.size();
     return differing > 0 ? 1 : 0;
   } catch (const nlohmann::json::exception& error) {
     throw Failure(printable(joined(arguments.positional)) +

@@ -22,7 +22,7 @@ void print_summary(const ResolvedRun& run, const Execution& execution) {
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
                run.options.study.c_str(), counted(execution.completed, "trial").c_str(),
                execution.wall_seconds, execution.document["status"].get<std::string>().c_str());
-  print_findings(execution.document);
+  print_findings(execution.document, execution.claims);
 }
 
 void write_result(const std::string& out, const nlohmann::ordered_json& document) {

@@ -10,6 +10,7 @@
 #include "report/changes.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
+#include "report/verdicts.hpp"
 #include "run/interrupt.hpp"
 #include "run/pool.hpp"
 
@@ -90,8 +91,12 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.cpu_seconds = timing.cpu;
   file.trial_seconds = timing.trials;
   out.any_gate_fails = !result.failed_gates.empty();
-  for (const Claim& claim : result.claims) out.any_claim_fails |= claim.verdict == Verdict::fails;
+  for (const Claim& claim : result.claims) {
+    require_in_catalog(claim);
+    out.any_claim_fails |= claim.verdict == Verdict::fails;
+  }
   out.document = result_json(file, result, run.config(), std::move(environment));
+  out.claims = std::move(result.claims);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "cli/resolve.hpp"
+#include "report/result.hpp"
 #include "run/journal.hpp"
 #include "run/progress.hpp"
 
@@ -14,6 +15,7 @@ namespace ranklab {
 
 struct Execution {
   nlohmann::ordered_json document;  // null if no trial finished
+  std::vector<Claim> claims;        // those of the document
   std::uint64_t completed = 0;
   int signal = 0;  // the signal that interrupted the run, or 0
   bool any_claim_fails = false, any_gate_fails = false;

@@ -159,14 +159,17 @@ const std::vector<Term>& glossary() {
        "One independent repetition: a seed, a draw, a training run or a sequence. --trials sets "
        "the number of trials."},
       {"verdict",
-       "holds, fails, undecided or not applicable. A claim about a mean holds if the 99 % "
-       "confidence interval over the trials lies inside the claimed region, fails if it lies "
-       "outside, and is undecided otherwise. A claim about all cases holds if no case violates it. "
-       "A claim is not applicable if a hypothesis of its statement is not met. results/README.md "
-       "states the full rule."},
-      {"misprint",
-       "A statement that fails as printed and holds in its corrected form. Two claims judge the "
-       "two forms: .../as-printed and .../corrected."},
+       "Of a claim: a claim about a mean holds if the 99 % confidence interval over the trials "
+       "lies "
+       "inside the claimed region, fails if it lies outside, and is undecided otherwise. A claim "
+       "about all cases holds if no case violates it. An exponent, a limit or a figure is "
+       "consistent with the run or not seen, which refutes nothing. A claim is not applicable if a "
+       "hypothesis is not met. The verdict on a statement of a paper follows from its claims; "
+       "results/README.md states the rule, and `ranklab papers` shows the verdicts."},
+      {"slip",
+       "Something that is wrong as printed: a typo or a wrong constant, a step of a proof, or a "
+       "statement that is false. The catalog experiments/papers has its derivation with a "
+       "counterexample. Claims judge the form as printed and the corrected form."},
       {"word",
        "An element of --also, --steps, --lr and other lists of words: "
        "NAME[+NAME...][:VALUE][,KEY=VALUE...]. In mamba2:800, 800 is the value for one model. "

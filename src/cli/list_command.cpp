@@ -13,7 +13,8 @@
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/papers.hpp"
+#include "report/catalog.hpp"
+#include "report/order.hpp"
 #include "report/result_json.hpp"
 #include "run/progress.hpp"
 
@@ -23,7 +24,7 @@ namespace {
 struct Listed {
   std::string name;
   nlohmann::json preset;
-  std::size_t paper = papers.size();  // papers.size(): from no paper
+  std::size_t paper = papers().size();  // papers().size(): from no paper
   std::string figure = {};
 };
 
@@ -47,8 +48,8 @@ std::vector<Listed> sorted_by_paper(const std::vector<std::string>& names) {
 }
 
 std::string heading(std::size_t paper) {
-  if (paper == papers.size()) return "Your own";
-  return std::string(papers[paper].key) + " " + std::string(papers[paper].title);
+  if (paper == papers().size()) return "Your own";
+  return papers()[paper].key + " " + papers()[paper].title;
 }
 
 void print_table(const std::vector<std::string>& names) {

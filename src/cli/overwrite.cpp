@@ -48,10 +48,12 @@ void refuse_to_replace(ResolvedRun& run) {
   };
   Json earlier;
   try {
-    earlier = read_result(out);
+    earlier = read_json(out);  // of this version or an earlier one
   } catch (const Failure&) {
   }
-  if (!earlier.is_object() || !earlier["config"].is_object())
+  const Json schema = earlier.is_object() ? member(earlier, "schema") : nullptr;
+  if ((schema != result_schema && schema != earlier_schema) ||
+      !member(earlier, "config").is_object())
     return refuse("is not a ranklab result");
   if (earlier["command"] != run.experiment->name)
     return refuse("holds a different run (" +

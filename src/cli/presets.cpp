@@ -166,8 +166,8 @@ nlohmann::json read_config_file(const std::string& path) {
   nlohmann::json document = read_json(path);
   const std::string where = "--config " + path;
   if (document.is_object() && document.contains("schema")) {
-    if (document["schema"] != "ranklab.result/1")
-      throw UsageError(where + ": 'schema' is not ranklab.result/1");
+    if (document["schema"] != result_schema && document["schema"] != earlier_schema)
+      throw UsageError(where + ": 'schema' is not " + result_schema);
     check_shared_keys(document, where);
   } else {
     check_preset(document, where);

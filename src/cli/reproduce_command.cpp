@@ -22,10 +22,12 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "report/claim_json.hpp"
 #include "report/environment.hpp"
 #include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
 #include "report/result_json.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
 namespace {
@@ -246,7 +248,7 @@ class Reproduction {
       }
       if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture);
       print_line(label(task) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') +
-                 took + "  " + verdict_counts(nlohmann::ordered_json(task.finished["claims"])));
+                 took + "  " + counts_text(count(claims_from(task.finished))));
       if (is_new) write_page();
     } catch (const std::exception& error) {
       ++failed_;

@@ -12,51 +12,28 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "report/result_json.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
 
-struct VerdictWords {
-  const char *name, *plural, *color;
-};
-constexpr std::array<VerdictWords, 4> verdicts = {
-    {{"holds", "hold", "\x1b[32m"},
-     {"fails", "fail", "\x1b[31m"},
-     {"undecided", "undecided", "\x1b[33m"},
-     {"not applicable", "not applicable", "\x1b[33m"}}};
-constexpr std::array<std::size_t, 4> failures_first = {1, 0, 2, 3};
+constexpr std::array<Standing, 7> failures_first = {
+    Standing::fails, Standing::slip,      Standing::not_seen,      Standing::ours,
+    Standing::holds, Standing::undecided, Standing::not_applicable};
 
-// "at 32 trials: mean ..." of "undecided at 32 trials: mean ...": the verdict precedes it already.
-std::string evidence_of(const OrderedJson& claim) {
-  std::string detail = claim["detail"];
-  if (shown_verdict(claim) != "undecided" || !detail.starts_with("undecided")) return detail;
-  return detail.substr(
-      std::min(detail.find_first_not_of(": ", std::strlen("undecided")), detail.size()));
+const char* color_of(Standing standing) {
+  return standing == Standing::holds   ? "\x1b[32m"
+         : standing == Standing::fails ? "\x1b[31m"
+                                       : "\x1b[33m";
 }
 
 std::size_t columns_of_text(std::FILE* to) {
   return columns_of(::fileno(to), std::numeric_limits<std::size_t>::max());
 }
 
-std::size_t count_of(const OrderedJson& claims, const char* verdict) {
-  std::size_t count = 0;
-  for (const OrderedJson& claim : claims) count += shown_verdict(claim) == verdict ? 1 : 0;
-  return count;
-}
-
 }  // namespace
-
-std::string verdict_counts(const OrderedJson& claims) {
-  std::vector<std::string> words;
-  for (const VerdictWords& verdict : verdicts) {
-    const std::size_t count = count_of(claims, verdict.name);
-    if (count > 0)
-      words.push_back(std::to_string(count) + " " + (count == 1 ? verdict.name : verdict.plural));
-  }
-  return words.empty() ? "no claims" : joined(words);
-}
 
 void print_result_table(const OrderedJson& document, std::FILE* to) {
   const auto line = [&, columns = columns_of_text(to)](const std::string& text) {
@@ -88,25 +65,24 @@ void print_result_table(const OrderedJson& document, std::FILE* to) {
   }
 }
 
-void print_findings(const OrderedJson& document) {
+void print_findings(const OrderedJson& document, const std::vector<Claim>& claims) {
   print_result_table(document, stderr);
   const std::size_t columns = columns_of_text(stderr);
   const bool in_color = shows_colors(STDERR_FILENO);
   constexpr std::size_t verdict_width = 15, indent = 2 + verdict_width + 1;
-  for (const std::size_t i : failures_first) {
-    const VerdictWords& verdict = verdicts[i];
-    for (const OrderedJson& claim : document["claims"]) {
-      if (shown_verdict(claim) != verdict.name) continue;
-      const std::string name = verdict.name;
-      const std::string evidence = claim["id"].get<std::string>() + ": " + evidence_of(claim);
-      std::fprintf(stderr, "  %s%s%s%s %s", in_color ? verdict.color : "", name.c_str(),
-                   in_color ? "\x1b[0m" : "", std::string(verdict_width - name.size(), ' ').c_str(),
-                   wrapped(evidence, indent, columns).c_str());
+  for (const Standing standing : failures_first) {
+    for (const Claim& claim : claims) {
+      if (!claim.judged_in.empty() || standing_of(claim) != standing) continue;
+      const std::string word = standing_words(claim);
+      std::string line = claim.id + ": " + clauses(evidence_text(claim), claim.detail);
+      if (claim.holm_undecided) line = clauses(line, "undecided after Holm's correction");
+      std::fprintf(stderr, "  %s%s%s%s %s", in_color ? color_of(standing) : "", word.c_str(),
+                   in_color ? "\x1b[0m" : "", std::string(verdict_width - word.size(), ' ').c_str(),
+                   wrapped(line, indent, columns).c_str());
     }
   }
-  if (!document["claims"].empty())
-    std::fprintf(stderr, "%s\n",
-                 shortened("  " + verdict_counts(document["claims"]), columns).c_str());
+  if (!claims.empty())
+    std::fprintf(stderr, "%s\n", shortened("  " + counts_text(count(claims)), columns).c_str());
 }
 
 }  // namespace ranklab

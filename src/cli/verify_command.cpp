@@ -58,10 +58,19 @@ std::vector<std::string> differences_of(const Comparison& comparison) {
     const auto said = [](const std::string& verdict) {
       return verdict.empty() ? std::string("missing") : verdict;
     };
-    if (claim.differs())
+    if (claim.a != claim.b) {
       out.push_back("claim " + claim.id + ": " + said(claim.a) + " before, " + said(claim.b) +
                     " now");
+    } else if (claim.differs()) {
+      out.push_back("claim " + claim.id + ": another " + claim.field);
+    }
   }
+  for (const ComparedAdvice& layer : comparison.advice) {
+    if (layer.differs())
+      out.push_back("advice for " + layer.layer + ": " + (layer.a.empty() ? "none" : layer.a) +
+                    " before, " + (layer.b.empty() ? "none" : layer.b) + " now");
+  }
+  for (const std::string& part : comparison.parts) out.push_back("another " + part);
   for (const ComparedScalar& scalar : comparison.scalars) {
     if (!scalar.differs) continue;
     const std::string numbers = short_number(scalar.a) + " before, " + short_number(scalar.b) +

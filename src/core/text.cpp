@@ -44,6 +44,13 @@ std::string count_text(double n) {
   return std::isfinite(n) ? formatted("%.0f", n) : "undefined";
 }
 
+std::string grouped_count(double n) {
+  std::string out = count_text(n);
+  if (!std::isfinite(n)) return out;
+  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
+  return out;
+}
+
 std::string counted(std::uint64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }

@@ -38,6 +38,9 @@ std::string series_number(double x);
 /// A count without a decimal point; "undefined" if it is not finite.
 std::string count_text(double n);
 
+/// The same with commas, for readers: "12,012".
+std::string grouped_count(double n);
+
 /// "1 trial", "3 trials".
 std::string counted(std::uint64_t n, const std::string& what);
 

@@ -128,7 +128,6 @@ void refer_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& ch
     claim.verdict = Verdict::not_applicable;
     claim.shortened = false;
     claim.judged_in = preset;
-    claim.detail = clauses("judged in " + preset + ", which has these runs", claim.detail);
   }
 }
 

@@ -15,15 +15,21 @@ namespace {
 Claim claim_of(const Statement& statement) {
   Claim claim;
   claim.id = statement.id;
+  claim.statement_id = statement.statement_id;
+  claim.part = statement.part;
   claim.source = statement.source;
   claim.statement = statement.text;
   claim.measured = undefined;
   claim.kind = statement.kind;
   claim.figures = statement.figures;
   claim.misprint_of = statement.misprint_of;
+  claim.slip = statement.slip;
   claim.threshold = statement.threshold;
   return claim;
 }
+
+const std::string too_few_units =
+    "at least " + std::to_string(fewest_values) + " independent units are needed";
 
 struct Interval {
   Summary summary;
@@ -49,26 +55,21 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
   const std::string tie = tie_text(summary, allowed);
   claim.measured = summary.mean;
   claim.expected = std::pair(allowed.low, allowed.high);
-  std::string text = evidence_text(claim.evidence);
+  std::string reason;
   if (summary.n == 0) {
-    text = "no finite value";
+    reason = "no finite value";
   } else if (summary.n < fewest_values) {
-    text = "undecided: " + counted(summary.n, "trial") + ", at least " +
-           std::to_string(fewest_values) + " are needed; mean " + short_number(summary.mean);
+    reason = too_few_units;
   } else if (!tie.empty()) {
     if (summary.mean < allowed.low) claim.verdict = Verdict::fails;
-    text = claim.verdict == Verdict::fails ? clauses(text, tie) : "undecided: " + tie;
+    reason = tie;
   } else if (interval.low >= allowed.low && interval.high <= allowed.high) {
     claim.verdict = Verdict::holds;
   } else if (interval.high < allowed.low || interval.low > allowed.high) {
     claim.verdict = Verdict::fails;
-  } else {
-    text = "undecided at " + counted(summary.n, "trial") + ": mean " + short_number(summary.mean) +
-           " +- " + short_number(interval.high - summary.mean) + " (" +
-           short_number(100 * interval.level) + " %)";
   }
   claim.undecided = summary.n > 0 && claim.verdict == Verdict::not_applicable;
-  claim.detail = clauses(text, detail);
+  claim.detail = clauses(reason, detail);
 }
 
 Claim judge_within(const Statement& statement, const std::vector<double>& differences,
@@ -109,9 +110,7 @@ double p_value(const Claim& claim) {
 void mark_undecided(Claim& claim) {
   claim.verdict = Verdict::not_applicable;
   claim.undecided = true;
-  claim.detail = clauses(
-      "undecided: at least " + std::to_string(fewest_values) + " independent units are needed",
-      claim.detail);
+  claim.detail = clauses(too_few_units, claim.detail);
 }
 
 bool rests_on_mean(const Claim& claim) {
@@ -135,8 +134,6 @@ void note_holm_corrections(std::vector<Claim>& claims) {
                                (1 - confidence_level) * (1 + tolerance::closed_form<double>);
     if (survives || claim->verdict == Verdict::not_applicable) continue;
     claim->holm_undecided = true;
-    claim->detail = clauses(
-        claim->detail, "undecided after Holm's correction for " + counted(means.size(), "mean"));
   }
 }
 
@@ -146,8 +143,9 @@ Inequality Place::counted(const std::string& id, std::string text, std::string s
   return {(*this)(id, std::move(text)), std::move(scalar)};
 }
 
-Misprint Place::misprint(const std::string& id, std::string printed, std::string corrected) const {
-  const Statement as_printed = (*this)(id + "/as-printed", std::move(printed));
+Misprint Place::misprint(const std::string& slip, const std::string& id, std::string printed,
+                         std::string corrected) const {
+  const Statement as_printed = showing(slip, (*this)(id + "/as-printed", std::move(printed)));
   return {as_printed, correcting(as_printed, (*this)(id + "/corrected", std::move(corrected)))};
 }
 
@@ -180,7 +178,6 @@ Claim judge_interval(const Statement& statement, const MeanEvidence& interval, R
     claim.verdict = Verdict::fails;
   } else {
     claim.undecided = true;
-    claim.detail = "undecided: " + detail;
   }
   return claim;
 }
@@ -210,9 +207,9 @@ Claim judge_tally(const Statement& statement, const Tally& tally, const std::str
   if (tally.cases > 0 && !overflows)
     claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
   claim.undecided = overflows;
-  claim.detail = clauses(overflows         ? "undecided: the number of a case overflows"
-                         : tally.cases > 0 ? evidence_text(claim.evidence)
-                                           : "no case to judge",
+  claim.detail = clauses(overflows          ? "the number of a case overflows"
+                         : tally.cases == 0 ? "no case to judge"
+                                            : "",
                          detail);
   return claim;
 }
@@ -308,10 +305,11 @@ void Claims::add(Claim claim) {
     claim.verdict = Verdict::not_applicable;
     claim.undecided = false;
     if (says == Unmet::verdict_alone) {
-      claim.detail = clauses(reason, "compared anyway: " + claim.detail);
+      claim.detail = clauses(reason + ", compared anyway", claim.detail);
     } else {
+      const std::string measured = clauses(evidence_text(claim), claim.detail);
       claim.detail =
-          clauses(reason, says == Unmet::reason_and_measured ? "measured: " + claim.detail : "");
+          clauses(reason, says == Unmet::reason_and_measured ? "measured: " + measured : "");
       claim.measured = undefined;
       claim.expected = {};
       claim.evidence = {};

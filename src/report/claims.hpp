@@ -1,4 +1,4 @@
-// Claims: statements of a paper, judged from the numbers of a run. A study declares its statements,
+// Claims: statements of a paper, judged from the numbers of a run. A study declares what it judges,
 // its trials count or measure, and a `Claims` object turns both into verdicts.
 #pragma once
 
@@ -17,16 +17,20 @@
 
 namespace ranklab {
 
+/// What a claim judges: one part of a statement of the catalog (`report/catalog.hpp`).
 struct Statement {
-  std::string id;      // spectral/eq-1.5/gd
-  std::string source;  // the place in the paper
-  std::string text;    // the statement, in our words
+  std::string statement_id;  // the catalog's: spectral/eq-1.5
+  std::string id;            // the claim's: spectral/eq-1.5/gd
+  std::string source;        // the place in the paper
+  std::string text;          // the statement, in our words
+  Part part = Part::statement;
   Kind kind = Kind::theorem;
   std::vector<std::string> figures =
       {};  // the figures and tables it is about: "Figure 3", "Table 1"
   std::string threshold =
-      {};  // of a reading: our number, which the paper does not give, with its unit
-  std::string misprint_of = {};  // of a corrected form: the id of the statement as printed
+      {};  // our number, with its unit; of a reading, and of an asymptotic claim
+  std::string misprint_of = {};  // of a corrected form: the id of the claim as printed
+  std::string slip = {};         // of a form as printed: the slip of the catalog that it shows
 };
 
 /// A statement "for all cases" that the trials count. Each record has its tally under the id. The
@@ -48,42 +52,62 @@ S reading(S statement, const std::string& threshold) {
   statement.threshold = threshold;
   return statement;
 }
+/// Marks a statement about an exponent, a limit or an open constant: it is seen or not seen at the
+/// sizes of the run, and `threshold` is our slack.
+template <class S>
+S asymptotic(S statement, const std::string& threshold) {
+  statement.kind = Kind::asymptotic;
+  statement.threshold = threshold;
+  return statement;
+}
 /// Marks a statement that is not in the paper.
 template <class S>
 S beyond(S statement) {
   statement.kind = Kind::beyond;
+  statement.part = Part::ours;
   return statement;
 }
-/// Marks the corrected form of a misprinted statement.
+/// Marks a form as printed that shows a slip of the catalog.
+template <class S>
+S showing(const std::string& slip, S statement) {
+  statement.slip = slip;
+  return statement;
+}
+/// Marks the corrected form of a statement with a slip.
 template <class S>
 S correcting(const Statement& as_printed, S statement) {
   statement.misprint_of = as_printed.id;
   return statement;
 }
 
-/// A misprinted statement and its corrected form.
+/// A statement with a slip, as printed and corrected.
 struct Misprint {
   Statement as_printed, corrected;
 };
 
-/// One place of a paper: its statements share the source and the beginning of their ids.
+/// One place of a paper: its claims share the statement of the catalog, the source and the
+/// beginning of their ids.
 struct Place {
-  std::string prefix, source;
+  std::string statement_id, prefix, source;
+  Part part = Part::statement;
   Kind kind = Kind::theorem;
   std::vector<std::string> figures = {};
 
   Statement operator()(const std::string& id, std::string text) const {
-    return {prefix + id, source, std::move(text), kind, figures};
+    return {statement_id, prefix + id, source, std::move(text), part, kind, figures};
   }
   Inequality counted(const std::string& id, std::string text, std::string scalar = {}) const;
-  /// The ids end in "/as-printed" and "/corrected".
-  Misprint misprint(const std::string& id, std::string printed, std::string corrected) const;
+  /// The ids end in "/as-printed" and "/corrected"; `slip` is the catalog's.
+  Misprint misprint(const std::string& slip, const std::string& id, std::string printed,
+                    std::string corrected) const;
 };
 
-/// A place for statements about a figure or table; `source` names it, with the section that
-/// describes it.
-inline Place in_figure(std::string prefix, std::string source, std::vector<std::string> figures) {
-  return {std::move(prefix), std::move(source), Kind::figure, std::move(figures)};
+/// A place for claims about a figure or table; `source` names it, with the section that describes
+/// it.
+inline Place in_figure(std::string statement_id, std::string prefix, std::string source,
+                       std::vector<std::string> figures) {
+  return {std::move(statement_id), std::move(prefix), std::move(source),
+          Part::statement,         Kind::figure,      std::move(figures)};
 }
 
 /// The closed interval in which a number is allowed to lie.
@@ -195,9 +219,9 @@ class Claims {
   bool applies(const Statement& statement, const std::string& unmet);
   void add(Claim claim);
 
-  /// The detail of a claim whose hypothesis is not met: the reason only; "reason; measured: " and
-  /// the detail that the claim would have had; or "reason; compared anyway: " and that detail. In
-  /// the last case the claim also keeps its number and region, and only the verdict is not
+  /// The detail of a claim whose hypothesis is not met: the reason only; "reason; measured: " with
+  /// the evidence and the detail that the claim would have had; or "reason, compared anyway" and
+  /// that detail. In the last case the claim also keeps its evidence, and only the verdict is not
   /// applicable.
   enum class Unmet { reason, reason_and_measured, verdict_alone };
 

@@ -7,8 +7,11 @@
 #include <nlohmann/json.hpp>
 
 #include "core/statistics.hpp"
+#include "core/text.hpp"
 #include "core/undefined.hpp"
+#include "report/claim_json.hpp"
 #include "report/result_json.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
 namespace {
@@ -94,10 +97,10 @@ std::vector<ComparedScalar> compare_scalars(const Json& a, const Json& b, const 
   return out;
 }
 
-const Json* find_by(const Json& list, const char* key, const Json& value) {
-  const auto found = std::find_if(
-      list.begin(), list.end(), [&](const Json& item) { return item.value(key, Json()) == value; });
-  return found == list.end() ? nullptr : &*found;
+std::map<std::string, const Json*> by_key(const Json& list, const char* key) {
+  std::map<std::string, const Json*> out;
+  for (const Json& item : list) out.emplace(item.value(key, ""), &item);
+  return out;
 }
 
 bool same_x(const Json& a, const Json& b) {
@@ -135,8 +138,10 @@ std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const C
   std::size_t points = 0;
   for (const Json& series : a) points += series.value("mean", Json::array()).size();
   std::vector<ComparedSeries> out;
+  const std::map<std::string, const Json*> in_a = by_key(a, "name"), in_b = by_key(b, "name");
   for (const Json& series : a) {
-    const Json* other = find_by(b, "name", series.value("name", Json()));
+    const auto found = in_b.find(series.value("name", ""));
+    const Json* other = found == in_b.end() ? nullptr : found->second;
     if (other != nullptr && same_points(series, *other)) {
       out.push_back(compare_points(series, *other, runs, std::max<std::size_t>(1, points)));
     } else {
@@ -145,23 +150,72 @@ std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const C
     }
   }
   for (const Json& series : b) {
-    if (find_by(a, "name", series.value("name", Json())) == nullptr)
+    if (!in_a.contains(series.value("name", "")))
       out.push_back({.name = series.value("name", ""), .missing = names.missing_in_a()});
   }
   return out;
 }
 
+// The sentence without its numbers, which rounding may change.
+std::string without_numbers(const std::string& text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool in_number =
+        is_digit(text[i]) ||
+        (!out.empty() && out.back() == '0' && i + 1 < text.size() && is_digit(text[i + 1]) &&
+         std::string_view(".,e+-").find(text[i]) != std::string_view::npos);
+    if (!in_number) {
+      out += text[i];
+    } else if (out.empty() || out.back() != '0') {
+      out += '0';
+    }
+  }
+  return out;
+}
+
+// Whether two values have the same form, words and, up to rounding, numbers.
+bool is_same(const Json& a, const Json& b) {
+  if (a.is_number() && b.is_number())
+    return is_rounding(a.get<double>(), b.get<double>(), point_tolerance);
+  if (a.type() != b.type()) return false;
+  if (a.is_string())
+    return without_numbers(a.get_ref<const std::string&>()) ==
+           without_numbers(b.get_ref<const std::string&>());
+  if (!a.is_structured()) return a == b;
+  if (a.is_object()) {
+    return a.size() == b.size() &&
+           std::all_of(a.items().begin(), a.items().end(), [&](const auto& item) {
+             const auto other = b.find(item.key());
+             return other != b.end() && is_same(item.value(), *other);
+           });
+  }
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
+}
+
+// The fields of a claim that no chance changes.
+std::string differing_field(const Json& a, const Json& b) {
+  for (const char* key : {"statement_id", "part", "kind", "slip", "misprint_of", "figures",
+                          "source", "statement", "expected", "threshold", "unit", "judged_in"}) {
+    if (!is_same(member(a, key), member(b, key))) return key;
+  }
+  const Json &x = member(a, "evidence"), &y = member(b, "evidence");
+  return is_same(member(x, "type"), member(y, "type")) ? "" : "evidence";
+}
+
 std::vector<ComparedClaim> compare_claims(const Json& a, const Json& b) {
   std::vector<ComparedClaim> out;
-  const auto verdict = [](const Json* claim) {
-    return claim == nullptr ? std::string() : shown_verdict(*claim);
-  };
-  for (const Json& claim : a)
-    out.push_back({claim.value("id", ""), verdict(&claim),
-                   verdict(find_by(b, "id", claim.value("id", Json())))});
+  const std::map<std::string, const Json*> in_a = by_key(a, "id"), in_b = by_key(b, "id");
+  for (const Json& claim : a) {
+    const std::string id = claim.value("id", "");
+    const auto other = in_b.find(id);
+    const bool in_both = other != in_b.end();
+    out.push_back({id, standing_words(claim_from(claim)),
+                   in_both ? standing_words(claim_from(*other->second)) : "",
+                   in_both ? differing_field(claim, *other->second) : ""});
+  }
   for (const Json& claim : b) {
-    if (find_by(a, "id", claim.value("id", Json())) == nullptr)
-      out.push_back({claim.value("id", ""), "", verdict(&claim)});
+    const std::string id = claim.value("id", "");
+    if (!in_a.contains(id)) out.push_back({id, "", standing_words(claim_from(claim)), ""});
   }
   return out;
 }
@@ -218,9 +272,14 @@ Comparison compare_results(const Json& a, const Json& b, const std::string& name
                            const std::string& name_b) {
   const Names names{name_a, name_b};
   Comparison out;
-  out.same_bits = true;
-  for (const char* key : {"scalars", "trial_values", "series", "claims"}) {
-    out.same_bits = out.same_bits && a.contains(key) && b.contains(key) && a[key] == b[key];
+  out.same_bits = a.contains("trial_values") && b.contains("trial_values");
+  for (const char* key : {"scalars", "trial_values", "series", "claims"})
+    out.same_bits = out.same_bits && member(a, key) == member(b, key);
+  for (const char* key : {"title", "source", "status", "figure", "more_figures", "table", "notes",
+                          "skipped", "advice", "failed_gates"}) {
+    out.same_bits = out.same_bits && member(a, key) == member(b, key);
+    const bool has_chance = std::string_view(key) == "table" || std::string_view(key) == "advice";
+    if (!has_chance && !is_same(member(a, key), member(b, key))) out.parts.emplace_back(key);
   }
   out.trials_a = completed_trials(a);
   out.trials_b = completed_trials(b);

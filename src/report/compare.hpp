@@ -31,8 +31,9 @@ inline constexpr double point_tolerance = 2e-6;
 inline constexpr double rounding_floor = 1e-9;
 
 struct ComparedClaim {
-  std::string id, a, b;  // verdicts; empty: the result does not have the claim
-  bool differs() const { return a != b; }
+  std::string id, a, b;  // verdicts in words; empty: the result does not have the claim
+  std::string field;     // another field that differs: "kind", "expected"; empty: none
+  bool differs() const { return a != b || !field.empty(); }
 };
 
 /// The advice for a layer; empty: the result does not judge the layer.
@@ -58,19 +59,24 @@ struct ComparedSeries {
 };
 
 struct Comparison {
-  bool same_bits = false;  // scalars, trial values, series and claims agree digit by digit
+  bool same_bits = false;  // everything that a run computes agrees digit by digit
   std::uint64_t trials_a = 0, trials_b = 0;
   std::vector<ComparedClaim> claims;
   std::vector<ComparedAdvice> advice;  // empty if a result has none, as results of earlier versions
   std::vector<ComparedScalar> scalars;
   std::vector<ComparedSeries> series;
+  // Other parts that differ by more than rounding: "title", "figure", "notes". Numbers inside a
+  // sentence are not compared.
+  std::vector<std::string> parts;
 
   std::size_t differing_claims() const, differing_advice() const, differing_scalars() const,
       differing_series() const, points() const;
   /// A single trial has no spread; only differences of rounding size are allowed then.
   bool no_error_bars() const { return trials_a < 2 || trials_b < 2; }
   bool agrees() const {
-    return differing_claims() + differing_advice() + differing_scalars() + differing_series() == 0;
+    return differing_claims() + differing_advice() + differing_scalars() + differing_series() +
+               parts.size() ==
+           0;
   }
 };
 

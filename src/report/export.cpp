@@ -74,19 +74,49 @@ void add_trials(const Json& result, Csv& out) {
 }
 
 void add_claims(const Json& result, Csv& out) {
-  out.header({"id", "source", "statement", "verdict", "measured", "expected_low", "expected_high",
-              "detail", "kind", "low", "high", "n", "unit", "threshold", "misprint_of"});
+  out.header({"id",          "statement_id", "part",           "kind",      "slip",
+              "misprint_of", "paper",        "figures",        "source",    "statement",
+              "verdict",     "undecided",    "holm_undecided", "shortened", "judged_in",
+              "measured",    "expected_low", "expected_high",  "threshold", "unit",
+              "evidence",    "violations",   "cases",          "worst",     "low",
+              "high",        "margin",       "level",          "n",         "detail"});
   for (const Json& claim : result.at("claims")) {
-    const Json& expected = claim.at("expected");
+    const Json &expected = claim.at("expected"), &evidence = member(claim, "evidence");
     const bool range = expected.is_array();
-    const Json& evidence = member(claim, "evidence");
-    const Json& cases = member(evidence, "cases");
-    out.row({claim.at("id"), claim.at("source"), claim.at("statement"), claim.at("verdict"),
-             claim.at("measured"), range ? expected.at(0) : expected,
-             range ? expected.at(1) : expected, claim.at("detail"), member(claim, "kind"),
-             member(evidence, "low"), member(evidence, "high"),
-             cases.is_null() ? member(evidence, "n") : cases, member(claim, "unit"),
-             member(claim, "threshold"), member(claim, "misprint_of")});
+    std::vector<std::string> figures;
+    for (const Json& figure : member(claim, "figures")) figures.push_back(figure);
+    const auto of = [&](const char* key) { return member(claim, key); };
+    const auto shown = [&](const char* key) { return member(evidence, key); };
+    out.row({of("id"),
+             of("statement_id"),
+             of("part"),
+             of("kind"),
+             of("slip"),
+             of("misprint_of"),
+             of("paper"),
+             joined(figures, "; "),
+             of("source"),
+             of("statement"),
+             of("verdict"),
+             of("undecided"),
+             of("holm_undecided"),
+             of("shortened"),
+             of("judged_in"),
+             of("measured"),
+             range ? expected.at(0) : expected,
+             range ? expected.at(1) : expected,
+             of("threshold"),
+             of("unit"),
+             shown("type"),
+             shown("violations"),
+             shown("cases"),
+             shown("worst"),
+             shown("low"),
+             shown("high"),
+             shown("margin"),
+             shown("level"),
+             shown("n"),
+             of("detail")});
   }
 }
 

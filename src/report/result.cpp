@@ -1,6 +1,7 @@
 #include "report/result.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/text.hpp"
@@ -38,30 +39,49 @@ Series series_over_trials(std::string name, std::string x_name,
 
 namespace {
 
-std::string interval_text(double mean, double high, double level, std::uint64_t n) {
-  return "mean " + short_number(mean) + " +- " + short_number(high - mean) + " (" +
-         short_number(100 * level) + " %, " + counted(n, "trial") + ")";
+const char* name_of(Unit unit) {
+  switch (unit) {
+    case Unit::seed:
+      return "seed";
+    case Unit::training:
+      return "training";
+    case Unit::draw:
+      return "draw";
+    case Unit::sequence:
+      return "sequence";
+    case Unit::none:
+      break;
+  }
+  return "trial";
 }
 
 struct EvidenceText {
+  const Claim& claim;
+
   std::string operator()(std::monostate) const { return ""; }
-  std::string operator()(const MeanEvidence& e) const {
-    return interval_text(e.mean, e.high, e.level, e.n);
-  }
-  std::string operator()(const EquivalenceEvidence& e) const {
-    return interval_text(e.mean, e.high, e.level, e.n);
-  }
   std::string operator()(const CountEvidence& e) const {
-    return count_text(e.violations) + (e.violations == 1 ? " violation in " : " violations in ") +
-           count_text(e.cases) + (e.cases == 1 ? " case" : " cases");
+    return grouped_count(e.violations) +
+           (e.violations == 1 ? " violation in " : " violations in ") + grouped_count(e.cases) +
+           (e.cases == 1 ? " case" : " cases");
   }
-  std::string operator()(const NumberEvidence&) const { return ""; }
+  std::string operator()(const NumberEvidence& e) const {
+    return std::isfinite(e.value) ? short_number(e.value) : "";
+  }
+  template <class Interval>
+  std::string operator()(const Interval& e) const {
+    const std::string mean = "mean " + short_number(e.mean),
+                      units = counted(e.n, name_of(claim.unit));
+    if (e.n == 0) return "no finite value";
+    if (!std::isfinite(e.high)) return mean + " (" + units + ")";
+    return mean + " +- " + short_number(e.high - e.mean) + " (" + short_number(100 * e.level) +
+           " %, " + units + ")";
+  }
 };
 
 }  // namespace
 
-std::string evidence_text(const Evidence& evidence) {
-  return std::visit(EvidenceText(), evidence);
+std::string evidence_text(const Claim& claim) {
+  return std::visit(EvidenceText{claim}, claim.evidence);
 }
 
 }  // namespace ranklab

@@ -29,10 +29,14 @@ struct Scalar {
 
 enum class Verdict { holds, fails, not_applicable };
 
-/// The kind of statement that a claim judges: a theorem (also a lemma, equation or proposition), a
-/// number that the paper prints, an observation from its figure or text, a reading of such an
-/// observation with a threshold of ours, or a statement that is not in the paper.
-enum class Kind { theorem, printed_number, figure, reading, beyond };
+/// The kind of a claim: a statement that covers every finite case; an exponent, a limit or an open
+/// constant, which is seen or not seen at the sizes of the run; a number that the paper prints; an
+/// observation from its figure or text; a reading of such an observation with a threshold of ours;
+/// or a statement that is not in the paper.
+enum class Kind { theorem, asymptotic, printed_number, figure, reading, beyond };
+
+/// The part of a statement of the catalog that a claim judges; ours: the paper does not say it.
+enum class Part { statement, proof, definition, caption, text, ours };
 
 /// The unit that is independent between repetitions; none: the claim is about a deterministic
 /// quantity.
@@ -63,19 +67,23 @@ using Evidence =
 
 /// A statement of a paper, judged from the numbers of the run.
 struct Claim {
-  std::string id;         // spectral/eq-1.5/gd
+  std::string id;            // spectral/eq-1.5/gd
+  std::string statement_id;  // the statement of the catalog that it judges: spectral/eq-1.5
+  Part part = Part::statement;
   std::string source;     // the place in the paper
   std::string statement;  // the statement, in our words
   Verdict verdict = Verdict::not_applicable;
   double measured = 0.0;  // NaN: null
   std::variant<std::monostate, double, std::pair<double, double>> expected;
-  std::string detail;  // the evidence in words, or the hypothesis that is not met
+  std::string detail;  // what the evidence does not say: how it was measured, or the hypothesis
+                       // that is not met
   Kind kind = Kind::theorem;
   std::vector<std::string> figures;  // "Figure 3", "Table 1"
   Unit unit = Unit::seed;
   Evidence evidence;
   std::string misprint_of;  // of a corrected form: the id of the claim as printed
-  std::string threshold;    // of a reading: the number and its unit
+  std::string slip;         // of a form as printed: the slip of the catalog that it shows
+  std::string threshold;    // of a reading or an asymptotic claim: our number and its unit
   bool undecided =
       false;  // not_applicable because there are too few data, not because of a hypothesis
   bool shortened = false;  // no verdict, because the run is shorter than the preset
@@ -84,9 +92,9 @@ struct Claim {
       false;  // decided on its own, but not after Holm's correction for the run's other means
 };
 
-/// The evidence in words, with which `detail` begins: "mean 12.44 +- 2.149 (99 %, 12 trials)".
-/// Empty for a number and if there is no evidence.
-std::string evidence_text(const Evidence& evidence);
+/// The evidence of a claim in words: "mean 12.44 +- 2.149 (99 %, 12 seeds)", "0 violations in 2,002
+/// cases", "0.5". Empty if there is none.
+std::string evidence_text(const Claim& claim);
 
 /// A layer or tensor that was left out.
 struct Skipped {

@@ -11,7 +11,7 @@
 #include "core/undefined.hpp"
 #include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
-#include "report/papers.hpp"
+#include "report/claim_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -38,111 +38,9 @@ class Numbers {
   std::uint64_t non_finite_ = 0;
 };
 
-const char* verdict_name(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::holds:
-      return "holds";
-    case Verdict::fails:
-      return "fails";
-    case Verdict::not_applicable:
-      break;
-  }
-  return "not-applicable";
-}
-
 // Null here means "undefined" or "unbounded", not a failed computation, so it is not counted.
 OrderedJson plain_number(double value) {
   return std::isfinite(value) ? OrderedJson(value) : OrderedJson(nullptr);
-}
-
-OrderedJson expected_json(const Claim& claim) {
-  if (const auto* value = std::get_if<double>(&claim.expected)) return plain_number(*value);
-  if (const auto* range = std::get_if<std::pair<double, double>>(&claim.expected))
-    return OrderedJson::array({plain_number(range->first), plain_number(range->second)});
-  return nullptr;
-}
-
-const char* name_of(Kind kind) {
-  switch (kind) {
-    case Kind::theorem:
-      return "theorem";
-    case Kind::printed_number:
-      return "printed-number";
-    case Kind::figure:
-      return "figure";
-    case Kind::reading:
-      return "reading";
-    case Kind::beyond:
-      break;
-  }
-  return "beyond";
-}
-
-const char* name_of(Unit unit) {
-  switch (unit) {
-    case Unit::seed:
-      return "seed";
-    case Unit::training:
-      return "training";
-    case Unit::draw:
-      return "draw";
-    case Unit::sequence:
-      return "sequence";
-    case Unit::none:
-      break;
-  }
-  return "none";
-}
-
-struct EvidenceJson {
-  OrderedJson operator()(std::monostate) const { return {{"type", "none"}}; }
-  OrderedJson operator()(const MeanEvidence& e) const {
-    return {{"type", "mean"},
-            {"mean", plain_number(e.mean)},
-            {"low", plain_number(e.low)},
-            {"high", plain_number(e.high)},
-            {"level", e.level},
-            {"n", e.n}};
-  }
-  OrderedJson operator()(const CountEvidence& e) const {
-    return {{"type", "count"},
-            {"violations", e.violations},
-            {"cases", e.cases},
-            {"worst", plain_number(e.worst)}};
-  }
-  OrderedJson operator()(const NumberEvidence& e) const {
-    return {{"type", "number"}, {"value", plain_number(e.value)}};
-  }
-  OrderedJson operator()(const EquivalenceEvidence& e) const {
-    return {{"type", "equivalence"},
-            {"mean", plain_number(e.mean)},
-            {"low", plain_number(e.low)},
-            {"high", plain_number(e.high)},
-            {"margin", e.margin},
-            {"level", e.level},
-            {"n", e.n}};
-  }
-};
-
-OrderedJson claim_json(const Claim& claim) {
-  OrderedJson out = {{"id", claim.id},
-                     {"kind", name_of(claim.kind)},
-                     {"paper", paper_of_id(claim.id)},
-                     {"figures", claim.figures},
-                     {"source", claim.source},
-                     {"statement", claim.statement},
-                     {"verdict", verdict_name(claim.verdict)},
-                     {"measured", plain_number(claim.measured)},
-                     {"expected", expected_json(claim)},
-                     {"unit", name_of(claim.unit)},
-                     {"evidence", std::visit(EvidenceJson(), claim.evidence)},
-                     {"detail", claim.detail}};
-  if (!claim.misprint_of.empty()) out["misprint_of"] = claim.misprint_of;
-  if (!claim.threshold.empty()) out["threshold"] = claim.threshold;
-  if (claim.undecided && claim.verdict == Verdict::not_applicable) out["undecided"] = true;
-  if (claim.shortened) out["shortened"] = true;
-  if (!claim.judged_in.empty()) out["judged_in"] = claim.judged_in;
-  return out;
 }
 
 OrderedJson claims_json(const Result& result) {
@@ -308,7 +206,7 @@ OrderedJson result_json(const ResultFile& file, const Result& result, OrderedJso
   }
   const bool no_source = file.paper.empty() && file.figure.empty();
   OrderedJson out = {
-      {"schema", "ranklab.result/1"},
+      {"schema", result_schema},
       {"command", file.command},
       {"study", file.study},
       {"preset", file.preset.empty() ? OrderedJson(nullptr) : OrderedJson(file.preset)},
@@ -402,32 +300,23 @@ const nlohmann::json& member(const nlohmann::json& object, const char* key) {
   return found == object.end() ? null : *found;
 }
 
-Evidence evidence_from(const nlohmann::json& evidence) {
-  const auto number = [&](const char* key) {
-    const nlohmann::json& value = member(evidence, key);
-    return value.is_number() ? value.get<double>() : undefined;
-  };
-  const auto n = [&] { return whole_count(number("n")); };
-  const nlohmann::json& type = member(evidence, "type");
-  if (type == "mean")
-    return MeanEvidence{number("mean"), number("low"), number("high"), number("level"), n()};
-  if (type == "count") return CountEvidence{number("violations"), number("cases"), number("worst")};
-  if (type == "number") return NumberEvidence{number("value")};
-  if (type == "equivalence")
-    return EquivalenceEvidence{number("mean"),   number("low"),   number("high"),
-                               number("margin"), number("level"), n()};
-  return {};
-}
-
 nlohmann::json read_json(const std::string& path) {
   return parse_json(read_file(path), printable(path));
 }
 
 nlohmann::json read_result(const std::string& path) {
   nlohmann::json document = read_json(path);
-  if (!document.is_object() || document.value("schema", nlohmann::json()) != "ranklab.result/1") {
-    throw Failure(printable(path) +
-                  ": not a result file: its \"schema\" is not \"ranklab.result/1\"");
+  const nlohmann::json schema = document.is_object() ? member(document, "schema") : nullptr;
+  if (schema == earlier_schema) {
+    const nlohmann::json& command = member(document, "command");
+    throw Failure(printable(path) + ": a result of an earlier version (" + earlier_schema +
+                  "); make it again with `ranklab " +
+                  (command.is_string() ? printable_key(command) : "COMMAND") + " --config " +
+                  printable(path) + " --out NEW.json`");
+  }
+  if (schema != result_schema) {
+    throw Failure(printable(path) + ": not a result file: its \"schema\" is not \"" +
+                  result_schema + "\"");
   }
   for (const char* key : {"command", "study", "title", "config", "status", "trials", "scalars",
                           "series", "claims", "figure", "environment"}) {

@@ -1,4 +1,4 @@
-// The result file, schema ranklab.result/1: typed values to JSON, and files back to JSON.
+// The result file: typed values to JSON, and files back to JSON.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -9,6 +9,10 @@
 #include "report/result.hpp"
 
 namespace ranklab {
+
+inline constexpr char result_schema[] = "ranklab.result/2";
+/// Of results whose claims do not name their statements. Only their config can be read.
+inline constexpr char earlier_schema[] = "ranklab.result/1";
 
 /// The beginning of a note about an assumption of the run. Such notes are shown on the terminal
 /// too.
@@ -49,37 +53,12 @@ void set_field(const Field& field, const nlohmann::json& value, const std::strin
 /// The value of `key`; null if the key is missing or `object` is not an object.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);
 
-/// A claim's evidence as typed values; empty if the claim has no evidence, as in older files.
-Evidence evidence_from(const nlohmann::json& evidence);
-
-/// The verdict of a claim as a reader sees it: holds, fails, undecided or "not applicable". A file
-/// writes "not-applicable" both for too few data and for an unmet hypothesis; `undecided` and
-/// `shortened` tell them apart, in older files the beginning of the detail. Works for json and
-/// ordered_json.
-template <class JsonObject>
-std::string shown_verdict(const JsonObject& claim) {
-  const auto text = [&](const char* key, const char* otherwise) {
-    const auto found = claim.find(key);
-    return found != claim.end() && found->is_string() ? found->template get<std::string>()
-                                                      : std::string(otherwise);
-  };
-  const auto is_set = [&](const char* key) {
-    const auto found = claim.find(key);
-    return found != claim.end() && *found == true;
-  };
-  std::string verdict = text("verdict", "no verdict");
-  if (verdict != "not-applicable") return verdict;
-  return is_set("undecided") || is_set("shortened") || text("detail", "").starts_with("undecided")
-             ? "undecided"
-             : "not applicable";
-}
-
 /// Reads a JSON file strictly: one value, valid UTF-8, no duplicate keys. Throws a Failure that
 /// names the file.
 nlohmann::json read_json(const std::string& path);
 
 /// Reads a result file: read_json, then checks the name and the keys of the schema. Throws a
-/// Failure that names the file.
+/// Failure that names the file; for a result of an earlier version it says how to make it again.
 nlohmann::json read_result(const std::string& path);
 
 }  // namespace ranklab

@@ -40,8 +40,10 @@ void SizeClaims::everywhere(const Statement& statement, const Metric& margin,
 
 void SizeClaims::exponent(const Statement& statement, const Metric& metric, Region allowed,
                           const std::string& detail) const {
-  if (!claims.applies(statement, no_exponents)) return;
-  claims.mean(statement, slopes_over(records, x, at_sizes(metric), fit_power, fewest), allowed,
+  const Statement judged =
+      statement.kind == Kind::theorem ? asymptotic(statement, slack) : statement;
+  if (!claims.applies(judged, no_exponents)) return;
+  claims.mean(judged, slopes_over(records, x, at_sizes(metric), fit_power, fewest), allowed,
               clauses(detail, fit_description));
 }
 

@@ -48,6 +48,7 @@ struct SizeClaims {
       {};  // why exponents of x cannot be judged in this run; empty if they can
   std::string fit_description = {};  // how exponents are fitted, for the details of claims
   std::size_t fewest = 3;            // smallest number of sizes for a fit, see fits_over
+  std::string slack = {};            // of exponents, with its unit: "0.1 in the exponent of d"
 
   AtSize at(const TrialRecord& record, std::size_t i) const {
     return {record, prefixes[i], x[i], i};
@@ -62,8 +63,9 @@ struct SizeClaims {
   /// Claim: the margin is >= 0 in every trial at every size. An undefined margin is not a case.
   void everywhere(const Statement& statement, const Metric& margin,
                   const std::string& detail) const;
-  /// Claim: the mean over trials of the exponent of x in the metric lies in `allowed`. Not
-  /// applicable if no_exponents gives a reason.
+  /// Claim: the mean over trials of the exponent of x in the metric lies in `allowed`. A statement
+  /// of the paper becomes asymptotic, with `slack` as its threshold. Not applicable if no_exponents
+  /// gives a reason.
   void exponent(const Statement& statement, const Metric& metric, Region allowed,
                 const std::string& detail) const;
 };

@@ -1,4 +1,4 @@
-"""The result of `make bench` as ranklab.result/1, and its tables.
+"""The result of `make bench` as ranklab.result/2, and its tables.
 
 `ranklab plot`, `export` and `compare` read the file. Its command is `bench`, which the program does
 not have, so `verify` cannot run it again.
@@ -145,7 +145,7 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_u
     turns = max([len(m.ours) for m in rows] + [one.turns for one in sped_up], default=1)
     cpu = sum(sum(m.ours) + sum(m.peer) for m in rows)
     return {
-        "schema": "ranklab.result/1", "command": "bench", "study": "speed", "preset": None,
+        "schema": "ranklab.result/2", "command": "bench", "study": "speed", "preset": None,
         "title": "Speed of ranklab, its peers and the machine", "source": None,
         "config": {"study": "speed", "preset": None, "seed": 1, "trials": turns,
                    "precision": "f64", "blas-threads": 1, "full": full,

@@ -28,7 +28,8 @@ def text_of(name):
 def anchors_of(name):
     """The anchors that GitHub gives to the headings of a file."""
     headings = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text_of(name), flags=re.DOTALL), re.MULTILINE)
-    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    anchors = set(re.findall(r'<a id="([^"]+)"></a>', text_of(name)))
+    return anchors | {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def commands_of(name):

@@ -59,7 +59,7 @@ class PlotTest(ProgramTest):
     def test_broken_results_are_refused(self):
         self.write("bad.json", json.dumps(self.document)[:300])
         self.refused("plot bad.json", "bad.json", exit_code=1)
-        self.write("bad.json", {"schema": "ranklab.result/1"})
+        self.write("bad.json", {"schema": "ranklab.result/2"})
         self.refused("plot bad.json", "bad.json", "missing", exit_code=1)
         for change in (lambda d: d["figure"]["panels"][0]["curves"][0].update({"series": "none"}), lambda d: d["figure"].update({"panels": 3}),
                        lambda d: d.update({"series": {"a": 1}}), lambda d: d["series"][0].update({"mean": ["x"]}),
@@ -113,7 +113,8 @@ class ReportTest(ProgramTest):
         collector = Collector()
         collector.feed(page)
         self.assertEqual(len(collector.ids), len(set(collector.ids)), "duplicate ids")
-        self.assertEqual([link for link in collector.links if not link.startswith("#")], [], "the page links to something outside itself")
+        outside = [link for link in collector.links if not link.startswith("#")]
+        self.assertEqual(outside, ["https://arxiv.org/abs/2512.04299v1"], "the page links to something else outside itself than its paper")
         self.assertNotIn("script", collector.tags)
         self.assertEqual(collector.tags.count("svg"), 2)
         for claim in first["claims"]:

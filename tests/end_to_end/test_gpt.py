@@ -36,6 +36,15 @@ class GptTest(ProgramTest):
         advice = self.result("one-step-compare --study files --from dump", name="advice.json")
         self.assertIn("layer1.W2.stable_rank", [series["name"] for series in advice["series"]])
 
+    def test_what_a_run_writes_changes_no_number_of_its_result(self):
+        run = TINY + " --optimizer muon,adam --one-step on --measure-steps 0,4"
+        plain = self.result(run)
+        written = self.result(run + " --save kept/model.safetensors --record dump --save-steps 1,3,5", name="written.json")
+        for part in ("scalars", "trial_values", "series", "claims"):
+            self.assertEqual(plain[part], written[part], part)
+        self.assertTrue(os.path.exists(self.path("kept/model.step3.safetensors")))
+        self.run_program("verify written.json")
+
     def test_a_run_follows_the_advice_of_a_recording_of_adam(self):
         run = "one-step-compare --study gpt --vocab char --layers 2 --dim 32 --heads 2 --context 16 --batch 8 --steps 40 --trials 1 --precision f64"
         scalars = self.result(run + " --measure-steps 4,8,16,32 --record dump --save-steps 4,8,16,32 --also muon,spectral-on=advice "

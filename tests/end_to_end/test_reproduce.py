@@ -37,7 +37,7 @@ class ReproduceTest(ProgramTest):
         self.assertEqual(lines[0], "3 presets, about 6 s left")
         for line, start in zip(lines[1:4], ("[1/3] losses ", "[2/3] ranks ", "[3/3] slow ")):
             self.assertTrue(line.startswith(start), line)
-            self.assertRegex(line, r"\d s  \d+ (hold|fail|undecided|not applicable)")
+            self.assertRegex(line, r"\d s  \d+ (hold|fail|slip|not seen|beyond|undecided|not applicable)")
         self.assertRegex(lines[4], r"^results/report.html after \d+ s$")
         self.assertIn("2 of 5 seeds", self.read("results/slow.svg"))
         self.assertEqual(self.result_of("slow")["trials"]["completed"], 2)

@@ -63,10 +63,10 @@ void add_scalars(ResultBuilder& out, const Rows& all) {
 }
 
 void judge(const Row& row, Claims& claims) {
-  const Statement eq_1_8{row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
-                         "nr(G) >= st(A): one spectral step guarantees at least as large a "
-                         "decrease of the loss as one Euclidean step",
-                         Kind::beyond};
+  const Statement eq_1_8 =
+      beyond(Statement{"spectral/eq-1.8", row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
+                       "nr(G) >= st(A): one spectral step guarantees at least as large a decrease "
+                       "of the loss as one Euclidean step"});
   const PooledRatio& ratio = row.ratio;
   const std::string text = "nr/st = " + row.advice().ratio + ": " +
                            std::string(comparison_of(advantage_of(ratio.ratio)));

@@ -1,23 +1,22 @@
 // The claims of one result on the page.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "report/page/entry.hpp"
-#include "report/page/statements.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
 
-/// "✗ 2 fail, ✓ 7 hold, ? 1 undecided"; a misprint counts once.
-std::string counts_html(const StandingCounts& counts);
+/// "✗ 2 fail, ✓ 7 hold, ? 1 undecided"; a corrected form counts with its form as printed.
+std::string counts_html(const ClaimCounts& counts);
 
 /// The failing claims and, if there is room, some that hold, one line each.
 std::string claim_lines_html(const Entry& entry);
 
-/// The number of claims about other figures, with links to the results that judge them; empty if
-/// there are none.
+/// The number of claims that other presets judge, with links to their results; empty if there are
+/// none.
 std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
 
 /// All of the result's claims with statement and evidence, folded.

@@ -2,24 +2,25 @@
 // number of trials and provenance on a second line.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "report/page/statements.hpp"
+#include "report/result.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
 
-/// ✓, ✎, ✗, △, ? or ○.
-const char* symbol_of(Standing standing);
+/// The verdict on a claim as word, symbol and color; each is sufficient on its own. Of a claim that
+/// is judged elsewhere it names the preset.
+std::string standing_html(const Claim& claim);
 
-/// A verdict as word, symbol and color; each is sufficient on its own.
-std::string standing_html(Standing standing);
+/// "our threshold: ...", "not in the paper", "asymptotic", ...: the kind of a claim and its part of
+/// the statement.
+std::string kind_html(const Claim& claim);
 
 /// The beginning of a table of claims, up to its first row. `kind` is its class.
 std::string claim_table_start(const std::string& caption);
 
-/// The two rows of a claim. `standing` differs from the claim's own verdict for a misprint. `place`
-/// is HTML for the second line: where the claim is from.
-std::string claim_rows(const nlohmann::json& claim, Standing standing, const std::string& place);
+/// The two rows of a claim. `place` is HTML for the second line: where the claim is from.
+std::string claim_rows(const Claim& claim, const std::string& place);
 
 }  // namespace ranklab

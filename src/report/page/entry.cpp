@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 #include "report/changes.hpp"
+#include "report/claim_json.hpp"
 #include "report/figure/text.hpp"
+#include "report/order.hpp"
 #include "report/page/text.hpp"
-#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -27,7 +29,7 @@ std::string figure_name(const Json& result) {
 
 bool comes_before(const Entry& a, const Entry& b) {
   if (a.paper != b.paper) return a.paper < b.paper;
-  if (a.paper == papers.size()) return false;
+  if (a.paper == papers().size()) return false;
   const std::string x = figure_name(*a.result), y = figure_name(*b.result);
   return x == y ? natural_less(a.anchor, b.anchor) : figure_less(x, y);
 }
@@ -52,7 +54,8 @@ std::vector<Entry> entries_of(const std::vector<Json>& results,
   for (std::size_t i = 0; i < results.size(); ++i) {
     const std::string preset = plain(member(results[i], "preset"));
     const bool named = is_anchor(preset) && uses[preset] == 1 && !preset.starts_with("result-");
-    out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json",
+    out.push_back({&results[i], claims_from(results[i]),
+                   i < file_names.size() ? file_names[i] : "RESULT.json",
                    named ? preset : "result-" + std::to_string(i + 1),
                    paper_of(paper_key(results[i]))});
   }
@@ -60,8 +63,14 @@ std::vector<Entry> entries_of(const std::vector<Json>& results,
   return out;
 }
 
+std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entries) {
+  std::vector<const std::vector<Claim>*> out;
+  for (const Entry& entry : entries) out.push_back(&entry.claims);
+  return out;
+}
+
 std::string name_of_paper(std::size_t paper) {
-  return paper < papers.size() ? std::string(papers[paper].key) : "other results";
+  return paper < papers().size() ? papers()[paper].key : "other results";
 }
 
 std::string short_name(const Json& result) {

@@ -5,13 +5,16 @@
 #include <string>
 #include <vector>
 
+#include "report/result.hpp"
+
 namespace ranklab {
 
 struct Entry {
   const nlohmann::json* result = nullptr;
+  std::vector<Claim> claims;
   std::string file_name;
   std::string anchor;  // the preset's name if only one result has it, otherwise "result-<number>"
-  std::size_t paper = 0;  // papers.size(): no paper
+  std::size_t paper = 0;  // papers().size(): no paper
 };
 
 /// Sorted by paper and figure, then other sources by name. Results without a paper come last, in
@@ -19,7 +22,10 @@ struct Entry {
 std::vector<Entry> entries_of(const std::vector<nlohmann::json>& results,
                               const std::vector<std::string>& file_names);
 
-/// "[Spectral]", or "other results" for papers.size().
+/// The claims of all entries, in their order.
+std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entries);
+
+/// "[Spectral]", or "other results" for papers().size().
 std::string name_of_paper(std::size_t paper);
 
 /// "Figure 3", "Theorem 4.1", or the title if the result has no source; escaped.

@@ -1,10 +1,12 @@
 #include "report/page/overview.hpp"
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/figure/picture.hpp"
 #include "report/figure/text.hpp"
@@ -12,7 +14,6 @@
 #include "report/page/prose.hpp"
 #include "report/page/summary.hpp"
 #include "report/page/text.hpp"
-#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -20,34 +21,27 @@ namespace {
 
 using Json = nlohmann::json;
 
-std::string count_cell(const char* label, std::size_t count, const char* kind, const char* sign) {
-  return cell(label,
-              count == 0 ? "0"
-                         : "<span class=\"verdict " + std::string(kind) + "\">" + sign +
-                               std::to_string(count) + "</span>",
-              "number");
-}
+constexpr std::array<std::pair<Standing, const char*>, 7> standings = {{
+    {Standing::holds, "Holds"},
+    {Standing::slip, "Slips"},
+    {Standing::fails, "Fails"},
+    {Standing::not_seen, "Not seen"},
+    {Standing::ours, "Beyond the paper, does not hold"},
+    {Standing::undecided, "Undecided"},
+    {Standing::not_applicable, "Not applicable"},
+}};
 
-std::string count_cells(const StandingCounts& counts) {
-  return count_cell("Holds", counts.holds, "holds", "\u2713") +
-         count_cell("Misprint", counts.misprints, "misprint", "\u270E") +
-         count_cell("Fails", counts.fails, "fails", "\u2717") +
-         count_cell("Ours fail", counts.missed, "missed", "\u25B3") +
-         count_cell("Undecided", counts.undecided, "undecided", "?") +
-         count_cell("Not applicable", counts.not_applicable, "not-applicable", "\u25CB");
-}
-
-// Rows are kinds of statements, columns are verdicts.
-std::string kinds_html(const std::vector<JudgedStatement>& statements) {
-  std::string out = table_start(
-      "Distinct statements by kind and verdict",
-      {"Kind", "Holds", "Misprint", "Fails", "Ours fail", "Undecided", "Not applicable"},
-      "overview kinds");
-  for (const KindCounts& row : counts_by_kind(statements))
-    out += "<tr><th scope=\"row\">" + row.kind + "</th>" + count_cells(row.counts) + "</tr>\n";
-  const StandingCounts all = count(statements);
-  return out + "</tbody>\n<tfoot><tr><th scope=\"row\">all " + std::to_string(all.total()) +
-         "</th>" + count_cells(all) + "</tr></tfoot></table>\n";
+std::string count_cells(const ClaimCounts& counts) {
+  std::string out;
+  for (const auto& [standing, label] : standings) {
+    const std::size_t n = counts.of(standing);
+    out += cell(label,
+                n == 0 ? "0"
+                       : std::string("<span class=\"verdict ") + name_of(standing) + "\">" +
+                             symbol_of(standing) + std::to_string(n) + "</span>",
+                "number");
+  }
+  return out;
 }
 
 // The panel that shows the finding, drawn small; empty if the result does not name one.
@@ -65,16 +59,15 @@ std::string thumbnail_html(const Entry& entry) {
 
 std::string finding_html(const Finding& finding) {
   const Entry& entry = *finding.entry;
-  return "<li>" + thumbnail_html(entry) + "<span>" + standing_html(finding.standing) + " " +
+  return "<li>" + thumbnail_html(entry) + "<span>" + standing_html(*finding.claim) + " " +
          prose(finding.sentence) + " " + link_to(entry, short_name(*entry.result)) +
          "</span></li>\n";
 }
 
-std::string findings_html(const std::vector<Entry>& entries,
-                          const std::vector<JudgedStatement>& statements) {
+std::string findings_html(const std::vector<Entry>& entries) {
   std::string out;
-  std::size_t paper = papers.size();
-  for (const Finding& finding : findings_of(entries, statements)) {
+  std::size_t paper = papers().size();
+  for (const Finding& finding : findings_of(entries)) {
     if (out.empty() || finding.entry->paper != paper) {
       out += out.empty() ? "" : "</ul></div>\n";
       paper = finding.entry->paper;
@@ -94,7 +87,7 @@ std::string contents_html(const std::vector<Entry>& entries) {
   };
   for (const Entry& entry : entries) ++uses[key(entry)];
   std::string out;
-  for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
+  for (std::size_t paper = 0; paper <= papers().size(); ++paper) {
     std::vector<std::string> links;
     for (const Entry& entry : entries) {
       if (entry.paper != paper || is_input(entry)) continue;
@@ -107,8 +100,7 @@ std::string contents_html(const std::vector<Entry>& entries) {
     out += "<li><b>" + name_of_paper(paper) + "</b> " + joined(links, " \u00B7 ") + "</li>\n";
   }
   return "<nav aria-label=\"Contents\"><ul class=\"contents\">\n" + out +
-         "<li><a href=\"#open-points\">Misprints, failures and undecided statements</a> \u00B7 "
-         "<a href=\"#all-results\">all results with times and counts</a></li>\n</ul></nav>\n";
+         "<li><a href=\"#all-results\">all results with times and counts</a></li>\n</ul></nav>\n";
 }
 
 std::string row_html(const Entry& entry) {
@@ -124,15 +116,10 @@ std::string row_html(const Entry& entry) {
         " <small><strong>\u26A0 " + (status.empty() ? "no status" : status) + "</strong></small>";
   return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
          cell("Time", html_duration(member(member(result, "timing"), "wall_s")), "number") +
-         count_cells(count(statements_of({&result}))) + "</tr>\n";
+         count_cells(count(entry.claims)) + "</tr>\n";
 }
 
-std::string paper_table(std::size_t paper, const std::vector<Entry>& entries,
-                        const std::vector<JudgedStatement>& statements) {
-  std::vector<JudgedStatement> own;
-  for (const JudgedStatement& statement : statements) {
-    if (entries[statement.as_printed.front().result].paper == paper) own.push_back(statement);
-  }
+std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   std::string rows;
   double seconds = 0;
   for (const Entry& entry : entries) {
@@ -142,49 +129,32 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries,
     if (time.is_number()) seconds += time.get<double>();
   }
   if (rows.empty()) return "";
-  const std::string name = paper < papers.size()
-                               ? "<a href=\"#" + std::string(papers[paper].anchor) + "\">" +
-                                     std::string(papers[paper].key) + "</a>"
-                               : std::string("Other results");
-  return table_start(name,
-                     {"Result", "Trials", "Time", "Holds", "Misprint", "Fails", "Ours fail",
-                      "Undecided", "Not applicable"},
-                     "overview") +
-         rows + "</tbody>\n<tfoot><tr><th scope=\"row\">distinct statements</th><td></td>" +
-         cell("Time", html_duration(Json(seconds)), "number") + count_cells(count(own)) +
-         "</tr></tfoot></table>\n";
+  std::vector<std::string> names = {"Result", "Trials", "Time"};
+  for (const auto& [standing, label] : standings) names.emplace_back(label);
+  return table_start(name_of_paper(paper), names, "overview") + rows +
+         "</tbody>\n<tfoot><tr><th scope=\"row\">all</th><td></td>" +
+         cell("Time", html_duration(Json(seconds)), "number") + "</tr></tfoot></table>\n";
 }
 
 }  // namespace
 
-std::string citation_html(std::size_t paper) {
-  const Paper& p = papers[paper];
-  return "<b>" + std::string(p.key) + "</b> " + std::string(p.authors) + ", <cite>" +
-         escape_markup(p.title) + "</cite>, <a href=\"https://arxiv.org/abs/" +
-         std::string(p.version.substr(p.version.find(':') + 1)) + "\">" + std::string(p.version) +
-         "</a>";
-}
-
-std::string overview_html(const std::vector<Entry>& entries,
-                          const std::vector<JudgedStatement>& statements) {
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views) {
   return "<div class=\"first\">\n<div>\n<p>" + std::string(introduction) + "</p>\n" +
-         contents_html(entries) + "</div>\n" + kinds_html(statements) + "</div>\n" +
-         findings_html(entries, statements);
+         contents_html(entries) + "</div>\n</div>\n" + (views.empty() ? "" : counts_html(views)) +
+         false_statements_html(views) + findings_html(entries);
 }
 
-std::string results_html(const std::vector<Entry>& entries,
-                         const std::vector<JudgedStatement>& statements) {
+std::string results_html(const std::vector<Entry>& entries) {
   std::string out;
-  for (std::size_t paper = 0; paper <= papers.size(); ++paper) {
+  for (std::size_t paper = 0; paper <= papers().size(); ++paper) {
     if (paper == 1) out += "</div>\n<div>\n";
-    out += paper_table(paper, entries, statements);
+    out += paper_table(paper, entries);
   }
   return "<h2 id=\"all-results\">All results</h2>\n<details>\n<summary>" +
          counted(entries.size(), "result") +
-         ": trials, time and verdicts</summary>\n<p>A statement that several results judge counts "
-         "once in the last line of a table; it fails if it fails in one of them. \"Ours\" are "
-         "readings with a threshold that no paper prints, and statements that are not in the "
-         "papers.</p>\n<div class=\"columns\">\n<div>\n" +
+         ": trials, time and claims</summary>\n<p>A corrected form counts with its form as "
+         "printed; "
+         "several claims that show one slip count once.</p>\n<div class=\"columns\">\n<div>\n" +
          out + "</div>\n</div>\n</details>\n";
 }
 

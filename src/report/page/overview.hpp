@@ -5,19 +5,14 @@
 #include <vector>
 
 #include "report/page/entry.hpp"
-#include "report/page/statements.hpp"
+#include "report/page/paper_view.hpp"
 
 namespace ranklab {
 
 /// The first screen.
-std::string overview_html(const std::vector<Entry>& entries,
-                          const std::vector<JudgedStatement>& statements);
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views);
 
 /// A table of all results: trials, time and verdicts, folded.
-std::string results_html(const std::vector<Entry>& entries,
-                         const std::vector<JudgedStatement>& statements);
-
-/// "[Spectral] D. Davis, ...: title. arXiv:..."; escaped.
-std::string citation_html(std::size_t paper);
+std::string results_html(const std::vector<Entry>& entries);
 
 }  // namespace ranklab

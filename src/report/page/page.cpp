@@ -1,17 +1,17 @@
 #include "report/page/page.hpp"
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "page_files.hpp"  // page.html, style.css and symbols.html as text
+#include "report/catalog.hpp"
 #include "report/page/entry.hpp"
-#include "report/page/open_points.hpp"
 #include "report/page/overview.hpp"
+#include "report/page/paper_view.hpp"
 #include "report/page/section.hpp"
-#include "report/page/statements.hpp"
 #include "report/page/summary.hpp"
-#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -31,16 +31,16 @@ std::string filled(std::string_view text, const std::map<std::string_view, std::
 
 std::string sections_html(const std::vector<Entry>& entries) {
   std::string out;
-  std::size_t last = papers.size() + 1;
+  std::size_t last = papers().size() + 1;
   for (const Entry& entry : entries) {
     if (is_input(entry)) continue;
     const std::size_t paper = entry.paper;
     if (paper != last) {
       last = paper;
       out += out.empty() ? "" : "</div>\n";
-      out += paper < papers.size() ? "<h2 id=\"" + std::string(papers[paper].anchor) + "\">" +
-                                         citation_html(paper) + "</h2>\n"
-                                   : "<h2 id=\"results\">Results</h2>\n";
+      out += paper < papers().size() ? "<h2 id=\"" + papers()[paper].anchor + "-results\">" +
+                                           papers()[paper].key + ": results</h2>\n"
+                                     : "<h2 id=\"results\">Results</h2>\n";
       out += "<div class=\"results\">\n";
     }
     out += section_html(entry, entries);
@@ -53,18 +53,15 @@ std::string sections_html(const std::vector<Entry>& entries) {
 std::string html_report(const std::vector<nlohmann::json>& results,
                         const std::vector<std::string>& file_names) {
   const std::vector<Entry> entries = entries_of(results, file_names);
-  std::vector<const nlohmann::json*> documents;
-  bool of_papers = false;
-  for (const Entry& entry : entries) {
-    documents.push_back(entry.result);
-    of_papers = of_papers || entry.paper < papers.size();
-  }
-  const std::vector<JudgedStatement> statements = statements_of(documents);
+  const bool of_papers = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
+    return entry.paper < papers().size();
+  });
+  const std::vector<PaperView> views = views_of(entries);
   return filled(page_html, {{"style", style_css},
-                            {"overview", overview_html(entries, statements)},
+                            {"overview", overview_html(entries, views)},
+                            {"papers", views_html(views, entries)},
                             {"sections", sections_html(entries)},
-                            {"open points", open_points_html(statements, entries)},
-                            {"results", results_html(entries, statements)},
+                            {"results", results_html(entries)},
                             {"symbols", of_papers ? symbols_html : ""}});
 }
 

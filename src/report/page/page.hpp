@@ -20,4 +20,10 @@ std::string html_report(const std::vector<nlohmann::json>& results,
 std::string markdown_gallery(const std::vector<nlohmann::json>& results,
                              const std::vector<std::string>& file_names);
 
+/// Every statement of the papers with its verdict, as Markdown that links to the HTML page at
+/// `page`.
+std::string markdown_statements(const std::vector<nlohmann::json>& results,
+                                const std::vector<std::string>& file_names,
+                                const std::string& page);
+
 }  // namespace ranklab

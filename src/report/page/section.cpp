@@ -5,13 +5,13 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 #include "report/figure/picture.hpp"
 #include "report/figure/text.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
-#include "report/papers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -133,7 +133,7 @@ std::string section_html(const Entry& entry, const std::vector<Entry>& all) {
          see_html(result) + warning_html(result) + claim_lines_html(entry) +
          facts_html(entry, all) + notes_html(result) + "</div>\n<div class=\"folds\">\n" +
          claims_html(entry) + more_figures_html(entry) +
-         table_html(result, entry.paper == papers.size()) + scalars_html(result) +
+         table_html(result, entry.paper == papers().size()) + scalars_html(result) +
          provenance_html(result, commands(entry),
                          all.front().result == entry.result ? nullptr : all.front().result,
                          link_to(all.front(), link_name(*all.front().result))) +

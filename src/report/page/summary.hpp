@@ -6,33 +6,21 @@
 #include <vector>
 
 #include "report/page/entry.hpp"
-#include "report/page/statements.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
-
-/// The verdicts on the statements of one kind. A file from before claims had kinds counts as
-/// "without a kind".
-struct KindCounts {
-  std::string kind;  // theorem, printed number, ...
-  StandingCounts counts;
-};
-
-/// The kinds that have statements, in a fixed order.
-std::vector<KindCounts> counts_by_kind(const std::vector<JudgedStatement>& statements);
 
 /// A sentence about one result, with a small picture of a panel of its figure.
 struct Finding {
   const Entry* entry = nullptr;
-  std::string sentence;                   // plain text
-  const nlohmann::json* claim = nullptr;  // the claim on which the sentence rests
-  Standing standing = Standing::holds;
+  std::string sentence;          // plain text
+  const Claim* claim = nullptr;  // the claim on which the sentence rests
 };
 
 /// At most three per paper, in the order of the results: those whose preset has a finding and whose
 /// run decides its claim. If the verdict is not the one that the sentence is about, the sentence is
 /// the statement of the claim.
-std::vector<Finding> findings_of(const std::vector<Entry>& entries,
-                                 const std::vector<JudgedStatement>& statements);
+std::vector<Finding> findings_of(const std::vector<Entry>& entries);
 
 /// True for a result of a paper that judges nothing: it makes files that other presets read.
 bool is_input(const Entry& entry);
@@ -40,8 +28,10 @@ bool is_input(const Entry& entry);
 /// The words of the first screen.
 inline constexpr const char* introduction =
     "Figures and statements of papers on the geometry of deep networks, computed again by one "
-    "program, ranklab, on a CPU. Every statement is judged from the numbers of its own run: it "
-    "holds, fails, is undecided (too few data) or not applicable (a hypothesis is not met). A "
-    "misprint fails as printed and holds in its corrected form.";
+    "program, ranklab, on a CPU. Every statement is judged from the numbers of its own runs. "
+    "<b>True</b>: no violation in any case. <b>Consistent</b>: an exponent, a limit or a figure "
+    "that shows at the sizes run. <b>False as printed</b>: derived by hand, with a "
+    "counterexample; a corrected form is judged too. <b>Not seen</b>: it does not show at the "
+    "sizes run, which refutes nothing.";
 
 }  // namespace ranklab

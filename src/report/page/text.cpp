@@ -48,12 +48,6 @@ std::string html_number(const Json& value) {
   return std::isfinite(number) ? format_number(number) : "<span title=\"undefined\">\u2013</span>";
 }
 
-std::string grouped(std::uint64_t count) {
-  std::string out = std::to_string(count);
-  for (std::size_t at = out.size(); at > 3; at -= 3) out.insert(at - 3, ",");
-  return out;
-}
-
 std::string html_duration(const Json& seconds) {
   if (!seconds.is_number()) return "";
   const double s = seconds.get<double>();

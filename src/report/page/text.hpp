@@ -18,9 +18,6 @@ std::string html(const nlohmann::json& value);
 /// everything else as escaped text.
 std::string html_number(const nlohmann::json& value);
 
-/// "4,838"
-std::string grouped(std::uint64_t count);
-
 /// "8 s", "13 min", "1.5 h"; empty if the value is not a number.
 std::string html_duration(const nlohmann::json& seconds);
 

@@ -27,7 +27,7 @@ TEST_CASE("a builder takes scalars and series from the records by their names") 
   const Records records = two_trials();
   ResultBuilder out("title", records);
   out.scalar("diverged");
-  out.scalar(Inequality{{"spectral/x", "", ""}, "violations.x"});
+  out.scalar(Inequality{{"spectral/x", "spectral/x", "", ""}, "violations.x"});
   out.diverged_where("diverged");
   out.series("gap", "iteration", 1.0);
   out.series("twice", "k", {10, 20}, [](const TrialRecord& record, std::size_t i) {

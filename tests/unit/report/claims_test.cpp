@@ -13,7 +13,7 @@ using namespace ranklab;
 
 namespace {
 
-const Statement statement{"spectral/eq-1", "Section 1", "a statement"};
+const Statement statement{"spectral/eq-1", "spectral/eq-1/a", "Section 1", "a statement"};
 
 TrialRecord record_of(std::vector<double> y) {
   TrialRecord record;
@@ -42,10 +42,12 @@ TEST_CASE("a mean is judged by Student's confidence interval") {
   CHECK(judge_mean(statement, {2.0, 2.0, 2.0}, positive()).verdict == Verdict::holds);
   const Claim undecided = judge_mean(statement, values, {-0.8, 3.6});
   CHECK(undecided.verdict == Verdict::not_applicable);
-  CHECK(undecided.detail == "undecided at 4 trials: mean 2 +- 2.92 (99 %)");
+  CHECK(undecided.undecided);
+  CHECK(undecided.detail.empty());
+  CHECK(evidence_text(undecided) == "mean 2 +- 2.92 (99 %, 4 seeds)");
   CHECK(undecided.measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
   const Claim held = judge_mean(statement, values, {-1, 5}, "why");
-  CHECK(held.detail == "mean 2 +- 2.92 (99 %, 4 trials); why");
+  CHECK(held.detail == "why");  // the evidence is not repeated
   const auto evidence = std::get<MeanEvidence>(held.evidence);
   CHECK(evidence.high - evidence.low == doctest::Approx(5.8409).epsilon(1e-4));
   CHECK(evidence.level == 0.99);
@@ -60,13 +62,12 @@ TEST_CASE("a tie in a comparison never holds, and the detail says that it is a t
     const Claim tie = judge_mean(statement, zeros, region, "why");
     CHECK(tie.verdict == Verdict::not_applicable);
     CHECK(tie.undecided);
-    CHECK(tie.detail == "undecided: a tie, all 3 differences are zero; why");
+    CHECK(tie.detail == "a tie, all 3 differences are zero; why");
   }
-  CHECK(judge_mean(statement, ones, compared(at_least(1))).detail ==
-        "undecided: a tie, all 3 values are 1");
+  CHECK(judge_mean(statement, ones, compared(at_least(1))).detail == "a tie, all 3 values are 1");
   const Claim not_above = judge_mean(statement, zeros, positive());
   CHECK(not_above.verdict == Verdict::fails);
-  CHECK(not_above.detail == "mean 0 +- 0 (99 %, 3 trials); a tie, all 3 differences are zero");
+  CHECK(not_above.detail == "a tie, all 3 differences are zero");
   // No tie: a difference without spread, a spread around the edge, a bound that includes its edge.
   CHECK(judge_mean(statement, {-1e-300, -1e-300, -1e-300}, compared(at_most(0))).verdict ==
         Verdict::holds);
@@ -83,7 +84,7 @@ TEST_CASE("a count with an infinite number is undecided") {
   CHECK(judge_tally(statement, tally).undecided);
   tally.violations = 1;
   CHECK(judge_tally(statement, tally, "", WorstCase::largest).detail ==
-        "undecided: the number of a case overflows");
+        "the number of a case overflows");
   CHECK(judge_tally(statement, Tally{3, 0}).verdict == Verdict::holds);  // shows no number
 }
 
@@ -92,7 +93,7 @@ TEST_CASE("values selected among candidates have a wider interval") {
   // 0, 1} is 8.13.
   const Claim chosen = judge_mean(statement, {-1, 0, 1}, within(0, 8.2), "", 2);
   CHECK(chosen.verdict == Verdict::holds);
-  CHECK(chosen.detail == "mean 0 +- 8.134 (99.5 %, 3 trials)");
+  CHECK(evidence_text(chosen) == "mean 0 +- 8.134 (99.5 %, 3 seeds)");
   CHECK(judge_mean(statement, {-1, 0, 1}, within(0, 8.1), "", 2).verdict ==
         Verdict::not_applicable);
 }
@@ -101,8 +102,8 @@ TEST_CASE("fewer than three independent values are always undecided") {
   for (const std::vector<double>& few : {std::vector<double>{1.0}, {1.0, 1.0}, {1.0, NAN, 1.0}}) {
     const Claim claim = judge_mean(statement, few, at_most(100));
     CHECK(claim.verdict == Verdict::not_applicable);
-    CHECK(claim.detail.starts_with("undecided: "));
-    CHECK(claim.detail.find("at least 3 are needed") != std::string::npos);
+    CHECK(claim.undecided);
+    CHECK(claim.detail == "at least 3 independent units are needed");
   }
   CHECK(judge_mean(statement, {1.0, 1.0, 1.0}, at_most(100)).verdict == Verdict::holds);
 }
@@ -131,8 +132,7 @@ TEST_CASE(
 
 TEST_CASE("a statement about every training run needs three of them to hold and one to fail") {
   CHECK(judge_units(statement, Tally{1, 0}).verdict == Verdict::not_applicable);
-  CHECK(judge_units(statement, Tally{2, 0}).detail ==
-        "undecided: at least 3 independent units are needed; 0 violations in 2 cases");
+  CHECK(judge_units(statement, Tally{2, 0}).detail == "at least 3 independent units are needed");
   CHECK(judge_units(statement, Tally{3, 0}).verdict == Verdict::holds);
   CHECK(judge_units(statement, Tally{1, 1}).verdict == Verdict::fails);
   CHECK(judge_units(statement, Tally{}).verdict == Verdict::not_applicable);
@@ -178,7 +178,7 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "Holm: a mean that is undecided after correction keeps its verdict, and the detail says so") {
+    "Holm: a mean that is undecided after correction keeps its verdict, and a field says so") {
   // {-1, 0, 1} + c has a standard error of 1/sqrt(3); two degrees of freedom: P(T > t) = (1 - t /
   // sqrt(2 + t^2)) / 2.
   const auto around = [](double c) { return std::vector<double>{c - 1, c, c + 1}; };
@@ -196,20 +196,25 @@ TEST_CASE(
   claims.never_violated(statement, Tally{2, 0});
   const std::vector<Claim> made = claims.take();
   CHECK(made[0].verdict == Verdict::holds);
-  CHECK(made[0].detail.ends_with("undecided after Holm's correction for 3 means"));
-  CHECK(made[1].detail.find("Holm") == std::string::npos);
+  CHECK(made[0].holm_undecided);
+  CHECK(made[0].detail.empty());
+  CHECK(!made[1].holm_undecided);
   CHECK(made[2].verdict == Verdict::not_applicable);
   Claims alone;
   alone.mean(statement, around(6.5), at_least(0));
-  CHECK(alone.take()[0].detail.find("Holm") == std::string::npos);
+  CHECK(!alone.take()[0].holm_undecided);
 }
 
-TEST_CASE("claims carry kind, figures, threshold, unit and the claim that they correct") {
-  const Place place = in_figure("spectral/fig-1/", "Figure 1", {"Figure 1"});
+TEST_CASE(
+    "claims carry statement, part, kind, figures, threshold, unit, slip and the claim that they "
+    "correct") {
+  const Place place = in_figure("spectral/fig-1", "spectral/fig-1/", "Figure 1", {"Figure 1"});
   Claims claims;
   claims.set_unit(Unit::training);
   claims.mean(reading(place("a", "t"), "0.1 nats"), {1, 1, 1}, at_least(0));
-  const Misprint misprint = Place{"spectral/thm-2/", "Theorem 2"}.misprint("c", "wrong", "right");
+  const Misprint misprint =
+      Place{"spectral/thm-2", "spectral/thm-2/", "Theorem 2", Part::proof}.misprint(
+          "spectral/thm-2/sign", "c", "wrong", "right");
   claims.never_violated(misprint.corrected, Tally{3, 1, 0.5, 7}, "", WorstCase::largest);
   claims.number(beyond(printed_number(place("n", "t"))), 2, at_least(1));
   const std::vector<Claim> made = claims.take();
@@ -217,7 +222,13 @@ TEST_CASE("claims carry kind, figures, threshold, unit and the claim that they c
   CHECK(made[0].threshold == "0.1 nats");
   CHECK(made[0].figures == std::vector<std::string>{"Figure 1"});
   CHECK(made[0].unit == Unit::training);
+  CHECK(made[0].part == Part::statement);
   CHECK(made[1].kind == Kind::theorem);
+  CHECK(made[1].statement_id == "spectral/thm-2");
+  CHECK(made[1].part == Part::proof);
+  CHECK(misprint.as_printed.slip == "spectral/thm-2/sign");
+  CHECK(made[1].slip.empty());
+  CHECK(made[2].part == Part::ours);
   CHECK(made[1].misprint_of == "spectral/thm-2/c/as-printed");
   CHECK(std::get<CountEvidence>(made[1].evidence).worst == 7);
   CHECK(made[2].kind == Kind::beyond);
@@ -228,7 +239,9 @@ TEST_CASE("a statement about all cases is judged by its tally") {
   CHECK(judge_tally(statement, {10, 0}).verdict == Verdict::holds);
   const Claim broken = judge_tally(statement, {10, 1}, "largest 3");
   CHECK(broken.verdict == Verdict::fails);
-  CHECK(broken.detail == "1 violation in 10 cases; largest 3");
+  CHECK(broken.detail == "largest 3");
+  CHECK(evidence_text(broken) == "1 violation in 10 cases");
+  CHECK(evidence_text(judge_tally(statement, {12012, 0})) == "0 violations in 12,012 cases");
   CHECK(broken.id == statement.id);
   CHECK(broken.source == statement.source);
   CHECK(broken.statement == statement.text);
@@ -252,14 +265,14 @@ TEST_CASE("a number that misses a region only by rounding counts as inside") {
 }
 
 TEST_CASE("places give their statements the prefix of the id and the source") {
-  const Place place{"spectral/thm-2/", "Theorem 2"};
+  const Place place{"spectral/thm-2", "spectral/thm-2/", "Theorem 2"};
   CHECK(place("a", "t").id == "spectral/thm-2/a");
   CHECK(place("a", "t").source == "Theorem 2");
   const Inequality counted = place.counted("b", "u", "violations.b");
   CHECK(counted.id == "spectral/thm-2/b");
   CHECK(counted.text == "u");
   CHECK(counted.scalar == "violations.b");
-  const Misprint misprint = place.misprint("c", "wrong", "right");
+  const Misprint misprint = place.misprint("s", "c", "wrong", "right");
   CHECK(misprint.as_printed.id == "spectral/thm-2/c/as-printed");
   CHECK(misprint.as_printed.text == "wrong");
   CHECK(misprint.corrected.id == "spectral/thm-2/c/corrected");
@@ -303,7 +316,7 @@ TEST_CASE(
   CHECK(made[5].verdict == Verdict::not_applicable);
   CHECK(made[5].detail == "u is above 1; measured: 1 violation in 2 cases; largest 3");
   CHECK(made[6].verdict == Verdict::not_applicable);
-  CHECK(made[6].detail == "P is not symmetric; compared anyway: the largest");
+  CHECK(made[6].detail == "P is not symmetric, compared anyway; the largest");
   CHECK(made[6].measured == 3);
   CHECK(std::get<std::pair<double, double>>(made[6].expected).second == 2);
 }

@@ -19,7 +19,10 @@ json sample() {
     "scalars": {"a": {"mean": 10.0, "std": 2.0, "n": 4}, "fixed": {"mean": 5.0, "std": 0.0, "n": 4}, "none": {"mean": null, "std": null, "n": 0}},
     "trial_values": {"a": [8, 9, 11, 12]},
     "series": [{"name": "s", "x_name": "t", "x": [0, 1], "mean": [1.0, 2.0], "std": [0.5, 0.0]}],
-    "claims": [{"id": "spectral/eq-1.5", "verdict": "holds"}]})");
+    "claims": [{"id": "spectral/eq-1.5", "kind": "theorem", "part": "statement", "verdict": "holds", "expected": [0, null],
+                "evidence": {"type": "mean", "mean": 2.0}}],
+    "title": "T", "notes": ["at step 12.5, 3 of 4"], "figure": {"panels": [{"title": "P", "lines": [{"y": 1.0}]}]},
+    "advice": [{"layer": "W", "advice": "muon"}]})");
 }
 
 Comparison compared(const json& earlier, const json& again) {
@@ -127,6 +130,36 @@ TEST_CASE("differing series, verdicts and undefined values are reported by name"
   again = sample();
   again["series"][0]["x"] = {0, 2};
   CHECK(compared(sample(), again).series[0].missing == "different points");
+}
+
+TEST_CASE("titles, notes, figures, advice and the fields of a claim are compared") {
+  const auto changed = [](const auto& change) {
+    json again = sample();
+    change(again);
+    CHECK(!compared(sample(), again).same_bits);
+    return compared(sample(), again);
+  };
+  using Parts = std::vector<std::string>;
+  CHECK(changed([](json& r) { r["title"] = "U"; }).parts == Parts{"title"});
+  CHECK(changed([](json& r) { r["notes"][0] = "at step 12.5, 3 of 4 seeds"; }).parts ==
+        Parts{"notes"});
+  CHECK(changed([](json& r) { r["figure"]["panels"][0]["title"] = "Q"; }).parts == Parts{"figure"});
+  CHECK(changed([](json& r) { r["figure"]["panels"][0]["lines"][0]["y"] = 1.1; }).parts ==
+        Parts{"figure"});
+  CHECK(changed([](json& r) { r["advice"][0]["advice"] = "euclidean"; }).differing_advice() == 1);
+  for (const char* key : {"kind", "part"})
+    CHECK(changed([&](json& r) { r["claims"][0][key] = "proof"; }).claims[0].field == key);
+  CHECK(changed([](json& r) {
+          r["claims"][0]["expected"] = {1, nullptr};
+        })
+            .claims[0]
+            .field == "expected");
+  CHECK(changed([](json& r) { r["claims"][0]["evidence"]["type"] = "count"; }).claims[0].field ==
+        "evidence");
+  // Another kernel may round a number in a sentence or of a line, and change a mean.
+  CHECK(changed([](json& r) { r["notes"][0] = "at step 12.49, 3 of 4"; }).agrees());
+  CHECK(changed([](json& r) { r["figure"]["panels"][0]["lines"][0]["y"] = 1 + 1e-9; }).agrees());
+  CHECK(changed([](json& r) { r["claims"][0]["evidence"]["mean"] = 2.1; }).agrees());
 }
 
 TEST_CASE("an item that is missing in either result is a difference") {

@@ -21,9 +21,9 @@ json sample() {
                {"name": "u", "x_name": "t", "x": [3], "mean": [1], "std": [2]}],
     "trials": {"requested": 4, "completed": 3},
     "claims": [{"id": "spectral/eq-1", "source": "(1)", "statement": "a \"b\", c", "verdict": "holds", "measured": 2.0,
-                "expected": [null, 3], "detail": "", "kind": "reading", "threshold": "3", "unit": "seed",
+                "expected": [null, 3], "detail": "", "kind": "reading", "threshold": "3", "unit": "seed", "figures": ["Figure 1", "Table 2"], "holm_undecided": true,
                 "evidence": {"type": "mean", "mean": 2.0, "low": 1.5, "high": 2.5, "level": 0.99, "n": 3}},
-               {"id": "spectral/eq-2", "source": "(2)", "statement": "d", "verdict": "fails", "measured": null, "expected": 4, "detail": "x"}]
+               {"id": "spectral/eq-2", "source": "(2)", "statement": "d", "verdict": "not-applicable", "judged_in": "spectral-fig03", "measured": null, "expected": 4, "detail": "x"}]
 })json");
 }
 
@@ -36,11 +36,14 @@ TEST_CASE(
   CHECK(export_csv(sample(), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
   CHECK(export_csv(sample(), "series") ==
         "name,x_name,x,mean,std,n\ns,t,0,1.5,0.0,2\ns,t,1,,,0\nu,t,3,1,2,3\n");
-  CHECK(export_csv(sample(), "claims") ==
-        "id,source,statement,verdict,measured,expected_low,expected_high,detail,kind,low,high,n,"
-        "unit,threshold,misprint_of\n"
-        "spectral/eq-1,(1),\"a \"\"b\"\", c\",holds,2.0,,3,,reading,1.5,2.5,3,seed,3,\n"
-        "spectral/eq-2,(2),d,fails,,4,4,x,,,,,,,\n");
+  CHECK(
+      export_csv(sample(), "claims") ==
+      "id,statement_id,part,kind,slip,misprint_of,paper,figures,source,statement,verdict,"
+      "undecided,holm_undecided,shortened,judged_in,measured,expected_low,expected_high,"
+      "threshold,unit,evidence,violations,cases,worst,low,high,margin,level,n,detail\n"
+      "spectral/eq-1,,,reading,,,,Figure 1; Table 2,(1),\"a \"\"b\"\", c\",holds,,true,,,2.0,,3,3,"
+      "seed,mean,,,,1.5,2.5,,0.99,3,\n"
+      "spectral/eq-2,,,,,,,,(2),d,not-applicable,,,,spectral-fig03,,4,4,,,,,,,,,,,,x\n");
 }
 
 TEST_CASE(

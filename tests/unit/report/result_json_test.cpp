@@ -8,6 +8,7 @@
 
 #include "core/error.hpp"
 #include "io/atomic_file.hpp"
+#include "report/claim_json.hpp"
 #include "report/claims.hpp"
 #include "report/figure/json.hpp"
 #include "temporary_folder.hpp"
@@ -23,7 +24,8 @@ Result sample_result() {
   result.title = "T";
   result.scalars = {{"defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
   result.series = {{"s", "t", {0, 1}, {1, NAN}, {0, NAN}}};
-  Claim claim = judge_mean({"spectral/eq-1.5", "s", "st"}, {1, 1, 1}, at_least(0));
+  Claim claim =
+      judge_mean({"spectral/eq-1.5", "spectral/eq-1.5", "s", "st"}, {1, 1, 1}, at_least(0));
   result.claims = {claim};
   return result;
 }
@@ -49,7 +51,6 @@ TEST_CASE(
   const auto& claim = document["claims"][0];
   CHECK(claim["expected"].dump() == "[0.0,null]");
   CHECK(claim["kind"] == "theorem");
-  CHECK(claim["paper"] == "Spectral");
   CHECK(claim["figures"].dump() == "[]");
   CHECK(claim["unit"] == "seed");
   CHECK(claim["evidence"].dump() ==
@@ -62,25 +63,52 @@ TEST_CASE(
   CHECK(document["title"] == "T");
 }
 
-TEST_CASE(
-    "evidence is the same after writing and reading JSON; malformed evidence is read as none") {
-  const std::vector<Evidence> all = {MeanEvidence{1, 0.5, 1.5, 0.99, 4}, CountEvidence{2, 7, 3},
-                                     NumberEvidence{5},
-                                     EquivalenceEvidence{0.1, -0.2, 0.4, 0.5, 0.99, 3}};
+TEST_CASE("a claim is the same after writing and reading; malformed parts are read as none") {
+  const std::vector<Evidence> all = {
+      MeanEvidence{1, 0.5, 1.5, 0.99, 4}, CountEvidence{2, 7, 3}, NumberEvidence{5},
+      EquivalenceEvidence{0.1, -0.2, 0.4, 0.5, 0.99, 3}, std::monostate()};
   for (const Evidence& evidence : all) {
-    Result result;
-    result.title = "T";
-    result.claims.resize(1);
-    result.claims[0].evidence = evidence;
-    const nlohmann::json json =
-        nlohmann::json::parse(result_json({}, result, {}, {})["claims"][0]["evidence"].dump());
-    const Evidence back = evidence_from(json);
-    CHECK(back.index() == evidence.index());
-    CHECK(evidence_text(back) == evidence_text(evidence));
+    Claim claim = judge_mean({"spectral/eq-1.5",
+                              "spectral/eq-1.5/a",
+                              "s",
+                              "st",
+                              Part::definition,
+                              Kind::asymptotic,
+                              {"Figure 3"},
+                              "0.1",
+                              "b",
+                              "slip"},
+                             {1, 1, 1}, at_least(0), "why");
+    claim.evidence = evidence;
+    claim.unit = Unit::draw;
+    claim.holm_undecided = claim.shortened = true;
+    claim.judged_in = "spectral-fig03";
+    const nlohmann::ordered_json written = claim_json(claim);
+    const Claim back = claim_from(nlohmann::json::parse(written.dump()));
+    CHECK(claim_json(back) == written);
+    CHECK(written["kind"] == "asymptotic");
+    CHECK(written["part"] == "definition");
+    CHECK(written["slip"] == "slip");
+    CHECK(written["statement_id"] == "spectral/eq-1.5");
+    CHECK(back.evidence.index() == evidence.index());
   }
   for (const nlohmann::json& none :
-       {nlohmann::json(nullptr), nlohmann::json(7), nlohmann::json{{"type", "guess"}}})
-    CHECK(std::holds_alternative<std::monostate>(evidence_from(none)));
+       {nlohmann::json(nullptr), nlohmann::json(7),
+        nlohmann::json{{"evidence", {{"type", "guess"}}}},
+        nlohmann::json{{"expected", "x"}, {"figures", 3}, {"kind", 7}}}) {
+    const Claim claim = claim_from(none);
+    CHECK(std::holds_alternative<std::monostate>(claim.evidence));
+    CHECK(std::holds_alternative<std::monostate>(claim.expected));
+  }
+}
+
+TEST_CASE("a result of an earlier version says how to make it again") {
+  const TemporaryFolder folder;
+  const std::string path = folder / "old.json";
+  write_file_atomically(path, R"({"schema": "ranklab.result/1", "command": "rank-collapse"})");
+  CHECK_THROWS_WITH_AS(read_result(path),
+                       doctest::Contains("make it again with `ranklab rank-collapse --config"),
+                       Failure);
 }
 
 TEST_CASE("the text `see` of a figure is kept, and an empty one is omitted") {

@@ -13,7 +13,7 @@ using namespace ranklab;
 
 namespace {
 
-const Statement statement{"spectral/eq-1", "Section 1", "a statement"};
+const Statement statement{"spectral/eq-1", "spectral/eq-1/a", "Section 1", "a statement"};
 
 // Two trials at the sizes 2, 4, 8: y = (trial + 1) x^2, undefined at the last size of the second
 // trial.
@@ -41,9 +41,9 @@ TEST_CASE("a statement about every size has one case per trial and size with a d
       statement, [](const AtSize& at) { return at("y") - 5 * at.x; },
       "");  // 4, 16, 64; 8, 32 against 10, 20, 40
   CHECK(claims.list()[0].verdict == Verdict::holds);
-  CHECK(claims.list()[0].detail == "0 violations in 5 cases; shown");
+  CHECK(claims.list()[0].detail == "shown");
   CHECK(claims.list()[1].verdict == Verdict::fails);
-  CHECK(claims.list()[1].detail == "3 violations in 5 cases");
+  CHECK(claims.list()[1].measured == 3);
   CHECK(at_sizes.range("y") == "4 to 64");
   CHECK(at_sizes.range(ratio([](const AtSize& at) { return at.x; }, "y")) == "0.125 to 0.5");
   CHECK(at_sizes.range([](const AtSize& at) { return std::log(at.x - 8); }) == "undefined");
@@ -62,6 +62,7 @@ TEST_CASE(
   SizeClaims at_sizes{claims, records, {2, 4, 8}, {"k2.", "k4.", "k8."}};
   at_sizes.fewest = 2;
   at_sizes.fit_description = "fitted";
+  at_sizes.slack = "0.1 in the exponent of d";
   at_sizes.exponent(statement, "y", within(2, 0.1), "y");
   at_sizes.exponent(statement, "y", at_most(1.9), "y");
   at_sizes.fewest = 3;  // only the first trial
@@ -71,9 +72,12 @@ TEST_CASE(
   const std::vector<Claim>& made = claims.list();
   CHECK(made[0].verdict == Verdict::holds);
   CHECK(made[0].measured == doctest::Approx(2.0).epsilon(tolerance::closed_form<double>));
-  CHECK(made[0].detail.ends_with("; y; fitted"));
+  CHECK(made[0].detail == "y; fitted");
+  CHECK(made[0].kind == Kind::asymptotic);
+  CHECK(made[0].threshold == "0.1 in the exponent of d");
   CHECK(made[1].verdict == Verdict::fails);
-  CHECK(made[2].detail.starts_with("undecided: 1 trial, at least 3 are needed"));
+  CHECK(made[2].undecided);
+  CHECK(made[2].detail.starts_with("at least 3 independent units are needed"));
   CHECK(made[3].verdict == Verdict::not_applicable);
   CHECK(made[3].detail == "one size");
 }

@@ -48,18 +48,20 @@ constexpr char normal_by_width[] = "attention.J.normal.over_width",
                second_by_width[] = "attention.H.two_sided.over_width",
                one_sided_by_length[] = "attention.J.one_sided.over_length";
 
-const Place section{"spectral/section-4.2.1/", "Section 4.2.1, transformer blocks"};
+const Place section{"spectral/section-4.2.1/bounded", "spectral/section-4.2.1/",
+                    "Section 4.2.1, transformer blocks"};
+const std::string attention = "spectral/section-4.2.1/bounded/attention";
 
 // The printed statements about all tokens and projections, with their corrections.
 const std::string for_all = ", for all normalized tokens and projections of operator norm 1";
 const Misprint slope_and_width = section.misprint(
-    "J/width", "J of attention does not grow with d" + for_all,
+    attention, "J/width", "J of attention does not grow with d" + for_all,
     "J <= sqrt(R) (1 + sqrt(d)) + sqrt(d), where R is the largest attention that a token receives "
     "in sum");
-const Statement slope_and_length =
-    section("J/length/as-printed", "J of attention does not grow with T" + for_all);
+const Statement slope_and_length = showing(
+    attention, section("J/length/as-printed", "J of attention does not grow with T" + for_all));
 const Misprint second_and_width = section.misprint(
-    "H/width", "H of attention does not grow with d" + for_all,
+    attention, "H/width", "H of attention does not grow with d" + for_all,
     "H <= R (4 sqrt(d) + 4), where R is the largest attention that a token receives "
     "in sum, along random directions and that of the example");
 
@@ -142,7 +144,7 @@ AttentionMap normal_attention(arma::uword d, arma::uword T, const Streams& strea
 }
 
 AttentionMap two_sided_attention(arma::uword d, arma::uword T) {
-  arma::mat A(d, T, arma::fill::zeros);
+  arma::mat A(d, T, arma::fill::zeros);  // v is the first unit vector, and W_Q A = 0
   for (arma::uword t = 0; t < T; ++t) A(0, t) = (t % 4 == 0 ? 1 : -1) * root(d);
   return AttentionMap({arma::mat(d, T, arma::fill::zeros), A, A});
 }
@@ -187,7 +189,7 @@ void measure_attention(const Streams& streams, TrialRecord& record) {
 }
 
 void judge_attention(const Records& records, Claims& claims) {
-  const std::string threshold = "an exponent of " + short_number(largest_growth);
+  const std::string slack = short_number(largest_growth) + " in the exponent";
   const auto growth = [&](const char* name) {
     return slopes_over(
         records, attention_sizes,
@@ -198,20 +200,22 @@ void judge_attention(const Records& records, Claims& claims) {
     claims.mean(reading(section(id, "J of attention does not grow with " + std::string(size) +
                                         ", for normal tokens and Gaussian projections of operator "
                                         "norm 1"),
-                        threshold),
+                        slack + ", normal tokens"),
                 growth(name), at_most(largest_growth), "exponent, from 16 to 256");
   }
   if (records.empty()) return;
   // The examples are the same in every trial.
-  for (const auto& [statement, name] : {std::pair{&slope_and_width.as_printed, two_sided_by_width},
-                                        {&slope_and_length, one_sided_by_length},
-                                        {&second_and_width.as_printed, second_by_width}}) {
-    claims.number(reading(*statement, threshold), growth(name).front(), at_most(largest_growth),
+  for (const auto& [statement, name, size] :
+       {std::tuple{&slope_and_width.as_printed, two_sided_by_width, "d"},
+        {&slope_and_length, one_sided_by_length, "T"},
+        {&second_and_width.as_printed, second_by_width, "d"}}) {
+    claims.number(asymptotic(*statement, slack + " of " + size + ", an example"),
+                  growth(name).front(), at_most(largest_growth),
                   "exponent, from 16 to 256, in an example");
   }
   for (const Misprint* statement : {&slope_and_width, &second_and_width}) {
     const Tally tally = tally_of(records, statement->corrected.id);
-    claims.never_violated(correcting(statement->as_printed, statement->corrected), tally,
+    claims.never_violated(statement->corrected, tally,
                           "largest share of the bound " + short_number(tally.largest),
                           WorstCase::largest);
   }

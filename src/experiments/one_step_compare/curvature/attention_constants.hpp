@@ -64,8 +64,9 @@ void count_bounds(const AttentionMap& map, double slope, const std::vector<Proje
 
 /// Normal tokens, and Gaussian projections of operator norm 1.
 AttentionMap normal_attention(arma::uword d, arma::uword T, const Streams& streams);
-/// Tokens sqrt(d) v and, three times as often, -sqrt(d) v; W_Q = 0, W_K = W_V = 1. P is uniform,
-/// J = sqrt(1 + 9 d / 16), and D^2 H along a unit change v of one q has norm 3 sqrt(d) / 4.
+/// Tokens sqrt(d) v and, three times as often, -sqrt(d) v; W_Q = w w' with w orthogonal to v, W_K =
+/// W_V = 1, so that all operator norms are 1. P is uniform, J = sqrt(1 + 9 d / 16), and D^2 H along
+/// a unit change v of one q has norm 3 sqrt(d) / 4.
 AttentionMap two_sided_attention(arma::uword d, arma::uword T);
 /// Tokens sqrt(d/2) (v + w) and, all others, sqrt(d/2) (v - w); W_Q = v v', W_K = v w', W_V = 1.
 /// Every token attends to the first, so J is at least ||P||_op, near sqrt(T).

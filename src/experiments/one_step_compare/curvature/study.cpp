@@ -29,10 +29,8 @@ void add_series(const CurvatureConfig& config, ResultBuilder& out) {
     for (const std::string& name : {looseness_of(direction), gauss_newton_share_of(direction)})
       out.series(name, "step", steps);
   }
-  for (const char* name : {C_F_over_width, C_F_over_n}) out.series(name, "multiple", multiples);
-  for (const Inequality* statement :
-       {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
-    out.scalar(*statement);
+  out.series(C_F_over_n, "multiple", multiples);
+  for (const Inequality* statement : counted_statements) out.scalar(*statement);
 }
 
 std::string label_of(const std::string& direction) {

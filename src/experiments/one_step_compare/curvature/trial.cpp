@@ -6,6 +6,7 @@
 #include "core/undefined.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "experiments/one_step_compare/curvature/matrices.hpp"
+#include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
@@ -169,24 +170,19 @@ void measure(const CurvatureConfig& config, MeasuredNetwork& model, const Trial&
 constexpr double scaled_norm = 2;
 
 void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRecord& record) {
-  std::map<std::string, std::vector<double>> series;
-  const auto scaled = [](std::uint64_t size, double by) {
-    return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(size) * by));
-  };
-  const auto add = [&](const Sizes& sizes, const std::string& prefix, const char* C_F) {
+  std::vector<double> C_F;
+  for (const double by : multiples) {
     trial.check_interrupt();
+    const Sizes sizes{
+        config.d, config.width,
+        std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(config.n) * by))};
+    const std::string prefix = "n x" + std::to_string(by) + "/";
     const Data data = draw_data(config, sizes, trial, prefix);
     Network<> network = draw_network(config, sizes, trial, prefix);
     for (arma::mat& W : network.W) W *= scaled_norm / operator_norm(W);
-    const Constants constants = constants_of(network, pass_of(network, data.A_0, data.Y));
-    series[C_F].push_back(constants.C_F);
-  };
-  for (const double by : multiples) {
-    const std::string at = "x" + std::to_string(by) + "/";
-    add({scaled(config.d, by), scaled(config.width, by), config.n}, "width " + at, C_F_over_width);
-    add({config.d, config.width, scaled(config.n, by)}, "n " + at, C_F_over_n);
+    C_F.push_back(constants_of(network, pass_of(network, data.A_0, data.Y)).C_F);
   }
-  for (auto& [name, values] : series) record.set(name, std::move(values));
+  record.set(C_F_over_n, std::move(C_F));
 }
 
 /// Whether the loss and all weights, activations and gradients are finite.
@@ -265,10 +261,57 @@ TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
   for (auto& [name, values] : series) record.set(name, std::move(values));
   record.set(diverged_name, diverged ? 1.0 : 0.0);
   measure_scaling(config, trial, record);
+  for (const Inequality* statement : counted_statements) {
+    const Tally tally = record.tally(statement->id);
+    record.set(largest_share_of(*statement), tally.cases > 0 ? tally.largest : undefined);
+  }
+  if (trial.index() == 0) count_worked_examples(record);
   return record;
 }
 
+double half_square(double x) {
+  return x * x / 2;
+}
+
 }  // namespace
+
+// All matrices are numbers or 2 x 2, and f = ||X_L - Y||_F^2 / (2 n).
+void count_worked_examples(TrialRecord& record) {
+  const auto scalar = [](double x) {
+    arma::mat out(1, 1);
+    out.fill(x);
+    return out;
+  };
+  const auto count_along = [&](const Network<>& network, double A_0, double Y, const Blocks& D) {
+    MeasuredNetwork(network, scalar(A_0), scalar(Y), record).along(D);
+  };
+  const Activation &identity = find_activation("identity"),
+                   square{"square", half_square, identity.value};
+  const auto linear = [&](const Blocks& W) {
+    return Network<>{&identity, second_derivative("identity"), Loss::squares, W};
+  };
+  // U = (1, 0), B = (1, 0) and U~ = (0, 40), where Gamma = sqrt(2) and Theta = 1: shares 1/sqrt(2)
+  // of (4.1) and 1/2 of (4.2). <D, Hessian D> = 400, C_F = 402, C_op = 1: a share of 400/802 of
+  // (4.4).
+  count_along(linear({scalar(0), scalar(0)}), 1000, -10, {scalar(0.001), scalar(20)});
+  // (B_1, B_2) along the top right singular vector of [1 0; w 1], w = 0.13: a share of 0.7299 of
+  // (4.1), the largest for two layers.
+  const double w = 0.13;
+  const arma::mat change = {{1, 0}, {w, 1}};
+  const arma::vec B = thin_svd(change).V.col(0);
+  count_along(linear({scalar(w), scalar(w)}), 1, 0, {scalar(B(0)), scalar(B(1) / w)});
+  // J_Phi = 0 and H_Phi = 1: the second term of (4.2) alone, a share of 1/4.
+  count_along({&square, identity.derivative, Loss::squares, {scalar(0), scalar(1)}}, 1, 0,
+              {scalar(1), scalar(0)});
+  // One layer, W = 0: the curvature of both steps is 1/2.02 of its bound, so that the printed
+  // decrease is 1/(2 - 1/2.02) = 0.6645 of the actual one.
+  const arma::mat I(2, 2, arma::fill::eye);
+  for (const arma::mat& A_0 : {scalar(3), I}) {
+    const Network<> single = linear({arma::mat(arma::size(A_0), arma::fill::zeros)});
+    MeasuredNetwork(single, A_0, 0.1 * arma::mat(arma::size(A_0), arma::fill::eye), record)
+        .check_decreases();
+  }
+}
 
 TrialRecord run_trial(const CurvatureConfig& config, bool single_precision, const Trial& trial) {
   return single_precision ? train<float>(config, trial) : train<double>(config, trial);

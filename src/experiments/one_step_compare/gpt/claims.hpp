@@ -42,16 +42,35 @@ class RunRecords {
   const Records& records_;
 };
 
-/// Makes statements about one run. Ids: "spectral/<place>/<id>" for the paper's run,
-/// "spectral/<place>/<run>/<id>" for any other.
+/// A place of the text that says what the paper's figures show.
+inline Place in_text(std::string statement_id, std::string prefix, std::string source,
+                     std::vector<std::string> figures = {}) {
+  return {std::move(statement_id), std::move(prefix), std::move(source), Part::text, Kind::figure,
+          std::move(figures)};
+}
+
+/// The same place for claims that the paper does not make.
+inline Place ours(Place place) {
+  place.part = Part::ours;
+  place.kind = Kind::beyond;
+  return place;
+}
+
+/// Makes statements about one run. The paper shows a run of Muon, so that a statement about any
+/// other run is ours, and its id names the run: "spectral/fig-2/s-low" of Muon,
+/// "spectral/fig-2/adam/s-low" of Adam.
 class Named {
  public:
-  Named(const Plan& plan, const Run& run) : is_paper_run_(&run == &plan.paper_run()), run_(run) {}
+  Named(const Plan& plan, const Run& run) : is_paper_run_(&run == plan.paper_run()), run_(run) {}
 
-  Statement operator()(const std::string& place, const std::string& source, const std::string& id,
-                       const std::string& text, std::vector<std::string> figures = {}) const {
-    return {"spectral/" + place + (is_paper_run_ ? "" : "/" + run_.name) + "/" + id, source,
-            text + " (" + run_.label + ")", Kind::figure, std::move(figures)};
+  bool is_paper_run() const { return is_paper_run_; }
+  /// With a threshold of ours, a statement that the paper makes about its run is a reading.
+  Statement operator()(const Place& place, const std::string& id, const std::string& text,
+                       const std::string& threshold = {}) const {
+    const std::string of_run = is_paper_run_ ? "" : run_.name + "/";
+    const Statement statement = place(of_run + id, text + " (" + run_.label + ")");
+    if (!is_paper_run_ || place.part == Part::ours) return beyond(statement);
+    return threshold.empty() ? statement : reading(statement, threshold);
   }
 
  private:

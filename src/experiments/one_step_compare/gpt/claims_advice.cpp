@@ -29,7 +29,7 @@ std::string text_of(const Changes& workload, const std::string& between) {
 void judge_workload(const Plan& plan, const Changes& workload, const Records& records,
                     Claims& claims) {
   const std::string id = text_of(workload, ",");
-  const Place place{"spectral/eq-1.8/advice/" + (id.empty() ? "" : id + "/"),
+  const Place place{"spectral/eq-1.8", "spectral/eq-1.8/advice/" + (id.empty() ? "" : id + "/"),
                     "Section 1.2.1, eq. (1.8)"};
   const Run* const advised = run_on(plan, workload, "muon", {advice_word});
   const struct {

@@ -129,16 +129,18 @@ std::vector<std::string> rank_ratios(const Run& run) {
 }
 
 void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) {
-  const Place place{"spectral/eq-1.8/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
+  const Place place{"spectral/eq-1.8", "spectral/eq-1.8/mean-token/",
+                    "Section 1.2.1, with [Shallow] eq. (21)"};
   bool any = false;
   for (const std::string optimizer : {"adam", "muon"}) {
     const MeanTokenPair pair = plan.mean_token_pair(optimizer);
     if (!pair) continue;
     any = true;
-    judge_ranks({place.prefix + optimizer + "/", place.source}, pair, records, claims);
+    const Place of_optimizer{place.statement_id, place.prefix + optimizer + "/", place.source};
+    judge_ranks(of_optimizer, pair, records, claims);
     if (!one_step_points(*pair.kept, false).empty() &&
         !one_step_points(*pair.removed, false).empty())
-      judge_single_steps({place.prefix + optimizer + "/", place.source}, pair, records, claims);
+      judge_single_steps(of_optimizer, pair, records, claims);
   }
   if (any) judge_losses(place, plan, records, claims);
 }

@@ -59,91 +59,100 @@ std::string steps_text(const std::vector<double>& steps) {
   return joined(words);
 }
 
-/// `place` begins the ids; `when` is the prefix `early` or empty; `what` is the series of measured
-/// ratios; `where` names the batch.
-void judge_ratios(const RunRecords& view, const Named& named, const std::string& place,
-                  const std::string& when, const char* what, const std::string& where,
-                  Claims& claims) {
-  const auto of = [&](double (*measure)(const Pairs&)) {
+/// The batch on which the best steps are compared.
+struct ComparedOn {
+  const char *ids, *series, *where;  // of the claims' ids; of the measured ratios; in words
+  bool is_ours;                      // the paper compares decreases of the loss that gave G
+};
+constexpr ComparedOn compared_on[] = {
+    {"", batch_ratio, "the batch that gave the gradient", false},
+    {"independent/", independent_ratio, "an independent batch", true}};
+
+/// Questions about one prediction of the ratios. `when` is the prefix `early` or empty.
+struct Questions {
+  const RunRecords& view;
+  std::string when, prediction;
+  const ComparedOn& batch;
+
+  std::vector<double> of(double (*measure)(const Pairs&)) const {
     return per_trial(view.records(), [&](const TrialRecord& record) {
-      return measure(pairs_of(view, record, when + predicted_ratio, when + what));
+      return measure(pairs_of(view, record, when + prediction, when + batch.series));
     });
+  }
+  std::string prefix() const {
+    return std::string("spectral/eq-1.1/") + (when.empty() ? "" : "early/") + batch.ids;
+  }
+  /// The end of a statement.
+  std::string at() const {
+    return (when.empty() ? " from step 32 on, on " : " before step 32, on ") +
+           std::string(batch.where);
+  }
+  std::string steps() const { return steps_text(one_step_points(view.run(), !when.empty())); }
+};
+
+void judge_ratios(const Questions& ask, const Named& named, Claims& claims) {
+  const auto place = [&](const std::string& question) {
+    const Place of_paper =
+        in_text("spectral/eq-1.1", ask.prefix() + question, "Section 1, eq. (1.1)");
+    return ask.batch.is_ours ? ours(of_paper) : of_paper;
   };
-  const std::string source = "Section 1, eq. (1.1)",
-                    at = (when.empty() ? " from step 32 on, on " : " before step 32, on ") + where,
-                    detail = "over matrices and steps " +
-                             steps_text(one_step_points(view.run(), !when.empty()));
-  claims.mean(reading(named(place, source, "one-step",
-                            "nr/st picks the better of the best steps along G and along polar(G) "
-                            "in at least 90 % of the cases" +
-                                at),
-                      "90 % of the cases"),
-              of(share_of_correct_picks), at_least(0.9),
+  const std::string detail = "over matrices and steps " + ask.steps();
+  claims.mean(named(place(""), "one-step",
+                    "nr/st picks the better of the best steps along G and along polar(G) "
+                    "in at least 90 % of the cases" +
+                        ask.at(),
+                    "90 % of the cases"),
+              ask.of(share_of_correct_picks), at_least(0.9),
               "share of cases, " + detail +
                   "; always picking the step that is better more often is right in " +
-                  mean_text(of(base_rate)));
-  claims.mean(beyond(named(place + "/lead", source, "one-step",
-                           "nr/st picks the better of the best steps along G and along polar(G) "
-                           "more often than the best constant rule" +
-                               at)),
-              of(lead_over_base_rate), positive(),
+                  mean_text(ask.of(base_rate)));
+  claims.mean(named(ours(place("lead/")), "one-step",
+                    "nr/st picks the better of the best steps along G and along polar(G) "
+                    "more often than the best constant rule" +
+                        ask.at()),
+              ask.of(lead_over_base_rate), positive(),
               "difference of the shares of correct picks, " + detail +
                   "; the constant rule always picks the step that is better more often");
-  claims.mean(reading(named(place + "/order", source, "one-step",
-                            "The loss decrease of the best step along polar(G) over that along G "
-                            "has a rank correlation of at least 0.5 with nr/st" +
-                                at),
-                      "a rank correlation of 0.5"),
-              of(order_of), at_least(0.5),
-              "Spearman's rank correlation " + detail + "; at least 0.5 is required");
-  claims.equivalent(reading(named(place + "/size", source, "one-step",
-                                  "The loss decrease of the best step along polar(G) over that "
-                                  "along G is in the median within a factor of 2 of nr/st" +
-                                      at),
-                            "a factor of 2"),
-                    of(median_difference), std::log(2.0),
+  claims.mean(named(place("order/"), "one-step",
+                    "The loss decrease of the best step along polar(G) over that along G "
+                    "has a rank correlation of at least 0.5 with nr/st" +
+                        ask.at(),
+                    "a rank correlation of 0.5"),
+              ask.of(order_of), at_least(0.5), "Spearman's rank correlation " + detail);
+  claims.equivalent(named(place("size/"), "one-step",
+                          "The loss decrease of the best step along polar(G) over that "
+                          "along G is in the median within a factor of 2 of nr/st" +
+                              ask.at(),
+                          "a factor of 2"),
+                    ask.of(median_difference), std::log(2.0),
                     "median of log(measured / predicted) " + detail);
 }
 
 /// The same questions for the ratio that the curvature predicts.
-void judge_curvature(const RunRecords& view, const Named& named, const std::string& place,
-                     const std::string& when, const char* what, const std::string& where,
-                     Claims& claims) {
-  const auto of = [&](double (*measure)(const Pairs&)) {
-    return per_trial(view.records(), [&](const TrialRecord& record) {
-      return measure(pairs_of(view, record, when + curvature_ratio, when + what));
-    });
+void judge_curvature(const Questions& ask, const Named& named, Claims& claims) {
+  const auto place = [&](const std::string& question) {
+    return ours(in_text("spectral/eq-1.1", ask.prefix() + "curvature/" + question,
+                        "K-FAC: second moments of inputs and output gradients"));
   };
-  const std::string source = "K-FAC: second moments of inputs and output gradients",
-                    at = (when.empty() ? " from step 32 on, on " : " before step 32, on ") + where,
-                    detail = "over matrices (without the embedding) and steps " +
-                             steps_text(one_step_points(view.run(), !when.empty())),
+  const std::string detail = "over matrices (without the embedding) and steps " + ask.steps(),
                     subject =
                         "The ratio of the best decreases along polar(G) and G that the curvature "
                         "of the layer predicts";
-  claims.mean(beyond(named(place + "/curvature/lead", source, "one-step",
-                           subject +
-                               " picks the better step more often than the best constant "
-                               "rule" +
-                               at)),
-              of(lead_over_base_rate), positive(),
-              "difference of the shares of correct picks, " + detail +
-                  "; it picks the better step in " + mean_text(of(share_of_correct_picks)) +
-                  " of the cases, and the constant rule in " + mean_text(of(base_rate)));
-  claims.mean(beyond(named(place + "/curvature/order", source, "one-step",
-                           subject +
-                               " has a rank correlation of at least 0.5 with the measured "
-                               "ratio" +
-                               at)),
-              of(order_of), at_least(0.5),
-              "Spearman's rank correlation " + detail + "; at least 0.5 is required");
-  claims.equivalent(beyond(named(place + "/curvature/size", source, "one-step",
-                                 subject +
-                                     " is in the median within a factor of 2 of the "
-                                     "measured ratio" +
-                                     at)),
-                    of(median_difference), std::log(2.0),
-                    "median of log(measured / predicted) " + detail);
+  claims.mean(
+      named(place("lead/"), "one-step",
+            subject + " picks the better step more often than the best constant rule" + ask.at()),
+      ask.of(lead_over_base_rate), positive(),
+      "difference of the shares of correct picks, " + detail + "; it picks the better step in " +
+          mean_text(ask.of(share_of_correct_picks)) + " of the cases, and the constant rule in " +
+          mean_text(ask.of(base_rate)));
+  claims.mean(
+      named(place("order/"), "one-step",
+            subject + " has a rank correlation of at least 0.5 with the measured ratio" + ask.at()),
+      ask.of(order_of), at_least(0.5), "Spearman's rank correlation " + detail);
+  claims.equivalent(
+      named(place("size/"), "one-step",
+            subject + " is in the median within a factor of 2 of the measured ratio" + ask.at()),
+      ask.of(median_difference), std::log(2.0), "median of log(measured / predicted) " + detail);
 }
 
 }  // namespace
@@ -151,12 +160,10 @@ void judge_curvature(const RunRecords& view, const Named& named, const std::stri
 void judge_one_step(const RunRecords& view, const Named& named, Claims& claims) {
   for (const std::string when : {"", early}) {
     if (one_step_points(view.run(), !when.empty()).empty()) continue;
-    const std::string place = when.empty() ? "eq-1.1" : "eq-1.1/early";
-    for (const auto& judge : {judge_ratios, judge_curvature}) {
-      judge(view, named, place, when, batch_ratio, "the batch that gave the gradient", claims);
-      judge(view, named, place + "/independent", when, independent_ratio, "an independent batch",
-            claims);
-    }
+    for (const ComparedOn& batch : compared_on)
+      judge_ratios({view, when, predicted_ratio, batch}, named, claims);
+    for (const ComparedOn& batch : compared_on)
+      judge_curvature({view, when, curvature_ratio, batch}, named, claims);
   }
 }
 

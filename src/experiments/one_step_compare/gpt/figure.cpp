@@ -82,7 +82,7 @@ void draw_other_gradients(ResultBuilder& out, const Run& run) {
 // Condition (1.8) and single steps ----------------------------------------------------------------
 
 void draw_condition(ResultBuilder& out, const Plan& plan) {
-  const std::vector<std::string> inside = hidden_blocks(plan.paper_run());
+  const std::vector<std::string> inside = hidden_blocks(plan.shown_run());
   std::vector<std::string> blocks = inside;
   blocks.insert(blocks.end(), {"head", "embedding"});
   out.next_figure("Condition (1.8): nr(G) is at least the stable rank of the input");
@@ -176,13 +176,13 @@ void draw(ResultBuilder& out, const Plan& plan) {
   if (has_table_2) draw_final_differences(out, plan);
   if (has_table_2 || has_advice)
     out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
-  draw_mlp_and_inputs(out, plan.paper_run());
+  draw_mlp_and_inputs(out, plan.shown_run());
   out.next_figure("Losses of the optimizers");
   if (!has_table_2 && !has_advice && plan.runs.size() > 1 && !out.records().empty())
     add_loss_table(out, plan);
   draw_losses(out, plan);
   if (!has_table_2 && !has_advice) draw_final_differences(out, plan);
-  draw_other_gradients(out, plan.paper_run());
+  draw_other_gradients(out, plan.shown_run());
   draw_condition(out, plan);
   draw_gate(out, plan);
   if (plan.config.one_step && !out.records().empty()) draw_one_step(out, plan.runs.front());

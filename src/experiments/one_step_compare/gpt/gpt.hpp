@@ -38,7 +38,8 @@ struct Run {
   Changes changes;
   GptConfig config;  // with the changes
   std::vector<double> measured,
-      probed;  // steps before which ranks are measured on the batch; on held-out text
+      probed;  // steps before which ranks are measured on the batch; on held-out text. What --save
+               // and --record write is not among them: it must not change a number
   // Steps before which best single steps are compared. With --one-step, for the first run and for
   // the run that differs from it in the mean token alone.
   std::vector<double> one_step_at = {};
@@ -81,8 +82,10 @@ struct Plan {
   /// The run of this optimizer with exactly these changes, or null.
   const Run* find(const std::string& optimizer, const Changes& changes = {}) const;
   MeanTokenPair mean_token_pair(const std::string& optimizer) const;
-  /// The run that the paper's figures show: Muon, or the first run if there is no Muon.
-  const Run& paper_run() const;
+  /// The run that the paper's figures show, which is Muon's; null if there is none.
+  const Run* paper_run() const;
+  /// The run whose ranks our figures show: the paper's, or the first if there is none.
+  const Run& shown_run() const;
 };
 
 /// The fields of a config, bound to it.

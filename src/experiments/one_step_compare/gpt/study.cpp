@@ -279,10 +279,6 @@ Plan plan_of(const GptConfig& config) {
     for (const double t : wanted) {
       if (t <= static_cast<double>(steps)) measured.insert(t);
     }
-    if (&run == &plan.runs.front()) {
-      if (!config.save.empty() || !config.record.empty())
-        measured.insert(config.save_steps.begin(), config.save_steps.end());
-    }
     run.measured.assign(measured.begin(), measured.end());
     for (const double t : {32.0, 100.0, static_cast<double>(steps)}) {
       if (measured.contains(t)) probed.insert(t);
@@ -411,9 +407,12 @@ MeanTokenPair Plan::mean_token_pair(const std::string& optimizer) const {
   return {find("keep"), find("remove")};
 }
 
-const Run& Plan::paper_run() const {
-  const Run* const muon = find("muon");
-  return muon ? *muon : runs.front();
+const Run* Plan::paper_run() const {
+  return find("muon");
+}
+
+const Run& Plan::shown_run() const {
+  return paper_run() ? *paper_run() : runs.front();
 }
 
 std::vector<std::string> hidden_blocks(const Run& run) {

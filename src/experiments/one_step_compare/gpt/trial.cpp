@@ -37,7 +37,8 @@ class Training {
         advised_(advised),
         corpus_(corpus),
         trial_(trial),
-        writes_files_(trial.index() == 0 && &run == &plan.runs.front()),
+        writes_files_(trial.index() == 0 && &run == &plan.runs.front() &&
+                      !(plan.config.save.empty() && plan.config.record.empty())),
         model_(run.shape(corpus.vocabulary),
                gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
         weights_(gpt_weights(model_)),
@@ -94,14 +95,15 @@ class Training {
     losses.assign(run_.config.steps + 1, undefined);
     for (std::uint64_t t = 0; t <= last; ++t) {
       const SequenceBatch<T> batch = windows(corpus_.training, batches_);
-      const bool measured = has(run_.measured, t);
+      const bool measured = has(run_.measured, t), written = writes_files_ && saves(t);
       Moments moments;
       observe_errors(needs_errors(t));
-      const double loss = gradients_of(batch, measured ? &moments : nullptr);
+      const double loss = gradients_of(batch, measured || written ? &moments : nullptr);
       has_diverged_ = std::isnan(loss);
       if (has_diverged_) return;
       losses[t] = loss;
       trial_.show("loss", loss);
+      if (written) save(t, moments);
       if (measured) measure(t, batch, moments);
       if (t == last) return;
       trainer_.step(trapezoid(t, run_.config.steps), trial_);
@@ -168,7 +170,6 @@ class Training {
   /// for the optimizer.
   void measure(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
     append_ranks(model_, moments, MeasuredOn::training_batch, series_);
-    if (writes_files_ && saves(t)) save(t, moments);
     series_[validation_loss].push_back(validation(validation_batches));
     if (has(run_.one_step_at, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;

@@ -12,11 +12,8 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
                      std::size_t layer, Claims& claims) {
   const Statement statement = condition(method, layer);
   const Tally found = tally_of(records, statement.id);
-  std::string detail = "no finite ratio nr/st";
-  if (found.cases > 0) {
-    detail = "holds at " + short_number(100 * (1 - found.violations / found.cases)) +
-             " % of the recorded iterations; smallest nr/st " + short_number(found.smallest);
-  }
+  std::string detail =
+      found.cases > 0 ? "smallest nr/st " + short_number(found.smallest) : "no finite ratio nr/st";
   if (found.violations > 0) {
     const Tally violated_at = tally_of(records, [&](const TrialRecord& record, Tally& at) {
       const std::vector<double>& ratio = record.array(ratio_name(method.name, layer));
@@ -106,39 +103,44 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
 }
 
 void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
-  const Place figure_4 = in_figure("spectral/fig-4/", "Figure 4", {"Figure 4"});
+  const Place caption{"spectral/fig-4", "spectral/fig-4/", "Figure 4",
+                      Part::caption,    Kind::figure,      {"Figure 4"}},
+      text{"spectral/fig-4", "spectral/fig-4/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
   for (const std::size_t layer : {2u, 3u}) {
     const std::string l = std::to_string(layer);
     const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
       return rank.front() / rank.back();
     });
-    claims.mean(
-        reading(figure_4("nuclear-rank-large-at-first/W" + l,
-                         "The nuclear rank of the gradient of W_" + l +
-                             " is at least twice as large at the start of GD as at the end"),
-                "a factor of 2"),
-        start_over_end, at_least(2.0), "nuclear rank at the start over that at the end");
+    claims.mean(reading(caption("nuclear-rank-large-at-first/W" + l,
+                                "The nuclear rank of the gradient of W_" + l +
+                                    " is at least twice as large at the start of GD as at the end"),
+                        "a factor of 2"),
+                start_over_end, at_least(2.0), "nuclear rank at the start over that at the end");
   }
   for (const Method& method : plan.rivals()) {
-    claims.mean(figure_4("faster-at-first/" + method.name,
+    claims.mean(
+        shown_of(method,
+                 caption("faster-at-first/" + method.name,
                          "The loss of " + method.label +
                              " is at most that of GD at the end of the initial phase, when the "
-                             "nuclear rank is large"),
-                scalars_of(records, early_ratio_name(method.name)), compared(at_most(0.0)),
-                phase_text(records));
+                             "nuclear rank is large")),
+        scalars_of(records, early_ratio_name(method.name)), compared(at_most(0.0)),
+        phase_text(records));
     judge_first_to_a_tenth(
         records, method,
-        reading(figure_4(
-                    "first-to-a-tenth/" + method.name,
+        shown_of(
+            method,
+            caption("first-to-a-tenth/" + method.name,
                     method.label +
                         " reduces the loss to a tenth of its initial value in fewer steps than GD"),
-                "a tenth of the loss"),
+            "a tenth of the loss"),
         claims);
-    claims.mean(figure_4("ahead-at-the-end/" + method.name,
-                         "The final loss of " + method.label + " is at most that of GD"),
-                scalars_of(records, final_ratio_name(method.name)), compared(at_most(0.0)),
-                "log10 of the final loss over that of GD");
+    claims.mean(
+        shown_of(method, text("ahead-at-the-end/" + method.name,
+                              "The final loss of " + method.label + " is at most that of GD")),
+        scalars_of(records, final_ratio_name(method.name)), compared(at_most(0.0)),
+        "log10 of the final loss over that of GD");
   }
 }
 
@@ -205,8 +207,10 @@ std::string with_finished_count(const Plan& plan, const Records& records, const 
 }
 
 void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
-  const Place small = in_figure("spectral/fig-18a/", "Figure 18 (a)", {"Figure 18 (a)"}),
-              large = in_figure("spectral/fig-18b/", "Figure 18 (b)", {"Figure 18 (b)"});
+  const Place small{"spectral/fig-18", "spectral/fig-18a/", "Figure 18 (a)",
+                    Part::caption,     Kind::figure,        {"Figure 18 (a)"}},
+      large{"spectral/fig-18", "spectral/fig-18b/", "Figure 18 (b)",
+            Part::caption,     Kind::figure,        {"Figure 18 (b)"}};
   const std::string factor = "a factor of 1.25";
   const std::vector<double> early = per_trial(records, early_log_ratio);
   const std::string detail = with_finished_count(
@@ -237,7 +241,8 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
 }
 
 void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
-  const Place caption = in_figure("spectral/fig-18/", "Figure 18, caption", {"Figure 18"});
+  const Place caption{"spectral/fig-18", "spectral/fig-18/", "Figure 18, caption",
+                      Part::caption,     Kind::figure,       {"Figure 18"}};
   if (plan.runs(specgd)) judge_losses(plan, records, claims);
   for (const Method& method : plan.methods) {
     if (method.name != gd && method.name != specgd) continue;
@@ -259,10 +264,10 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
           with_finished_count(plan, records, "last stable rank over the first"));
     }
     claims.mean(
-        printed_number(caption(
-            "layer3-drops-to-3/" + method.name,
-            "With SwiGLU, the stable rank of layer 3 is about 3 (between 2 and 4) at the end of " +
-                method.label)),
+        reading(caption("layer3-drops-to-3/" + method.name,
+                        "With SwiGLU, the stable rank of layer 3 is about 3 at the end of " +
+                            method.label),
+                "from 2 to 4"),
         along(3, false), about_3, with_finished_count(plan, records, "last stable rank"));
   }
 }

@@ -40,13 +40,13 @@ inline constexpr const char* smooth_losses[] = {"log_cosh", "logistic"};
 
 // Statements, some with a scalar for their violations ---------------------------------------------
 
-inline const Place eq_1_3 = {"spectral/eq-1.3/", "Section 1.2, eq. (1.3)"};
+inline const Place eq_1_3{"spectral/eq-1.3", "spectral/eq-1.3/", "Section 1.2, eq. (1.3)"};
 inline const Inequality expansion =
     eq_1_3.counted("expansion",
                    "The computed difference L(W) - L(W + U) equals the expansion (1.3) up to "
                    "rounding for both steps");
 
-inline const Place eq_1_4 = {"spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"};
+inline const Place eq_1_4{"spectral/eq-1.4", "spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"};
 inline const Inequality guarantee_gd = eq_1_4.counted(
     "guarantee-gd", "A Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)",
     "violations.guarantee_gd");
@@ -55,47 +55,52 @@ inline const Inequality guarantee_spec = eq_1_4.counted(
     "A spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 L_op)",
     "violations.guarantee_spec");
 
-inline const Place eq_1_5 = {"spectral/eq-1.5/", "Section 1.2, eq. (1.5)"},
-                   after_1_5 = {eq_1_5.prefix, "Section 1.2, after eq. (1.5)"},
-                   by_intervals = {eq_1_5.prefix,
-                                   after_1_5.source + " (the same interval argument)",
-                                   Kind::beyond},
-                   by_intervals_mirrored = {
-                       eq_1_5.prefix,
-                       after_1_5.source + " (the same interval argument, the other way)",
-                       Kind::beyond};
-inline const Inequality two_sided =
-    after_1_5.counted("two-sided",
-                      "If nr(G) >= 2 st(A), the loss after one spectral step is at most the loss "
-                      "after one Euclidean step",
-                      "violations.two_sided");
+inline const auto at_1_5 = [](const std::string& source, Part part = Part::statement,
+                              Kind kind = Kind::theorem) {
+  return Place{"spectral/eq-1.5", "spectral/eq-1.5/", source, part, kind};
+};
+inline const std::string after_1_5 = "Section 1.2, after eq. (1.5)";
+inline const Inequality two_sided = at_1_5(after_1_5).counted(
+    "two-sided",
+    "If nr(G) >= 2 st(A), the loss after one spectral step is at most the loss "
+    "after one Euclidean step",
+    "violations.two_sided");
 inline const Inequality two_sided_mirrored =
-    by_intervals_mirrored.counted("two-sided/mirrored",
-                                  "If nr(G) <= st(A) / 2, the loss after one Euclidean step is at "
-                                  "most the loss after one spectral step",
-                                  "violations.two_sided_mirrored");
+    at_1_5(after_1_5 + " (the same interval argument, the other way)", Part::ours, Kind::beyond)
+        .counted("two-sided/mirrored",
+                 "If nr(G) <= st(A) / 2, the loss after one Euclidean step is at "
+                 "most the loss after one spectral step",
+                 "violations.two_sided_mirrored");
 inline const Inequality within_two =
-    by_intervals.counted("within-a-factor-of-two",
-                         "The decrease of the spectral step over that of the Euclidean step is "
-                         "within a factor of 2 of the predicted ratio nr(G) / st(A)",
-                         "violations.within_two");
+    at_1_5(after_1_5 + " (the same interval argument)", Part::ours, Kind::beyond)
+        .counted("within-a-factor-of-two",
+                 "The decrease of the spectral step over that of the Euclidean step is "
+                 "within a factor of 2 of the predicted ratio nr(G) / st(A)",
+                 "violations.within_two");
 inline const Inequality predicate =
-    beyond(eq_1_5.counted("predicate",
-                          "The spectral step decreases the loss at least as much as the Euclidean "
-                          "step if nr(G) >= st(A), and at most as much otherwise",
-                          "violations.predicate"));
+    beyond(at_1_5("Section 1.2, eq. (1.5)")
+               .counted("predicate",
+                        "The spectral step decreases the loss at least as much as the Euclidean "
+                        "step if nr(G) >= st(A), and at most as much otherwise",
+                        "violations.predicate"));
 
 // Counted over both smooth losses. The scalars are per loss, with the prefix "violations.<loss>.".
-inline const Place eq_1_6 = {"spectral/eq-1.6/", "Section 1.2, after eq. (1.6)"};
-inline const Inequality smooth_gd_printed = eq_1_6.counted(
-    "guarantee-gd/as-printed",
-    "The Euclidean step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with "
-    "L_F = ||A||_op^2 / n",
-    "guarantee_gd_as_printed");
-inline const Inequality smooth_spec_printed = eq_1_6.counted(
-    "guarantee-specgd/as-printed",
-    "The spectral step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), "
-    "with L_op = ||A||_F^2 / n");
+inline const Place eq_1_6{"spectral/eq-1.6", "spectral/eq-1.6/", "Section 1.2, after eq. (1.6)",
+                          Part::definition};
+inline constexpr char one_over_n[] = "spectral/eq-1.6/one-over-n";  // the slip
+inline const Inequality smooth_gd_printed = showing(
+    one_over_n,
+    eq_1_6.counted(
+        "guarantee-gd/as-printed",
+        "The Euclidean step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with "
+        "L_F = ||A||_op^2 / n",
+        "guarantee_gd_as_printed"));
+inline const Inequality smooth_spec_printed = showing(
+    one_over_n,
+    eq_1_6.counted(
+        "guarantee-specgd/as-printed",
+        "The spectral step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), "
+        "with L_op = ||A||_F^2 / n"));
 inline const Inequality smooth_gd =
     correcting(smooth_gd_printed, eq_1_6.counted("guarantee-gd/corrected",
                                                  "The Euclidean step 1/(||A||_op^2 L) decreases "
@@ -107,72 +112,68 @@ inline const Inequality smooth_spec = correcting(
                                         "by at least ||G||_*^2 / (2 ||A||_F^2 L)",
                                         "guarantee_spec"));
 
-inline const auto section_4_4 = [](const std::string& at) {
-  return Place{"spectral/", "Section 4.4, " + at};
+inline const auto section_4_4 = [](const std::string& equation, const std::string& at) {
+  return Place{"spectral/" + equation, "spectral/" + equation + "/", "Section 4.4, " + at};
 };
 inline const Inequality eq_4_14 =
-    section_4_4("eq. (4.14)")
-        .counted("eq-4.14/guarantee",
+    section_4_4("eq-4.14", "eq. (4.14)")
+        .counted("guarantee",
                  "The Euclidean step 1/(L_F + C_op/st(G)) decreases the loss by at least ||G||_F^2 "
                  "/ (2 (L_F + C_op/st(G)))",
                  "violations.eq_4_14");
-inline const Inequality eq_4_15 = section_4_4("eq. (4.15)")
-                                      .counted("eq-4.15/guarantee",
-                                               "The spectral step ||G||_*/(L_op + C_op) decreases "
-                                               "the loss by at least ||G||_*^2 / (2 (L_op + C_op))",
-                                               "violations.eq_4_15");
+inline const Inequality eq_4_15 =
+    section_4_4("eq-4.15", "eq. (4.15)")
+        .counted("guarantee",
+                 "The spectral step ||G||_*/(L_op + C_op) decreases the loss by at least ||G||_*^2 "
+                 "/ (2 (L_op + C_op))",
+                 "violations.eq_4_15");
 inline const Inequality eq_4_16_guarantees =
-    section_4_4("eq. (4.16)")
+    section_4_4("eq-4.16", "eq. (4.16)")
         .counted(
-            "eq-4.16/guarantees",
+            "guarantees",
             "(4.16) holds if and only if the guarantee (4.15) is at least the guarantee (4.14)");
 inline const Inequality stable_at_most_nuclear =
-    section_4_4("before eq. (4.17)").counted("eq-4.17/st-at-most-nr", "st(G) <= nr(G)");
+    section_4_4("eq-4.17", "before eq. (4.17)").counted("st-at-most-nr", "st(G) <= nr(G)");
 inline const Inequality eq_4_17_equivalent =
-    section_4_4("eqs. (4.17), (4.18)")
-        .counted("eq-4.18/equivalent",
-                 "(4.17) is equivalent to nr(G) >= st(A), (4.18), for every C_op");
+    section_4_4("eq-4.18", "eqs. (4.17), (4.18)")
+        .counted("equivalent", "(4.17) is equivalent to nr(G) >= st(A), (4.18), for every C_op");
 inline const Inequality implies_4_16 =
-    section_4_4("eqs. (4.16) to (4.18)")
-        .counted("eq-4.18/implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16) for every C_op");
+    section_4_4("eq-4.18", "eqs. (4.16) to (4.18)")
+        .counted("implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16) for every C_op");
 inline const Inequality implies_4_18 =
-    beyond(section_4_4("eqs. (4.16) to (4.18)")
-               .counted("eq-4.16/implies-4.18",
+    beyond(section_4_4("eq-4.16", "eqs. (4.16) to (4.18)")
+               .counted("implies-4.18",
                         "(4.16) implies nr(G) >= st(A), (4.18), for every C_op (the paper prints "
                         "only the converse)",
                         "violations.eq_4_16_implies_4_18"));
 
-inline const Place section_4_5 = {"spectral/section-4.5/", "Section 4.5"};
+inline const Place section_4_5{"spectral/section-4.5", "spectral/section-4.5/", "Section 4.5"};
 inline const Inequality diagonal_gd =
     section_4_5.counted("guarantee-gd/as-printed",
                         "The Euclidean step on gamma with the constant L = ||A||_op^2 / n "
                         "decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))");
-inline const Inequality diagonal_gd_sharp = correcting(
-    diagonal_gd,
-    section_4_5.counted("guarantee-gd/corrected",
-                        "The Euclidean step on gamma with the sharp constant L = max_i ||a_i||^2 / "
-                        "n decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))"));
 inline const Inequality diagonal_sign =
     section_4_5.counted("guarantee-sign",
                         "The sign step on gamma with the constant L_op = ||A||_F^2 / n decreases "
                         "the loss by at least ||g||_1^2 / (2 (L_op + C_op))");
-inline const Inequality sharp_constant = section_4_5.counted(
-    "sharp-constant",
-    "The largest squared row norm of A is at most ||A||_op^2, the printed constant");
-inline const Inequality diagonal_two_sided =
+// Ours: a sharper constant than the printed one, and the interval argument of Section 1.2, whose
+// analog the paper does not print.
+inline const Inequality diagonal_gd_sharp = beyond(
+    section_4_5.counted("guarantee-gd/corrected",
+                        "The Euclidean step on gamma with the sharp constant L = max_i ||a_i||^2 / "
+                        "n decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))"));
+inline const Inequality diagonal_two_sided = beyond(
     section_4_5.counted("two-sided/as-printed",
                         "If ||g||_1^2/||g||_2^2 >= 2 st(A), the loss after the sign step is at "
-                        "most the loss after the Euclidean step with the printed constant");
+                        "most the loss after the Euclidean step with the printed constant"));
 inline const Inequality diagonal_two_sided_sharp_step = beyond(
     section_4_5.counted("two-sided/sharp-step",
                         "If ||g||_1^2/||g||_2^2 >= 2 st(A), the loss after the sign step is at "
                         "most the loss after the Euclidean step with the sharp constant"));
-inline const Inequality diagonal_two_sided_sharp = correcting(
-    diagonal_two_sided,
-    section_4_5.counted(
-        "two-sided/corrected",
-        "If ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max_i ||a_i||^2, the loss after the sign step is "
-        "at most the loss after the Euclidean step with the sharp constant"));
+inline const Inequality diagonal_two_sided_sharp = beyond(section_4_5.counted(
+    "two-sided/corrected",
+    "If ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max_i ||a_i||^2, the loss after the sign step is "
+    "at most the loss after the Euclidean step with the sharp constant"));
 
 // From a trial to the result ----------------------------------------------------------------------
 

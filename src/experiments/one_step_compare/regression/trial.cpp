@@ -121,7 +121,6 @@ void record_diagonal(const DiagonalComparison& c, double alpha, const Judge& jud
   judge.count(diagonal_gd_sharp, breaks_guarantee(c.L_F_sharp));
   judge.count(diagonal_sign, judge.below(sign, c.guarantee_sign()) ||
                                  judge.below(c.decrease_sign(C_op), c.guarantee_sign(C_op)));
-  judge.count(sharp_constant, c.L_F_sharp > c.L_F * (1 + condition_tolerance));
   judge.count_where(printed >= 2, diagonal_two_sided, judge.below(sign, gd));
   judge.count_where(printed >= 2, diagonal_two_sided_sharp_step, judge.below(sign, sharp_gd));
   judge.count_where(sharp >= 2, diagonal_two_sided_sharp, judge.below(sign, sharp_gd));

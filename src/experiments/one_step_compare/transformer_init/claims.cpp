@@ -13,23 +13,44 @@ namespace {
 // (Lemma 2.10 with equal columns).
 constexpr double rounding_slack = 1e-5;
 
-const auto lemma_2_10 = [](const std::string& at, std::string text) {
-  return Statement{"spectral/lemma-2.10/" + at, "Lemma 2.10", std::move(text)};
+const Place lemma_2_10{"spectral/lemma-2.10", "spectral/lemma-2.10/", "Lemma 2.10"};
+// The paper leaves the constants c and C of its probabilities open.
+const std::string open_constants = "every block of every trial; the paper leaves c and C open";
+const Statement eq_2_16 =
+    asymptotic(Statement{"spectral/lemma-2.12", "spectral/eq-2.16/relu", "Lemma 2.12, eq. (2.16)",
+                         "||B||_F^2 >= (1-eps) (1/2)(1-Phi(1)) (k/d) ||A_mlp_rms||_F^2"},
+               "every block of every trial, eps = delta");
+const Place eq_2_17{"spectral/lemma-2.13", "spectral/eq-2.17/", "Lemma 2.13, eq. (2.17)"};
+const auto proof_of_2_14 = [](const std::string& prefix, const std::string& equation) {
+  return Place{"spectral/prop-2.14", prefix, "Proof of Proposition 2.14, " + equation, Part::proof};
 };
-const Statement eq_2_16 = {"spectral/eq-2.16/relu", "Lemma 2.12, eq. (2.16)",
-                           "||B||_F^2 >= (1-eps) (1/2)(1-Phi(1)) (k/d) ||A_mlp_rms||_F^2"};
-const Place eq_2_17 = {"spectral/eq-2.17/", "Lemma 2.13, eq. (2.17)"};
-const Statement eq_E_7 = {
-    "spectral/eq-E.7/column-norms", "Proof of Proposition 2.14, eq. (E.7)",
-    "(1-delta) c_- d <= ||x_t^att||^2 <= (1+delta)(c_+ + 1) d for every column of X_att"};
+const Statement eq_E_7 = asymptotic(
+    proof_of_2_14("spectral/eq-E.7/", "eq. (E.7)")(
+        "column-norms",
+        "(1-delta) c_- d <= ||x_t^att||^2 <= (1+delta)(c_+ + 1) d for every column of X_att"),
+    open_constants);
+const Misprint step_E_7 = proof_of_2_14("spectral/eq-E.7/", "step before eq. (E.7)")
+                              .misprint("spectral/prop-2.14/eq-E.7", "step",
+                                        "(1+delta/16)(c_+ + 1+delta) <= (1+delta)(c_+ + 1)",
+                                        "(1+delta/16)(c_+ + (1+delta/16)^2) <= (1+delta)(c_+ + 1)");
 const std::string mlp_side = "||B||_F^2 >= (1-delta/16) c_sigma/c_+^att (k/d)";
-const Misprint eq_E_12 = Place{"spectral/", "Proof of Proposition 2.14, eq. (E.12)"}.misprint(
-    "eq-E.12", mlp_side + " d ||X_att||_F^2", mlp_side + " ||X_att||_F^2");
-const Statement prop_2_14_columns = {
-    "spectral/prop-2.14/i", "Proposition 2.14 (i)",
-    "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every column of X_plus"};
-const Place prop_2_14_ranks = {"spectral/prop-2.14/ii/", "Proposition 2.14 (ii)"};
-const Place cor_2_15 = {"spectral/cor-2.15/", "Corollary 2.15"};
+const Misprint eq_E_12 = proof_of_2_14("spectral/", "eq. (E.12)")
+                             .misprint("spectral/prop-2.14/eq-E.12", "eq-E.12",
+                                       mlp_side + " d ||X_att||_F^2", mlp_side + " ||X_att||_F^2");
+const std::string rank_side = " + 1 <= 1 + c_+^att/(c_sigma (1-delta))";
+const Misprint eq_E_14 =
+    proof_of_2_14("spectral/", "eq. (E.14)")
+        .misprint("spectral/prop-2.14/eq-E.14", "eq-E.14", "2 c_+^att/c_sigma" + rank_side,
+                  "c_+^att/((1-delta/16) c_sigma)" + rank_side);
+const Statement prop_2_14_columns = asymptotic(
+    Statement{"spectral/prop-2.14", "spectral/prop-2.14/i", "Proposition 2.14 (i)",
+              "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every column of "
+              "X_plus"},
+    open_constants);
+const Place prop_2_14_ranks{"spectral/prop-2.14", "spectral/prop-2.14/ii/",
+                            "Proposition 2.14 (ii)"};
+const Place cor_2_15{"spectral/cor-2.15", "spectral/cor-2.15/", "Corollary 2.15"};
+const std::string depth_constants = "the constants of Appendix F; " + open_constants;
 
 // The bounded quantity of a statement over its bound, at one block of one trial.
 using RatioAt = std::function<double(const MeasuredBlock& block)>;
@@ -93,7 +114,7 @@ std::string unmet_hypothesis(const TransformerInitConfig& config) {
 void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_block,
                   Claims& claims) {
   const double delta = config.delta, d = static_cast<double>(config.d),
-               k = static_cast<double>(config.k);
+               k = static_cast<double>(config.k), n = static_cast<double>(config.n);
   const auto rms_ratio = [](const std::string& before, const std::string& after) {
     return [=](const MeasuredBlock& block) {
       const ColumnRange columns = block.columns(before);
@@ -114,7 +135,9 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
         return (1 - delta) * relu_small_ball() * k / d * block.norms("A_mlp_rms").frobenius /
                block.norms("B").frobenius;
       },
-      "eps = delta = " + short_number(delta));
+      "eps = delta = " + short_number(delta) +
+          "; with c1 = p/2 the lemma allows each block a failure probability of " +
+          short_number(std::min(1.0, 2 * n * std::exp(-relu_small_ball() * delta * delta * k))));
 
   const auto residual_ratio = [=](const std::string& X, const std::string& H,
                                   const std::string& sum, double d_over_k) {
@@ -123,18 +146,21 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
     };
   };
   const auto needed = claims.only_where(unmet_hypothesis(config));
-  every_block(eq_2_17("attention",
-                      "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / "
-                      "max(||X||_op^2, (d/k)||H||_op^2), where k = d"),
-              residual_ratio("X", "H", "X_att", 1.0), "delta = " + short_number(delta));
-  every_block(eq_2_17("mlp",
-                      "st(X_att + W_2 B) <= (1+delta)/(1-delta) (||X_att||_F^2 + (d/k)||B||_F^2) / "
-                      "max(||X_att||_op^2, (d/k)||B||_op^2)"),
-              residual_ratio("X_att", "B", "X_plus", d / k), "delta = " + short_number(delta));
+  every_block(
+      asymptotic(eq_2_17("attention",
+                         "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / "
+                         "max(||X||_op^2, (d/k)||H||_op^2), where k = d"),
+                 open_constants),
+      residual_ratio("X", "H", "X_att", 1.0), "delta = " + short_number(delta));
+  every_block(
+      asymptotic(
+          eq_2_17("mlp",
+                  "st(X_att + W_2 B) <= (1+delta)/(1-delta) (||X_att||_F^2 + (d/k)||B||_F^2) / "
+                  "max(||X_att||_op^2, (d/k)||B||_op^2)"),
+          open_constants),
+      residual_ratio("X_att", "B", "X_plus", d / k), "delta = " + short_number(delta));
   every_block(eq_E_7, columns_ratio("X_att", delta, attention_columns), hypothesis(config));
 
-  // n d = ||A_mlp_rms||_F^2 and ||X_att||_F^2 <= c_+^att n d give the right-hand side without the
-  // printed d.
   const auto mlp_ratio = [=](double factor) {
     return [=](const MeasuredBlock& block) {
       const double c_att = attention_columns(block.columns("X"), delta).high;
@@ -142,11 +168,38 @@ void judge_lemmas(const TransformerInitConfig& config, const EveryBlock& every_b
              block.norms("X_att").frobenius / block.norms("B").frobenius;
     };
   };
-  every_block(
-      eq_E_12.as_printed, mlp_ratio(d),
-      "the printed factor d is an error: ||A_mlp_rms||_F^2 = n d >= ||X_att||_F^2 / c_+^att; n = " +
-          short_number(static_cast<double>(config.n)));
+  every_block(eq_E_12.as_printed, mlp_ratio(d));
   every_block(eq_E_12.corrected, mlp_ratio(1.0));
+}
+
+// Two inequalities between numbers, over delta and c_+. (E.14) is divided by K_B.
+void judge_arithmetic(Claims& claims) {
+  Tally printed_E_7, corrected_E_7, printed_E_14, corrected_E_14;
+  const auto count = [](Tally& tally, double left, double right) {
+    tally.count(left > right, left / right);
+  };
+  for (const double delta : {0.01, 0.05, 0.1, 0.2, 0.24}) {
+    for (const double c_plus : {0.01, 0.1, 1.0, 10.0}) {
+      const double small = 1 + delta / 16, c_sigma = relu_small_ball(),
+                   c_att = attention_columns({0, c_plus}, delta).high;
+      count(printed_E_7, small * (c_plus + 1 + delta), c_att);
+      count(corrected_E_7, small * (c_plus + small * small), c_att);
+      const double right = 1 + c_att / (c_sigma * (1 - delta));
+      count(printed_E_14, 2 * c_att / c_sigma + 1, right);
+      count(corrected_E_14, c_att / ((1 - delta / 16) * c_sigma) + 1, right);
+    }
+  }
+  const auto judge = [&](const Statement& statement, const Tally& tally) {
+    claims.never_violated(statement, tally,
+                          "delta from 0.01 to 0.24 and c_+ from 0.01 to 10; largest quotient of "
+                          "both sides " +
+                              short_number(tally.largest),
+                          WorstCase::largest);
+  };
+  judge(step_E_7.as_printed, printed_E_7);
+  judge(step_E_7.corrected, corrected_E_7);
+  judge(eq_E_14.as_printed, printed_E_14);
+  judge(eq_E_14.corrected, corrected_E_14);
 }
 
 void judge_proposition(const TransformerInitConfig& config, const EveryBlock& every_block,
@@ -155,8 +208,9 @@ void judge_proposition(const TransformerInitConfig& config, const EveryBlock& ev
   every_block(prop_2_14_columns, columns_ratio("X_plus", config.delta, output_columns),
               hypothesis(config));
   for (const BoundedRank& each : bounded_ranks) {
-    every_block(prop_2_14_ranks(each.matrix, each.text), over_bound(each, config.delta),
-                hypothesis(config));
+    const Statement statement = prop_2_14_ranks(each.matrix, each.text);
+    every_block(each.for_every_weight ? statement : asymptotic(statement, open_constants),
+                over_bound(each, config.delta), hypothesis(config));
   }
 }
 
@@ -168,9 +222,10 @@ double rank_at_layer(const TrialRecord& record, const std::string& matrix, std::
 
 void judge_growth(const std::string& matrix, const TransformerInitConfig& config,
                   const Records& records, Claims& claims) {
-  const Statement growth =
+  const Statement growth = asymptotic(
       cor_2_15("growth/" + matrix,
-               "st(" + matrix + ") grows at most as fast as (1 + l)^2 over the layers l >= 1");
+               "st(" + matrix + ") grows at most as fast as (1 + l)^2 over the layers l >= 1"),
+      "an exponent of at most 2 over the layers of one network");
   std::vector<double> x;  // 1 + l
   for (std::size_t l = 1; l < config.layers + (matrix == "A_rms" ? 1 : 0); ++l)
     x.push_back(static_cast<double>(l) + 1);
@@ -203,10 +258,14 @@ void judge_corollary(const TransformerInitConfig& config, const Records& records
       C_in = std::max(C_in, MeasuredBlock(record, 0).rank(matrix) / record.scalar(inverse_p_max));
     }
   }
-  every_block(cor_2_15("B", "st(B) <= 2 pi in every block"), over_bound(bounded_B, config.delta));
+  every_block(asymptotic(cor_2_15("B", "st(B) <= 2 pi in every block"), depth_constants),
+              over_bound(bounded_B, config.delta));
   every_block(
-      cor_2_15("embedding-layer",
-               "st(X), st(A_rms) and st(A_mlp_rms) of the first block are at most C_in / p_max"),
+      asymptotic(
+          cor_2_15(
+              "embedding-layer",
+              "st(X), st(A_rms) and st(A_mlp_rms) of the first block are at most C_in / p_max"),
+          depth_constants),
       [&](const MeasuredBlock& block) {
         if (block.index() > 0) return undefined;
         const DepthBounds bounds = corollary_bounds(config, block.trial());
@@ -217,9 +276,12 @@ void judge_corollary(const TransformerInitConfig& config, const Records& records
       constants + "; the paper does not give C_in, the smallest possible value is " +
           short_number(C_in));
   every_block(
-      cor_2_15("depth",
-               "st(A_rms) and st(A_mlp_rms) of layer l are below a bound of order (1 + l)^2, and "
-               "st(A_final) is below a bound of order (1 + L)^2"),
+      asymptotic(
+          cor_2_15(
+              "depth",
+              "st(A_rms) and st(A_mlp_rms) of layer l are below a bound of order (1 + l)^2, and "
+              "st(A_final) is below a bound of order (1 + L)^2"),
+          depth_constants),
       [&](const MeasuredBlock& block) {
         const DepthBounds bounds = corollary_bounds(config, block.trial());
         if (std::isnan(bounds.X[0])) return undefined;
@@ -257,6 +319,7 @@ void judge(const TransformerInitConfig& config, const Records& records, bool sin
   };
   judge_lemma_2_9(records, embedded, single_precision, claims);
   judge_lemmas(config, every_block, claims);
+  judge_arithmetic(claims);
   judge_proposition(config, every_block, claims);
   judge_corollary(config, records, every_block, claims);
 }

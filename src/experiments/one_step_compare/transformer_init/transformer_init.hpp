@@ -29,8 +29,7 @@ ColumnRange attention_columns(const ColumnRange& input, double delta);
 ColumnRange output_columns(const ColumnRange& input, double delta);
 
 /// Proposition 2.14 (ii), for a block whose input has stable rank `stable_rank_X`. The bound on
-/// X_plus follows from (E.11) and the middle of (E.13). The printed last step of (E.14) would lose
-/// a factor of up to 2 (1 - delta).
+/// X_plus follows from (E.11) and the middle of (E.13).
 struct BlockBounds {
   double A_rms, X_att, A_mlp_rms, B, X_plus;
 };
@@ -117,6 +116,7 @@ struct BoundedRank {
   std::string matrix;
   double BlockBounds::*bound;
   std::string text;
+  bool for_every_weight = false;  // not only with high probability
 
   /// The bound, from the measured input of the block.
   double at(const MeasuredBlock& block, double delta) const;
@@ -125,7 +125,7 @@ struct BoundedRank {
 };
 inline const BoundedRank bounded_B = {"B", &BlockBounds::B, "st(B) <= 2 pi"};
 inline const std::vector<BoundedRank> bounded_ranks = {
-    {"A_rms", &BlockBounds::A_rms, "st(A_rms) <= (c_+/c_-) st(X)"},
+    {"A_rms", &BlockBounds::A_rms, "st(A_rms) <= (c_+/c_-) st(X)", true},
     {"X_att", &BlockBounds::X_att, "st(X_att) <= (1+delta)/(1-delta) (1 + 2/c_-) st(X)"},
     {"A_mlp_rms", &BlockBounds::A_mlp_rms,
      "st(A_mlp_rms) <= ((1+delta)/(1-delta))^2 (c_+ + 1)/c_- (1 + 2/c_-) st(X)"},

@@ -39,22 +39,26 @@ double count_used(const std::vector<bool>& used) {
 
 const std::string bound_2_3 =
     "st(Z_n) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c if n >= ";
-const Misprint theorem_2_2 = Place{"spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
-                   "thm-2.2", bound_2_3 + "log(1/(2c))/(8 p0)", bound_2_3 + "8 log(1/c)/p0"),
-               union_bound = Place{"spectral/thm-2.2/", "Theorem 2.2, proof"}.misprint(
-                   "union-bound",
-                   "c + exp(-p0 n/8) <= 2c at n = log(1/(2c))/(8 p0), so that the proof's two "
-                   "events fail with probability at most 2c",
-                   "c + exp(-p0 n/8) <= 2c at n = 8 log(1/c)/p0");
-const Statement trace_markov = {"spectral/thm-2.2/trace", "Theorem 2.2, proof",
-                                "tr(M_n) > tr(M)/c with probability at most c"},
-                chernoff = {"spectral/thm-2.2/chernoff", "Theorem 2.2, proof, after eq. (2.4)",
-                            "Fewer than p0 n/2 of n samples are large with probability at most "
-                            "exp(-p0 n/8)"};
-const Statement necessary = beyond(Statement{"spectral/thm-2.2/necessary", "Theorem 2.2",
-                                             "n must be of order log(1/(2c))/p0, eight times the "
-                                             "printed n: at half of this (2.3) fails with "
-                                             "probability above 2c"});
+const char samples_slip[] = "spectral/thm-2.2/sample-size";
+const Misprint theorem_2_2 =
+    Place{"spectral/thm-2.2", "spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
+        samples_slip, "thm-2.2", bound_2_3 + "log(1/(2c))/(8 p0)", bound_2_3 + "8 log(1/c)/p0");
+const Place proof_of_2_2{"spectral/thm-2.2", "spectral/thm-2.2/", "Theorem 2.2, proof",
+                         Part::proof};
+const Misprint union_bound = proof_of_2_2.misprint(
+    samples_slip, "union-bound",
+    "c + exp(-p0 n/8) <= 2c at n = log(1/(2c))/(8 p0), so that the proof's two events fail with "
+    "probability at most 2c",
+    "c + exp(-p0 n/8) <= 2c at n = 8 log(1/c)/p0");
+const Statement trace_markov =
+                    proof_of_2_2("trace", "tr(M_n) > tr(M)/c with probability at most c"),
+                chernoff = proof_of_2_2("chernoff",
+                                        "Fewer than p0 n/2 of n samples are large with "
+                                        "probability at most exp(-p0 n/8)");
+const Statement necessary =
+    beyond(Statement{"spectral/thm-2.2", "spectral/thm-2.2/necessary", "Theorem 2.2",
+                     "n must be of order log(1/(2c))/p0, eight times the printed n: at half of "
+                     "this (2.3) fails with probability above 2c"});
 
 void judge_share(const Plan& plan, const Records& records, const Statement& statement,
                  std::size_t at, Claims& claims) {
@@ -98,9 +102,8 @@ void judge_probability(const Statement& statement, const std::vector<double>& sh
       binomial_interval(failures, all, 1.0 - (1.0 - confidence_level) / candidates);
   claims.set_unit(Unit::draw);
   claims.interval(statement, interval, allowed,
-                  count_text(failures) + " of " + count_text(all) + " draws (" +
-                      percent(interval.level) + " interval of the probability: " +
-                      range_text(interval.low, interval.high) + "); " + detail);
+                  "binomial interval of the probability " +
+                      range_text(interval.low, interval.high) + "; " + detail);
   claims.set_unit(Unit::seed);
 }
 
@@ -157,7 +160,7 @@ double allowed_failure(const Law& law, double epsilon, double n) {
 
 void judge_noise(const Plan& plan, const Law& law, const Records& records, Claims& claims) {
   const Statement statement = {
-      "spectral/lemma-2.5/" + law.name, "Lemma 2.5",
+      "spectral/lemma-2.5", "spectral/lemma-2.5/" + law.name, "Lemma 2.5",
       "m2-hat/||mu-hat||^2 <= (1 + eps1)/(1 - eps2)^2 m2/||mu||^2 with the printed probability, "
       "with c1 = 1/4 and c2 = 1/9, which its proof gives"};
   if (arma::dot(law.mean, law.mean) == 0.0) return;
@@ -191,13 +194,16 @@ void judge_consistency(const Plan& plan, const Law& law, const Records& records,
       records, plan.n,
       [&](const TrialRecord& record, std::size_t i) { return record.array(array).at(i); },
       fit_power, 2);
-  claims.mean({"spectral/lemma-2.1/" + law.name, "Lemma 2.1",
-               "st(Z_n) converges to er(M): |st(Z_n) - er(M)| falls like a power of n"},
-              slopes, compared(at_most(0.0)),
-              "exponent of n in the mean error of each trial; " + law.text +
-                  ", er(M) = " + short_number(law.effective_rank()) + ", relative error " +
-                  short_number(mean_of_entry(records, array, plan.n.size() - 1)) +
-                  " at n = " + count_text(plan.n.back()));
+  claims.mean(
+      asymptotic(Statement{"spectral/lemma-2.1", "spectral/lemma-2.1/" + law.name, "Lemma 2.1",
+                           "st(Z_n) converges to er(M): |st(Z_n) - er(M)| falls like a "
+                           "power of n"},
+                 "an exponent of n below 0"),
+      slopes, compared(at_most(0.0)),
+      "exponent of n in the mean error of each trial; " + law.text +
+          ", er(M) = " + short_number(law.effective_rank()) + ", relative error " +
+          short_number(mean_of_entry(records, array, plan.n.size() - 1)) +
+          " at n = " + count_text(plan.n.back()));
 }
 
 // A bound with C = c = 1. The hypothesis n >= C K^8 (er(M) + u) is that of Theorem 2.3.
@@ -206,10 +212,10 @@ void judge_bound(const Plan& plan, const Law& law, const Bounded& bounded, bool 
   const double allowed = bounded.tail * std::exp(-plan.config.u);
   const double needed =
       needs_samples ? std::pow(law.K, 8) * (law.effective_rank() + plan.config.u) : 0.0;
-  const Statement statement = {"spectral/" + bounded.id + "/" + law.name, bounded.source,
-                               bounded.text + " with probability at least 1 - " +
-                                   short_number(bounded.tail) +
-                                   " exp(-cu), with C = c = 1; the paper gives no constants"};
+  const Statement statement =
+      asymptotic(bounded.place(law.name, bounded.text + " with probability at least 1 - " +
+                                             short_number(bounded.tail) + " exp(-cu)"),
+                 "C = c = 1");
   std::vector<bool> used;
   for (const double n : plan.n) used.push_back(n >= needed);
   std::string unmet;
@@ -239,9 +245,11 @@ void judge_bound(const Plan& plan, const Law& law, const Bounded& bounded, bool 
 // 1. Counterexample: z = (mu + sigma g) e_1 with mu^2 = 2 sigma^2, which satisfies (B.1) with K
 // = 1.
 void judge_cross_term(Claims& claims) {
-  const Misprint cross = Place{"spectral/thm-B.1/", "Theorem B.1, proof"}.misprint(
-      "cross-term", "||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu) under (B.1)",
-      "||<z - mu, mu>||_psi2 <= K sqrt(mu' M mu) under (B.1)");
+  const Misprint cross =
+      Place{"spectral/thm-B.1", "spectral/thm-B.1/", "Theorem B.1, proof", Part::proof}.misprint(
+          "spectral/thm-B.1/cross-term", "cross-term",
+          "||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu) under (B.1)",
+          "||<z - mu, mu>||_psi2 <= K sqrt(mu' M mu) under (B.1)");
   const double sigma = 1.0, mu = std::sqrt(2.0), M = mu * mu + sigma * sigma;
   const double K = std::max(1.0, gaussian_psi_2 * sigma / std::sqrt(M)),
                norm = gaussian_psi_2 * sigma * mu;

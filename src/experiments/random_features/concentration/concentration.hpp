@@ -117,24 +117,31 @@ inline constexpr char spike_above[] = "spike.share_above",
 // of draws that exceed a bound; the largest quotient of both sides.
 inline constexpr char rank_error[] = ".rank_error", noise_above[] = ".noise.share_above";
 struct Bounded {
-  std::string array, id, source, text;
+  std::string array;
+  Place place;
+  std::string text;
   double tail;  // factor of exp(-u) in the failure probability
 };
-inline const Bounded theorem_2_3 = {".rank", "thm-2.3", "Theorem 2.3",
-                                    "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)", 5.0},
-                     theorem_B_1 = {".trace", "thm-B.1", "Theorem B.1, eq. (B.2)",
-                                    "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)", 4.0},
-                     theorem_B_2 = {".moment", "thm-B.2", "Theorem B.2",
-                                    "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + "
-                                    "u)/n) ||M||_op",
-                                    4.0};
+inline const Bounded theorem_2_3{".rank",
+                                 {"spectral/thm-2.3", "spectral/thm-2.3/", "Theorem 2.3"},
+                                 "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)",
+                                 5.0},
+    theorem_B_1{".trace",
+                {"spectral/thm-B.1", "spectral/thm-B.1/", "Theorem B.1, eq. (B.2)"},
+                "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)",
+                4.0},
+    theorem_B_2{".moment",
+                {"spectral/thm-B.2", "spectral/thm-B.2/", "Theorem B.2"},
+                "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + u)/n) ||M||_op",
+                4.0};
 inline const auto share_above = [](const Bounded& bounded) { return bounded.array + ".share"; };
 inline const auto largest_quotient = [](const Bounded& bounded) {
   return bounded.array + ".quotient";
 };
-inline const Misprint split_of_moment = Place{"spectral/thm-B.2/", "Theorem B.2, proof"}.misprint(
-    "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
-    "M_n - M = z-bar mu' + mu z-bar' + Sigma_n - Sigma");
+inline const Misprint split_of_moment =
+    Place{"spectral/thm-B.2", "spectral/thm-B.2/", "Theorem B.2, proof", Part::proof}.misprint(
+        "spectral/thm-B.2/split", "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
+        "M_n - M = z-bar mu' + mu z-bar' + Sigma_n - Sigma");
 
 // Theorem 2.8, arrays over layers: p0 of (2.2) with c_0 = 1/2 and u_* the top eigenvector, lowered
 // by three standard errors; er(M); the mean of st(A_l), and the share of draws above (2.3).

@@ -14,20 +14,23 @@ const double log_3 = std::log(3.0);
 
 // Theorem 2.8 -------------------------------------------------------------------------------------
 
-const Place theorem_2_8 = {"spectral/thm-2.8/", "Theorem 2.8, proof"};
+const Place proof_of_2_8{"spectral/thm-2.8", "spectral/thm-2.8/", "Theorem 2.8, proof",
+                         Part::proof};
 const std::string ratio_text = "E z_i^2/(E z_i)^2 = ";
-const Misprint moment_ratio = theorem_2_8.misprint(
-    "moment-ratio", ratio_text + "E g^4/(E g)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)",
+const Misprint moment_ratio = proof_of_2_8.misprint(
+    "spectral/thm-2.8/moment-ratio", "moment-ratio",
+    ratio_text + "E g^4/(E g)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)",
     ratio_text + "E g^4/(E g^2)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)");
-const Statement hypercontractive = {"spectral/eq-2.13", "Theorem 2.8, proof, eq. (2.13)",
-                                    "E g^4 <= 3^(2p) (E g^2)^2 for g of degree p"},
-                small_ball = theorem_2_8("small-ball",
-                                         "<z, u_*>^2 >= ||M||/3 with probability at least (4/9) "
-                                         "3^(-2^(l+1)) after l quadratic layers");
-const Statement every_n = beyond(Place{"spectral/thm-2.8/", "Theorem 2.8, eq. (2.12)"}(
-    "every-n",
+const Statement hypercontractive = {"spectral/thm-2.8", "spectral/eq-2.13",
+                                    "Theorem 2.8, proof, eq. (2.13)",
+                                    "E g^4 <= 3^(2p) (E g^2)^2 for g of degree p", Part::proof},
+                small_ball = proof_of_2_8("small-ball",
+                                          "<z, u_*>^2 >= ||M||/3 with probability at least (4/9) "
+                                          "3^(-2^(l+1)) after l quadratic layers");
+const Statement every_n = beyond(Statement{
+    "spectral/thm-2.8", "spectral/thm-2.8/every-n", "Theorem 2.8, eq. (2.12)",
     "Theorem 2.8 needs no hypothesis on n: with fewer samples than its proof needs, st(A_l) <= n "
-    "is below the bound (2.12)"));
+    "is below the bound (2.12)"});
 
 // Means of the input; its standard deviation is 1.
 constexpr double input_means[] = {0.0, 0.5, 1.0, 2.0, 4.0};
@@ -102,10 +105,11 @@ void judge_layers(const Plan& plan, const Records& records, Claims& claims) {
     const double smallest = records.empty() ? 0.0 : std::ranges::min(p0),
                  n = static_cast<double>(layer_samples);
     const Statement statement = {
-        "spectral/thm-2.2/quadratic/layer-" + std::to_string(l + 1),
+        "spectral/thm-2.8", "spectral/thm-2.2/quadratic/layer-" + std::to_string(l + 1),
         "Theorem 2.2, as in the proof of Theorem 2.8",
         "st(A_l) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c for quadratic activations, "
-        "with p0, c0 and er(M) of the inputs' own law"};
+        "with p0, c0 and er(M) of the inputs' own law",
+        Part::proof};
     const double needed = needed_samples(smallest, c);
     const std::string too_few = smallest > 0.0 && n >= needed
                                     ? ""
@@ -131,15 +135,16 @@ void judge_layers(const Plan& plan, const Records& records, Claims& claims) {
 const std::string deviation_text =
     "| ||g||^2 - d | > eps d/4 for g ~ N(0, I_d) with probability at most 2 exp(-eps^2 d/";
 const Statement lemma_2_11 = {
-    "spectral/lemma-2.11", "Lemma 2.11",
+    "spectral/lemma-2.11", "spectral/lemma-2.11", "Lemma 2.11",
     "(1 - eps)(||x||^2 + ||g||^2) <= ||x + g||^2 <= (1 + eps)(||x||^2 + ||g||^2) with probability "
     "at least 1 - 4 exp(-eps^2 d/64)"};
 const Statement every_x = beyond(Statement{
-    "spectral/lemma-2.11/every-x", "Lemma 2.11",
+    "spectral/lemma-2.11", "spectral/lemma-2.11/every-x", "Lemma 2.11",
     "The interval holds for every x unless |<x, g>| > eps ||x|| ||g||, which has a probability of "
     "at most 4 exp(-eps^2 d/64)"});
-const Misprint eq_C_1 = Place{"spectral/", "Lemma 2.11, proof, eq. (C.1)"}.misprint(
-    "eq-C.1", deviation_text + "64)", deviation_text + "70)");
+const Misprint eq_C_1 =
+    Place{"spectral/lemma-2.11", "spectral/", "Lemma 2.11, proof, eq. (C.1)", Part::proof}.misprint(
+        "spectral/lemma-2.11/chi-square", "eq-C.1", deviation_text + "64)", deviation_text + "70)");
 
 // log of both sides' quotient in (C.1), with exponent eps^2 d / divisor.
 double log_quotient(double epsilon, double d, double divisor) {
@@ -204,8 +209,11 @@ void judge_perturbation(const Plan& plan, const Records& records, Claims& claims
 
 // Lemma 2.12 --------------------------------------------------------------------------------------
 
-const Misprint exponent_constant = Place{"spectral/lemma-2.12/", "Lemma 2.12, proof"}.misprint(
-    "constant", "(2.16) holds with c1 = tau^2 p/2", "(2.16) holds with c1 = p/2");
+// The last line of the proof says c1 where c_sigma is meant.
+const Misprint exponent_constant =
+    Place{"spectral/lemma-2.12", "spectral/lemma-2.12/", "Lemma 2.12, proof", Part::proof}.misprint(
+        "spectral/lemma-2.12/symbol", "constant", "c1 = tau^2 p/2, read as the c1 of (2.16)",
+        "(2.16) holds with c_sigma = tau^2 p/2 and c1 = p/2");
 
 // sigma(t) = 10 max(0, t) with tau = 10 and k = d = n = 1. (2.16) fails if sigma(g)^2 < (1 - eps)
 // tau^2 p/2, with probability 1/2 + P(0 < g < sqrt((1 - eps) p/2)).
@@ -237,10 +245,11 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
     const double p = small_ball_probability(find_activation(sigma), block_tau);
     const double epsilon = block_epsilon(p, plan.config.k, plan.config.columns),
                  allowed = 2.0 * n * std::exp(-0.5 * p * epsilon * epsilon * k);
-    const Statement statement = {"spectral/eq-2.16/" + sigma, "Lemma 2.12, eq. (2.16)",
+    const Statement statement = {"spectral/lemma-2.12", "spectral/eq-2.16/" + sigma,
+                                 "Lemma 2.12, eq. (2.16)",
                                  "||sigma(WA)||_F^2 >= (1 - eps) (1/2) tau^2 p (k/d) ||A||_F^2 "
                                  "with probability at least 1 - "
-                                 "2n exp(-c1 eps^2 k), with c1 = p/2"};
+                                 "2n exp(-c1 eps^2 k), with c1 = p/2, which its proof gives"};
     const std::string too_large =
         epsilon < 1.0 ? ""
                       : "at these sizes (2.16) allows a failure probability of a tenth only with "

@@ -85,13 +85,22 @@ void judge_table(const StableRankConfig& config, Claims& claims);
 void judge_one_layer(const Plan& plan, const Records& records, Claims& claims);
 void judge_random_layers(const Plan& plan, const Records& records, Claims& claims);
 
+/// Theorem 2.7 with n in the exponent as printed, and with the rows of W_l. Its example: a Gaussian
+/// 4 x 4 matrix W whose positive entries are those of a permutation and lie in [1, largest_entry].
+/// Then st(relu(W)) >= 1 + 3/largest_entry^2 = 3.241, above the bound 1.01/0.99^2 pi = 3.2374.
+void judge_exponent(Claims& claims);
+inline constexpr double largest_entry = 1.157;
+/// The probability of such a W, 8.8e-9.
+double failure_of_copies();
+
 /// [Spectral] eq. (2.12): the bound on st(A_l) with quadratic activations as printed, 27 *
 /// 3^(2^(l+2)) / (2c), infinite if it overflows; and the number of samples that Theorem 2.8
 /// requires for it, 9 * 3^(2^(l+1)) log(1/(2c)) / 32.
 double quadratic_bound(std::uint64_t layer, double c);
 double quadratic_samples(std::uint64_t layer, double c);
 
-/// Theorem 2.8, one claim for each layer.
+/// Theorem 2.8, one claim for each layer up to the second: the third needs 8.4 million samples.
+inline constexpr std::uint64_t deepest_quadratic = 2;
 void judge_quadratic(const Plan& plan, const Records& records, Claims& claims);
 
 /// Eq. (2.15), its remark about Zipf's law, and Lemma 2.9.

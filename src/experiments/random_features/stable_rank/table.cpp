@@ -10,20 +10,24 @@ namespace {
 // Quadrature is accurate to 1e-13; several of the inequalities hold with equality.
 constexpr double rounding = 1e-10;
 
-const Place table = {"spectral/fig-12/",
-                     "Figure 12, eq. (2.9)",
-                     Kind::printed_number,
-                     {"Figure 12"}},
-            last_column = {
-                table.prefix, "Figure 12, last column", Kind::printed_number, {"Figure 12"}};
+const std::string figure = "Figure 12", ids = "spectral/fig-12/";
+const Place table{"spectral/fig-12",    ids,     "Figure 12, eq. (2.9)", Part::statement,
+                  Kind::printed_number, {figure}},
+    caption{"spectral/fig-12",    ids,     "Figure 12, eq. (2.9)", Part::caption,
+            Kind::printed_number, {figure}},
+    last_column{"spectral/fig-12",    ids,     "Figure 12, last column", Part::statement,
+                Kind::printed_number, {figure}},
+    lemma_2_4{"spectral/lemma-2.4", ids,           "Lemma 2.4, and Figure 12, last column",
+              Part::statement,      Kind::theorem, {figure}};
 
 // A reading of GELU's s_*, a minimum over the rows of W: a variance (as printed) or a standard
-// standard_deviation.
+// deviation.
 struct Reading {
   std::string ending;  // of the claims' ids
   std::string remark;  // of their details
   double (*s_star)(double smallest_variance);
   bool corrects = false;  // the first of both_readings
+  std::string slip = {};  // the catalog's, if (2.9) fails
 };
 double variance_itself(double variance) {
   return variance;
@@ -33,7 +37,7 @@ double standard_deviation(double variance) {
 }
 const std::vector<Reading> both_readings = {
     {"/as-printed", "; s_* = min w' Sigma w as printed, a variance; alpha is too large if s_* > 1",
-     variance_itself},
+     variance_itself, false, "spectral/fig-12/gelu-s"},
     {"/corrected",
      "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)",
      standard_deviation, true}};
@@ -77,19 +81,19 @@ void judge_reading(const std::string& name, const Activation& activation,
   }
   Tally both = mean_side.ratios;
   both.add(second_side.ratios);
-  const auto judge = [&](const Place& place, const std::string& id, const std::string& text,
-                         const Tally& tally, const std::string& detail) {
-    Statement statement = place(id + reading.ending, text);
+  const auto judge = [&](const Place& place, const std::string& id, const std::string& slip,
+                         const std::string& text, const Tally& tally, const std::string& detail) {
+    Statement statement = showing(slip, place(id + reading.ending, text));
     if (reading.corrects) statement.misprint_of = place.prefix + id + both_readings.front().ending;
     claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest);
   };
-  judge(table, name,
+  judge(printed.depends_on_s_star ? caption : table, name, reading.slip,
         "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, "
         "for every row w of W",
         both,
         "alpha f against (E sigma)^2: " + mean_side.text() +
             "; E sigma^2 against beta f: " + second_side.text());
-  judge(last_column, name + "/nsr",
+  judge(printed.depends_on_s_star ? last_column : lemma_2_4, name + "/nsr", "",
         "E||z||^2 / ||E z||^2 <= beta/alpha with the table's constants, where z = sigma(Wx) and x "
         "is Gaussian",
         noise.ratios, noise.text());

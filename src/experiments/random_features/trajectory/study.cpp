@@ -1,7 +1,9 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/random_features/trajectory/trajectory.hpp"
 #include "models/activations.hpp"
 #include "report/builder.hpp"
@@ -15,12 +17,28 @@ namespace {
 // Matrices of rank one have nr = st = 1 up to rounding, also in single precision.
 constexpr double rounding = 1e-5;
 
-// Where and how often one run violates nr(grad L(W_t)) >= st(A).
+// The last objective gap of a run; infinite if the run diverged.
+double final_gap(const TrialRecord& record, const std::string& run) {
+  const double last = record.array(gap_of(run)).back();
+  return std::isnan(last) ? std::numeric_limits<double>::infinity() : last;
+}
+
+void leave_undecided(Claim& claim, const std::string& reason) {
+  claim.verdict = Verdict::not_applicable;
+  claim.undecided = true;
+  claim.detail = clauses(reason, claim.detail);
+}
+
+// Where and how often one run violates nr(grad L(W_t)) >= st(A). If a run ends in a loss that is
+// not finite, its later iterations are no cases, and without a violation before them "at every
+// iteration" is undecided.
 void judge_condition(const RankCondition& condition, const Records& records, Claims& claims) {
   Tally violated_at;
+  bool cut_off = false;
   const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
     const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(condition.run));
     const double stable_rank = record.scalar(stable_rank_A);
+    cut_off = cut_off || std::isinf(final_gap(record, condition.run));
     for (std::size_t t = 0; t < nuclear_rank.size(); ++t) {
       const double ratio = nuclear_rank[t] / stable_rank;
       if (!std::isfinite(ratio)) continue;
@@ -29,29 +47,55 @@ void judge_condition(const RankCondition& condition, const Records& records, Cla
       if (violated) violated_at.count(true, static_cast<double>(t));
     }
   });
-  std::string detail = "smallest nr(grad L(W_t)) / st(A) " + short_number(found.smallest);
+  std::string detail = found.cases > 0
+                           ? "smallest nr(grad L(W_t)) / st(A) " + short_number(found.smallest)
+                           : "the gradient or A is zero";
   if (found.violations > 0) {
     detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " +
               short_number(violated_at.largest);
   }
-  claims.never_violated(condition.statement, found,
-                        found.cases > 0 ? detail : "the gradient or A is zero");
+  Claim claim = judge_tally(condition.statement, found, detail);
+  if (claim.verdict == Verdict::holds && cut_off) leave_undecided(claim, "a run diverges");
+  claims.add(std::move(claim));
 }
 
-// log10 of the ratio of the final gaps, SpecGD over GD, per trial.
+// log10 of the ratio of the final gaps, SpecGD over GD, in each trial: 0 if they are equal,
+// infinite if one method ended at the minimum or diverged, undefined if both diverged.
 std::vector<double> final_log_ratio(const Records& records) {
   return per_trial(records, [](const TrialRecord& record) {
-    return std::log10(record.array(gap_of(specgd)).back() / record.array(gap_of(gd)).back());
+    const double spectral = final_gap(record, specgd), euclidean = final_gap(record, gd);
+    if (spectral == euclidean) return std::isfinite(spectral) ? 0.0 : undefined;
+    return std::log10(spectral / euclidean);
   });
 }
-constexpr char log_ratio_text[] = "log10 of the ratio of the final objective gaps, SpecGD over GD";
+
+// Judges which method ends lower: `sign` is that of SpecGD's log ratio to GD. The mean of log
+// ratios does not exist if one of them is infinite, and the mean of the finite ones is biased
+// toward the other trials. Then the trials decide by their signs, if all agree.
+void judge_order(const Statement& statement, double sign, const Records& records, Claims& claims) {
+  const std::vector<double> ratios = final_log_ratio(records);
+  const auto is_infinite = [](double ratio) { return std::isinf(ratio); };
+  if (std::ranges::none_of(ratios, is_infinite)) {
+    claims.mean(statement, ratios, compared(sign < 0 ? at_most(0.0) : at_least(0.0)),
+                "log10 of the ratio of the final objective gaps, SpecGD over GD");
+    return;
+  }
+  Tally signs;
+  for (const double ratio : ratios) {
+    if (!std::isnan(ratio)) signs.count(!(sign * ratio > 0));
+  }
+  Claim claim = judge_units(
+      statement, signs,
+      "counted by trial, because in " +
+          counted(static_cast<std::uint64_t>(std::ranges::count_if(ratios, is_infinite)), "trial") +
+          " a method ends at the minimum or diverges, so that a ratio of final gaps is 0 or "
+          "infinite");
+  if (signs.violations > 0 && signs.violations < signs.cases)
+    leave_undecided(claim, "the trials disagree");
+  claims.add(std::move(claim));
+}
 
 void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
-  const std::string& activation = plan.config.activation;
-  if (!claims.applies(
-          restarts_ahead,
-          activation == "relu" ? "" : "the statement is about relu; this run uses " + activation))
-    return;
   const std::string no_restarts =
       "the run has no restarts (--restart-every is 0 or at least --steps)";
   if (!claims.applies(restarts_ahead, plan.restarted_runs.empty() ? no_restarts : "")) return;
@@ -60,11 +104,13 @@ void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
   for (const std::string& run : plan.restarted_runs) {
     const Tally here = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
       const std::vector<double>& gap = record.array(gap_of(run));
-      if (std::isnan(gap.front())) return;  // GD diverged before
-      const double of_gd = record.array(gap_of(gd)).back();
-      if (gap.size() < 2 || gap.back() + of_gd == 0) return;  // no step; both ended at the minimum
-      tally.count(!(gap.back() < of_gd));
-      first_step_up.count(gap.size() > 1 && gap[1] > gap[0]);
+      // GD diverged before the restart, or the restarted run has no step.
+      if (std::isnan(gap.front()) || gap.size() < 2) return;
+      const double of_run = final_gap(record, run), of_gd = final_gap(record, gd);
+      // Both ended at the minimum, or both diverged.
+      if (of_run == of_gd && (of_run == 0 || std::isinf(of_run))) return;
+      tally.count(!(of_run < of_gd));
+      first_step_up.count(gap[1] > gap[0]);
     });
     found.add(here);
     if (here.violations > 0)
@@ -78,16 +124,21 @@ void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
 }
 
 // The first iteration that violates (1.5), as a fraction of the run, in each trial; 1 if no
-// iteration does.
-std::vector<double> first_violation(const Records& records, const char* run) {
+// iteration does. Undefined if the run diverges in the first quarter without a violation: then
+// the rest of the quarter is unknown.
+std::vector<double> first_violation(const Records& records, const std::string& run) {
   return per_trial(records, [&](const TrialRecord& record) {
-    const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(run));
-    const double stable_rank = record.scalar(stable_rank_A),
-                 steps = static_cast<double>(nuclear_rank.size() - 1);
-    const auto found = std::find_if(nuclear_rank.begin(), nuclear_rank.end(),
-                                    [&](double nr) { return nr < stable_rank; });
-    return found == nuclear_rank.end() ? 1.0
-                                       : static_cast<double>(found - nuclear_rank.begin()) / steps;
+    const std::vector<double>&nuclear_rank = record.array(nuclear_rank_of(run)),
+          &gap = record.array(gap_of(run));
+    const double stable_rank = record.scalar(stable_rank_A);
+    const auto fraction = [&](const auto& values, auto at) {
+      return static_cast<double>(at - values.begin()) / static_cast<double>(values.size() - 1);
+    };
+    const auto violated =
+        std::ranges::find_if(nuclear_rank, [&](double nr) { return nr < stable_rank; });
+    if (violated != nuclear_rank.end()) return fraction(nuclear_rank, violated);
+    const auto lost = std::ranges::find_if(gap, [](double value) { return std::isnan(value); });
+    return lost != gap.end() && fraction(gap, lost) <= early ? undefined : 1.0;
   });
 }
 
@@ -165,29 +216,32 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
 }  // namespace
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
-  for (const RankCondition& each : rank_conditions) judge_condition(each, records, claims);
-  claims.never_violated(guarantee_gd, records, "counted at every step of GD");
-  claims.never_violated(guarantee_specgd, records,
-                        "counted at every step of SpecGD and of its restarts");
-  claims.never_violated(two_sided, records,
-                        "counted at every such iterate of SpecGD and of its restarts");
-
   const std::string& activation = plan.config.activation;
   const auto unless_activation = [&](const std::string& name) {
     return activation == name ? ""
                               : "the statement is about " + name + "; this run uses " + activation;
   };
-  if (claims.applies(specgd_ahead, unless_activation("relu"))) {
-    claims.mean(specgd_ahead, final_log_ratio(records), compared(at_most(0.0)), log_ratio_text);
+  // Figure 11, where the paper says that (1.5) is violated, has a claim of its own.
+  if (activation == "relu") {
+    for (const RankCondition& each : rank_conditions) judge_condition(each, records, claims);
   }
-  judge_restarts(plan, records, claims);
+  claims.never_violated(guarantee_gd, records, "counted at every step of GD");
+  claims.never_violated(guarantee_specgd, records,
+                        "counted at every step of SpecGD and of its restarts");
+  claims.never_violated(two_sided, records,
+                        "counted at every such iterate of SpecGD and of its restarts");
+  {
+    const auto hypothesis = claims.only_where(unless_activation("relu"));
+    judge_order(specgd_ahead, -1, records, claims);
+    judge_restarts(plan, records, claims);
+  }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const char* run : {gd, specgd}) {
-    claims.mean(
-        violated_early(run), first_violation(records, run), {0.0, 0.25},
-        "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration does");
+    claims.mean(violated_early(run), first_violation(records, run), {0.0, early},
+                "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration "
+                "does; undefined if the run diverges before it is known");
   }
-  claims.mean(gd_ahead, final_log_ratio(records), compared(at_least(0.0)), log_ratio_text);
+  judge_order(gd_ahead, 1, records, claims);
 }
 
 Result report(const Plan& plan, const Records& records) {

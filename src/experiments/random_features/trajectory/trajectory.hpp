@@ -59,20 +59,21 @@ struct RankCondition {
   const char* run;
   Statement statement;
 };
-inline const Place eq_1_5 =
-    in_figure("spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)", {"Figure 3"});
+inline const Place fig_3_i{
+    "spectral/fig-3", "spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)",
+    Part::text,       Kind::figure,       {"Figure 3"}};
 inline const RankCondition rank_conditions[] = {
-    {gd, eq_1_5(gd,
-                "The nuclear rank of the gradient is at least the stable rank of A at every "
-                "iteration of GD")},
-    {specgd, eq_1_5(specgd,
-                    "The nuclear rank of the gradient is at least the stable rank of A at every "
-                    "iteration of SpecGD")}};
+    {gd, fig_3_i(gd,
+                 "The nuclear rank of the gradient is at least the stable rank of A at every "
+                 "iteration of GD on ReLU features")},
+    {specgd, fig_3_i(specgd,
+                     "The nuclear rank of the gradient is at least the stable rank of A at every "
+                     "iteration of SpecGD on ReLU features")}};
 
 // Statements about single steps, counted in the trials. A trial counts no case if --step-scale
 // differs from 1, because the statements are about the unscaled step.
-inline const Place eq_1_4 = {"spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"},
-                   after_1_5 = {eq_1_5.prefix, "Section 1.2, after eq. (1.5)"};
+inline const Place eq_1_4{"spectral/eq-1.4", "spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"},
+    after_1_5{"spectral/eq-1.5", "spectral/eq-1.5/", "Section 1.2, after eq. (1.5)"};
 inline const Inequality guarantee_gd = eq_1_4.counted(
     "guarantee-gd", "A Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)");
 inline const Inequality guarantee_specgd = eq_1_4.counted(
@@ -83,24 +84,34 @@ inline const Inequality two_sided =
                       "The loss after one spectral step is at most the loss after one Euclidean "
                       "step if nr(G) >= 2 st(A)");
 
-inline const Statement specgd_ahead = in_figure("spectral/fig-3/", "Figure 3 (ii)", {"Figure 3"})(
+/// What a figure's caption says.
+inline const auto in_caption = [](const std::string& statement_id, const std::string& source,
+                                  const std::string& figure) {
+  return Place{statement_id, statement_id + "/", source, Part::caption, Kind::figure, {figure}};
+};
+inline const Statement specgd_ahead = in_caption("spectral/fig-3", "Figure 3 (ii)", "Figure 3")(
     "specgd-ahead", "The final loss of SpecGD is below that of GD on ReLU features");
 inline const Statement restarts_ahead =
-    in_figure("spectral/fig-3/", "Figure 3, left, dashed curves", {"Figure 3"})(
+    in_caption("spectral/fig-3", "Figure 3, left, dashed curves", "Figure 3")(
         "restarts-ahead",
         "The final loss of SpecGD restarted from a GD iterate is below that of GD at the same "
         "total number of iterations, on ReLU features");
 
+inline constexpr double early = 0.25;  // of the iterations
 inline Statement violated_early(const std::string& run) {
-  return reading(
-      in_figure("spectral/fig-11/eq-1.5-violated-early/", "Figure 11, right", {"Figure 11"})(
-          run,
-          "Eq. (1.5), nr(grad L(W_t)) >= st(A), is violated within the first quarter of the "
-          "iterations of " +
-              std::string(run == gd ? "GD" : "SpecGD") + " on SwiGLU features"),
-      "the first quarter of the iterations");
+  return reading(Place{"spectral/fig-11",
+                       "spectral/fig-11/eq-1.5-violated-early/",
+                       "Figure 11, right",
+                       Part::text,
+                       Kind::figure,
+                       {"Figure 11"}}(
+                     run,
+                     "Eq. (1.5), nr(grad L(W_t)) >= st(A), is violated within the first quarter "
+                     "of the iterations of " +
+                         std::string(run == gd ? "GD" : "SpecGD") + " on SwiGLU features"),
+                 "the first quarter of the iterations");
 }
-inline const Statement gd_ahead = in_figure("spectral/fig-11/", "Figure 11, left", {"Figure 11"})(
+inline const Statement gd_ahead = in_caption("spectral/fig-11", "Figure 11, left", "Figure 11")(
     "gd-ahead", "The final loss of GD is below that of SpecGD on SwiGLU features");
 
 // From a trial to the result ----------------------------------------------------------------------

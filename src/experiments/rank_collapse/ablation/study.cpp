@@ -130,7 +130,8 @@ std::vector<double> gain_of_gate(const Records& records) {
 // figure: random weights were not trained with their gate.
 void judge_gating(const AblationConfig& config, bool single_precision, const Records& records,
                   Claims& claims) {
-  const Place figure_3 = in_figure("lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
+  const Place figure_3 =
+      in_figure("lambda-skip/fig-3", "lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [](bool gate, bool norm) { return combination("gating", gate, norm); };
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
     judge_final(statement, name, outcome, config, records, claims);
@@ -193,15 +194,16 @@ void judge_gating(const AblationConfig& config, bool single_precision, const Rec
 // [LambdaSkip] Figure 4, which shows S4D. For the other models the text repeats the theorems.
 void judge_skip(const AblationConfig& config, const Records& records, Claims& claims) {
   if (config.model.row().ablation != Ablation::figure_4) {
-    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/",
-                                 "Section 4.2.1, Theorems 4.2 and 4.3"};
+    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/no-skip", "lambda-skip/section-4.2.1/",
+                                 "Section 4.2.1, Theorems 4.2 and 4.3", Part::text};
     const std::string curve = combination("skip", false, true);
     judge_final(section_4_2_1(curve, "The tokens collapse in " + config.model.model +
                                          " with the norm and without a skip"),
                 curve, Outcome::collapses, config, records, claims);
     return;
   }
-  const Place figure_4 = in_figure("lambda-skip/fig-4/", "Appendix A.13.1, Figure 4", {"Figure 4"});
+  const Place figure_4 = in_figure("lambda-skip/fig-4", "lambda-skip/fig-4/",
+                                   "Appendix A.13.1, Figure 4", {"Figure 4"});
   for (const DepthGroup& group : groups_of(config)) {
     const std::string& curve = group.curves.front().name;
     judge_final(figure_4(curve, "The tokens do not collapse in S4D with " + curve), curve,

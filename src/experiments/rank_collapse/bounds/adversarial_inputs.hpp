@@ -23,24 +23,26 @@ namespace ranklab::bounds {
 
 namespace adversarial {
 
-inline const Place place = {"lambda-skip/section-A.13.1/", "Appendix A.13.1"};
+inline const std::string prefix = "lambda-skip/section-A.13.1/", source = "Appendix A.13.1";
+inline const Place lti = {prefix + "lti", prefix, source, Part::text},
+                   others = {prefix + "adversarial", prefix, source, Part::text};
 inline const char tenth[] = "a tenth of mu / ||Y||_F of the input";
 // A violation is a stack for which an input was found.
 inline const Statement lti_as_printed = reading(
-    place("lti/as-printed",
-          "No input makes the tokens of an LTI state-space model collapse: only the weights "
-          "decide"),
+    lti("lti/as-printed",
+        "No input that is easy to find makes the tokens of an LTI state-space model collapse: only "
+        "the weights decide"),
     tenth);
-inline const Statement lti_corrected = correcting(
-    lti_as_printed,
-    place("lti/corrected",
-          "The size of the input does not change mu / ||Y||_F of an LTI state-space model"));
+inline const Statement lti_size =
+    lti("lti/corrected",
+        "The size of the input does not change mu / ||Y||_F of an LTI state-space model");
 // A violation is a stack for which no input was found.
 inline const Statement attention = reading(
-    place("attention", "For all weights of attention some input makes the tokens collapse"), tenth);
+    others("attention", "For all weights of attention some input makes the tokens collapse"),
+    tenth);
 inline const Statement selective = reading(
-    place("selective-ssm",
-          "For all weights of a selective state-space model some input makes the tokens collapse"),
+    others("selective-ssm",
+           "For all weights of a selective state-space model some input makes the tokens collapse"),
     tenth);
 
 inline constexpr std::uint64_t layers = 4;

@@ -62,7 +62,8 @@ void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
     }
     out.scalar(thm_4_1::lambda_needed_turning(model));
   }
-  out.scalars({remark_4_1::lambda_printed, remark_4_1::lambda_corrected});
+  out.scalars({remark_4_1::S, remark_4_1::lambda_printed, remark_4_1::lambda_corrected,
+               remark_4_1::mu_at_5, remark_4_1::residual_at_5});
   std::vector<Worst> numbers = {thm_4_2::slope,  thm_4_2::epsilon, thm_4_2::C,
                                 thm_4_2::growth, thm_A_3::growth,  thm_A_3::log_constant};
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {

@@ -19,43 +19,54 @@ namespace ranklab::bounds {
 
 namespace thm_4_1 {
 
-inline const std::string prefix = "lambda-skip/thm-4.1/";
-inline const Statement cap = {
-    prefix + "cap", "Section 3.1, eq. (4)",
-    "mu^2 <= N, because rows have norm 1; if b > N, Theorem 4.1 is vacuous"};
+inline const std::string statement_id = "lambda-skip/thm-4.1", prefix = statement_id + "/",
+                         absolute_value = prefix + "absolute-value";  // a slip
+inline const Statement cap =
+    beyond(Statement{statement_id, prefix + "cap", "not in the paper; rows have norm 1",
+                     "mu^2 <= N; if b > N, Theorem 4.1 is vacuous"});
 inline const Statement threshold = {
-    prefix + "threshold", "Section 4.1",
+    "lambda-skip/section-4.1/threshold", prefix + "threshold", "Section 4.1, after Theorem 4.1",
     "Eq. (7) is equivalent to |lambda| > (a + sqrt a) S C_M / (1 - a)"};
 
-inline const Place proof = {prefix + "step-", "Theorem 4.1, proof (Appendix A.4)"};
-inline const Misprint cross_term =
-    proof.misprint("cross-term", "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 lambda N d S C_M",
-                   "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 |lambda| N sigma_max(C_V) ||M||_2");
+inline const Place proof = {statement_id, prefix, "Theorem 4.1, proof (Appendix A.4)", Part::proof};
+inline const Misprint cross_term = proof.misprint(
+    absolute_value, "step-cross-term", "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 lambda N d S C_M",
+    "mu(Y~)^2 >= lambda^2 mu(Y)^2 - 2 |lambda| N sigma_max(C_V) ||M||_2");
 inline const Misprint row_normalization =
-    proof.misprint("row-normalisation", "mu(D Y~)^2 >= mu(Y~)^2 / max_i ||Y~_i||^2",
+    proof.misprint(prefix + "row-normalization", "step-row-normalisation",
+                   "mu(D Y~)^2 >= mu(Y~)^2 / max_i ||Y~_i||^2",
                    "mu(D Y~) >= (mu(Y~) - sqrt(sum_i (||Y~_i|| - mean)^2)) / max_i ||Y~_i||");
 inline const Misprint largest_row =
-    proof.misprint("largest-row", "max_i ||Y~_i|| <= S C_M + |lambda|",
+    proof.misprint(prefix + "largest-row", "step-largest-row", "max_i ||Y~_i|| <= S C_M + |lambda|",
                    "max_i ||Y~_i|| <= sqrt(N) sigma_max(C_V) max_i ||row i of M||_2 + |lambda|");
 
-inline const Misprint per_layer = Place{prefix, "Theorem 4.1, proof sketch"}.misprint(
-    "per-layer", "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2",
+inline const Misprint per_layer = proof.misprint(
+    absolute_value, "per-layer",
+    "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2; false for lambda "
+    "< 0 only",
     "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 |lambda| N sigma_max(C_V) ||M||_2) / (S C_M + |lambda|)^2");
-inline const Statement per_layer_turning = {
-    prefix + "per-layer/turning", "not in the paper; by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
-    "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|", Kind::beyond};
+inline const Misprint per_layer_sketch =
+    Place{statement_id, prefix, "Theorem 4.1, proof sketch", Part::proof}.misprint(
+        prefix + "sketch-s", "per-layer/sketch",
+        "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 lambda N d C_M) / (S C_M + |lambda|)^2 for lambda > 0",
+        "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2 for lambda > "
+        "0");
+inline const Statement per_layer_turning =
+    beyond(Statement{statement_id, prefix + "per-layer/turning",
+                     "not in the paper; by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
+                     "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|"});
 
 inline const std::string conclusion = "mu(Y^K)^2 >= a^K mu(Y^0)^2 if eq. (7) holds and ";
-inline const Misprint stack = Place{prefix, "Theorem 4.1"}.misprint(
-    "statement", conclusion + "mu(Y^0)^2 >= b as printed",
+inline const Misprint stack = Place{statement_id, prefix, "Theorem 4.1"}.misprint(
+    absolute_value, "statement",
+    conclusion + "mu(Y^0)^2 >= b as printed, without |lambda|; false for lambda < 0 only",
     conclusion +
         "mu(Y^0)^2 >= a^-K 2 |lambda| N sigma_max(C_V) ||M||_2 / (lambda^2 - a (S C_M + "
         "|lambda|)^2)");
-inline const Statement stack_turning = {prefix + "statement/turning",
-                                        "not in the paper; the per-layer bound, K times",
-                                        "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) "
-                                        "||M||_2 / |lambda|, if the right-hand side is positive",
-                                        Kind::beyond};
+inline const Statement stack_turning = beyond(Statement{
+    statement_id, prefix + "statement/turning", "not in the paper; the per-layer bound, K times",
+    "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) ||M||_2 / |lambda|, if "
+    "the right-hand side is positive"});
 
 // Further tallies: the pairs of stack and rate that meet eq. (7); the cases by the sign of lambda;
 // and the cases whose bound is nontrivial, that is, above 0.
@@ -117,6 +128,9 @@ inline double threshold_7(double a, double mix) {
   return (a + std::sqrt(a)) * mix / (1 - a);
 }
 
+/// Strengths this close to the threshold of eq. (7), on both sides of it, show its constant.
+inline constexpr double near_threshold = 1e-6;
+
 /// b = a^-K 2 lambda N d S C_M / (lambda^2 - a (S C_M + |lambda|)^2). Requires eq. (7). Negative
 /// for lambda < 0.
 inline double hypothesis_printed(double lambda, double a, double K, const StackNorms& norms) {
@@ -151,6 +165,12 @@ inline double lambda_for_turning(double K, const StackNorms& norms) {
 /// mu^2 after one layer is at least (lambda^2 mu^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2.
 inline double layer_printed(double mu, double lambda, const StackNorms& norms) {
   return (square(lambda * mu) - 2 * lambda * norms.N * norms.d * norms.mix()) /
+         square(norms.mix() + std::abs(lambda));
+}
+
+/// The same without S in the cross term, as the proof sketch prints it.
+inline double layer_sketched(double mu, double lambda, const StackNorms& norms) {
+  return (square(lambda * mu) - 2 * lambda * norms.N * norms.d * norms.C_M) /
          square(norms.mix() + std::abs(lambda));
 }
 
@@ -206,6 +226,10 @@ struct StackEnd {
   StackNorms norms;
   double lambda = 0.0, K = 0.0, mu_0 = 0.0, mu_K = 0.0;
 };
+/// Counts whether eq. (7) fails just below its threshold and holds just above it, at every collapse
+/// rate a.
+void judge_threshold(const StackNorms& norms, const std::vector<double>& a, TrialRecord& record);
+
 /// Counts Theorem 4.1 for a stack at every collapse rate a: eq. (7), b, and the conclusion.
 void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack,
                  TrialRecord& record);

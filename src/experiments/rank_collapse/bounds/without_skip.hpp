@@ -7,6 +7,7 @@
 // natural logarithms.
 #pragma once
 
+#include <armadillo>
 #include <array>
 #include <cmath>
 #include <string>
@@ -15,33 +16,36 @@
 
 namespace ranklab::bounds {
 
-/// The growth of the steps of log mu counts as cubic within this distance of 3, and as exponential
-/// within this distance of 1.
+/// The growth of the steps of log mu counts as cubic within this distance of 3.
 inline constexpr double growth_margin = 0.1;
+inline const std::string cubic_growth = "0.1 in the growth factor 3 of the steps of log mu",
+                         falling_line = "a negative slope of log mu per layer";
 
 // Theorem 4.2 (A.2): attention with normalized rows (without_skip_attention.cpp) ------------------
 
 namespace thm_4_2 {
 
-inline const Place place = {"lambda-skip/thm-4.2/", "Theorem 4.2 (A.2)"};
+inline const Place place = {"lambda-skip/thm-4.2", "lambda-skip/thm-4.2/", "Theorem 4.2 (A.2)"},
+                   in_appendix = {"lambda-skip/thm-A.2", place.prefix, "Theorem A.2"};
 // Counts the stacks; a violation is a stack that does not start with phi >= 0.
 inline const std::string hypothesis = place.prefix + "hypothesis";
-inline const Statement exponential =
+inline const Statement exponential = asymptotic(
     place("exponential",
           "mu(Y^K) decays at least exponentially in attention with orthogonal W_V, normalized rows "
-          "and no skip");
-inline const Statement bound = place(
-    "bound",
-    "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with N epsilon <= 1, for r = 1, C = sqrt N and the "
-    "smallest attention weight as epsilon");
-inline const Statement angles = {
-    place.prefix + "angles", place.source + ", proof in Wu et al.",
-    "phi, the smallest inner product of two tokens, does not decrease from layer to layer in "
-    "attention with normalized rows and no skip"};
-inline const Statement not_doubly = {
-    place.prefix + "not-doubly", "Section 4, introduction",
-    "Collapse is exponential, not doubly exponential, in attention with normalized rows: the steps "
-    "of log mu stay equal"};
+          "and no skip"),
+    falling_line);
+inline const Statement bound =
+    asymptotic(in_appendix("bound", "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with N epsilon <= 1"),
+               "r = 1, C = sqrt(N) and the smallest attention weight of the run as epsilon");
+inline const Statement angles =
+    beyond(Statement{in_appendix.statement_id, place.prefix + "angles",
+                     "not in the paper; a step of the proof in Wu et al.",
+                     "phi, the smallest inner product of two tokens, does not decrease from layer "
+                     "to layer in attention with normalized rows and no skip"});
+inline const Statement cubic = beyond(Statement{
+    place.statement_id, place.prefix + "growth", "not in the paper",
+    "With normalized rows each step of log mu is three times the previous one too, as without a "
+    "norm (Theorem A.3)"});
 
 // Of log mu per layer, up to the layer at which rounding hides mu.
 inline const Worst slope = {"thm-4.2.slope", larger_is_worse};
@@ -71,14 +75,14 @@ void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claim
 
 namespace thm_A_3 {
 
-inline const std::string prefix = "lambda-skip/thm-A.3/";
-inline const Statement as_printed = {
-    prefix + "as-printed", "Theorem A.3 and Corollary A.3.1",
-    "||res(Y^K)|| <= (4 gamma beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||^(3^K)"};
-inline const Statement cubic = {
-    prefix + "cubic", "Theorem A.3",
-    "mu decays doubly exponentially in attention without norm and skip: each step of log mu is "
-    "three times the previous one"};
+inline const Place place = {"lambda-skip/thm-A.3", "lambda-skip/thm-A.3/", "Theorem A.3"};
+inline const Statement as_printed =
+    place("as-printed", "||res(Y^K)|| <= (4 gamma beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||^(3^K)");
+inline const Statement cubic =
+    asymptotic(place("cubic",
+                     "mu decays doubly exponentially in attention without norm and skip: each "
+                     "step of log mu is three times the previous one"),
+               cubic_growth);
 
 inline const Worst growth = {"thm-A.3.growth", distance_to_three};
 // The logarithm of the smallest constant for which the bound holds.
@@ -86,6 +90,31 @@ inline const Worst log_constant = {"thm-A.3.log_constant", larger_is_worse};
 inline constexpr char log10_mu[] = "thm-A.3.log10_mu", growth_curve[] = "thm-A.3.growth";
 
 }  // namespace thm_A_3
+
+// Corollary A.3.1, the same in the Frobenius norm.
+namespace cor_A_3_1 {
+
+inline const std::string statement_id = "lambda-skip/cor-A.3.1", prefix = statement_id + "/";
+inline const Misprint exponent = Place{statement_id, prefix, "Corollary A.3.1"}.misprint(
+    prefix + "exponent", "exponent",
+    "The bound (4 gamma sqrt(min(N, d)) beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||_F^3 does not grow "
+    "more slowly with the scale of the input than ||res(Y^K)||_F, if W_Q W_K' is divided by the "
+    "square of the scale",
+    "The same with ||res(Y^0)||_F^(3^K)");
+inline const Misprint norms =
+    Place{statement_id, prefix, "Corollary A.3.1, proof", Part::proof}.misprint(
+        prefix + "norms", "norms", "||A||_F >= ||A||_1 and ||A||_F >= ||A||_inf",
+        "||A||_1 <= sqrt(N) ||A||_F and ||A||_inf <= sqrt(d) ||A||_F, A of size (N, d)");
+
+/// log10(||res(Y^2)||_F / (beta^4 ||res(Y^0)||_F^power)) for two layers of attention with N = 2, d
+/// = 1, W_V = 1, W_Q W_K' = beta = 1/s^2 and the tokens s and -s. gamma is the same for every s.
+double log_ratio(double s, double power);
+
+}  // namespace cor_A_3_1
+
+/// Counts the inequalities between the norms of A (N, d): ||A||_1 is the largest column sum of
+/// absolute values, ||A||_inf the largest row sum.
+void judge_matrix_norms(const arma::mat& A, double slack, TrialRecord& record);
 
 /// Attention without norm and skip.
 template <class T>
@@ -98,28 +127,41 @@ void judge_theorem_A_3(const Records& records, Claims& claims);
 
 namespace thm_4_3 {
 
-inline const Place place = {"lambda-skip/thm-4.3/", "Theorem 4.3"},
-                   proof = {place.prefix, "Theorem 4.3, proof (Appendix A.7)"};
-// `hypothesis` counts the stacks; a violation is a stack that does not meet the hypotheses.
-// `lambda_max_above` counts the stacks that do; a violation is one with lambda_max > 1/N.
-inline const std::string hypothesis = place.prefix + "hypothesis",
-                         lambda_max_above = place.prefix + "lambda-max";
+inline const Place place = {"lambda-skip/thm-4.3", "lambda-skip/thm-4.3/", "Theorem 4.3"},
+                   proof = {place.statement_id, place.prefix, "Theorem 4.3, proof (Appendix A.7)",
+                            Part::proof};
+// Counts the stacks; a violation is a stack that does not meet the hypotheses.
+inline const std::string hypothesis = place.prefix + "hypothesis";
 inline const Statement as_printed =
-    place("as-printed", "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^K");
+    showing(place.prefix + "rate",
+            place("as-printed", "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^K"));
 inline const Statement half_exponent =
-    proof("half-exponent",
-          "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^(K/2), under the theorem's "
-          "hypotheses");
-inline const Statement hypotheses =
+    beyond(Statement{place.statement_id, place.prefix + "half-exponent",
+                     "not in the paper; the proof bounds 1 - phi, which is of the order mu^2",
+                     "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^(K/2)"});
+inline const Statement small_lambda_max = showing(
+    place.prefix + "lambda-max",
+    proof("step-lambda-max/as-printed", "lambda_max <= 1/N under the theorem's hypotheses"));
+inline const Statement hypotheses = correcting(
+    small_lambda_max,
     proof("hypotheses",
-          "lambda_max <= 1/N and row sums of at least 1 exclude each other, because the first row "
-          "sum is M_11 = y_1'S y_1 <= lambda_max");
+          "lambda_max >= sum_j M_1j >= 1, so lambda_max <= 1/N is impossible for N >= 2"));
 inline const Statement corrected = correcting(
     as_printed,
     place("corrected",
-          "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2)"));
-inline const Statement lemma_A_4 = {"lambda-skip/lemma-A.4", "Lemma A.4",
-                                    "M_ij >= lambda_min phi alpha^N for i >= j"};
+          "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2) if W_B = "
+          "W_C and M_ij >= lambda_min phi alpha^(N-1) for i >= j"));
+inline const Statement lemma_A_4 =
+    showing("lambda-skip/lemma-A.4/off-diagonal",
+            Statement{"lambda-skip/lemma-A.4", "lambda-skip/lemma-A.4", "Lemma A.4",
+                      "M_ij >= lambda_min phi alpha^N for i >= j"});
+inline const Misprint lambda_min_limit =
+    Place{"lambda-skip/section-4.2.1/lambda-min", "lambda-skip/section-4.2.1/",
+          "Section 4.2.1, after Theorem 4.3"}
+        .misprint("lambda-skip/section-4.2.1/lambda-min", "lambda-min",
+                  "The bound of Theorem 4.3 decays for every lambda_min <= 2/(c^2 alpha^(2N))",
+                  "The bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
+                  "alpha^(2N))");
 
 inline constexpr char c[] = "thm-4.3.c", lambda_min[] = "thm-4.3.lambda_min",
                       lambda_max[] = "thm-4.3.lambda_max";
@@ -136,13 +178,17 @@ struct SelectiveNorms {
   double lambda_min = 0.0, lambda_max = 0.0;
 };
 
-/// sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^K.
-inline double selective_printed(const SelectiveNorms& norms, double K) {
-  return std::sqrt(norms.N) *
-         std::pow(1 - square(norms.c * norms.lambda_min * std::pow(norms.alpha, norms.N)), K);
+/// 1 - c^2 lambda_min^2 alpha^(2N), the factor of Theorem 4.3 for each layer.
+inline double selective_factor(const SelectiveNorms& norms) {
+  return 1 - square(norms.c * norms.lambda_min * std::pow(norms.alpha, norms.N));
 }
 
-/// The same with the exponent K/2, which the proof actually gives.
+/// sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^K.
+inline double selective_printed(const SelectiveNorms& norms, double K) {
+  return std::sqrt(norms.N) * std::pow(selective_factor(norms), K);
+}
+
+/// The same with the exponent K/2.
 inline double selective_half(const SelectiveNorms& norms, double K) {
   return selective_printed(norms, K / 2);
 }
@@ -162,6 +208,10 @@ inline double selective_corrected(const SelectiveNorms& norms, double K) {
 void compare_selective(const SelectiveNorms& norms, double K, double mu, bool lemma_holds,
                        double slack, TrialRecord& record);
 
+/// Counts whether the factor of Theorem 4.3 lies between -1 and 1 just below the corrected limit of
+/// lambda_min, and not just above it.
+void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record);
+
 /// `selective-ssm` with W_B = W_C, normalized rows and no skip, for tokens in a cone.
 template <class T>
 void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
@@ -180,20 +230,22 @@ struct LtiTheorem {
 inline LtiTheorem lti_theorem(const std::string& number, const std::string& share_weights,
                               const std::string& weights) {
   const std::string name = "thm-" + number;
-  const Place place = {"lambda-skip/" + name + "/", "Theorem " + number},
-              remark = {place.prefix, place.source + ", remark after the proof"};
-  return {
-      share_weights,
-      place("bound", "mu(Y^K) <= prod_k ||W^(k)||_2 ||Y^0||_F with " + weights),
-      remark("norm", "mu(Y^K) decays exponentially if ||W||_F < 1, with " + weights),
-      remark("normalised",
-             "mu / ||Y||_F vanishes with the depth (rank collapse) for all sizes, with " + weights),
-      {name + ".slope", larger_is_worse},
-      {name + ".normalised_ratio", larger_is_worse},
-      {name + ".rank_one_residual", larger_is_worse},
-      name + ".mu",
-      name + ".bound",
-      name + ".mu_normalized"};
+  const Place place = {"lambda-skip/" + name, "lambda-skip/" + name + "/", "Theorem " + number},
+              remark = {place.statement_id, place.prefix, place.source + ", remark after the proof",
+                        Part::text};
+  return {share_weights,
+          place("bound", "mu(Y^K) <= prod_k ||W^(k)||_2 ||Y^0||_F with " + weights),
+          asymptotic(remark("norm", "mu(Y^K) decays exponentially if ||W||_F < 1, with " + weights),
+                     falling_line),
+          beyond(Statement{place.statement_id, place.prefix + "normalised",
+                           "not in the paper, whose rank collapse is about mu",
+                           "mu / ||Y||_F vanishes with the depth for all sizes, with " + weights}),
+          {name + ".slope", larger_is_worse},
+          {name + ".normalised_ratio", larger_is_worse},
+          {name + ".rank_one_residual", larger_is_worse},
+          name + ".mu",
+          name + ".bound",
+          name + ".mu_normalized"};
 }
 inline const LtiTheorem thm_A_7 = lti_theorem("A.7", "on", "one W for all layers"),
                         thm_A_8 = lti_theorem("A.8", "off", "a separate W for each layer");
@@ -209,26 +261,34 @@ void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims
 
 namespace thm_A_10 {
 
-inline const Place place = {"lambda-skip/thm-A.10/", "Theorem A.10"};
+inline const Place place = {"lambda-skip/thm-A.10", "lambda-skip/thm-A.10/", "Theorem A.10"};
 inline const Statement as_printed =
-    place("as-printed", "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^(k-1)+1)/2) ||Y^0||_F^(3^k)");
+    showing(place.prefix + "exponent",
+            place("as-printed", "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^(k-1)+1)/2) ||Y^0||_F^(3^k)"));
 inline const Statement corrected = correcting(
     as_printed,
     place("corrected",
           "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^k-1)/2) ||Y^0||_F^(3^k), with the exponent of Lemma "
           "A.9"));
-inline const Statement sharper = {
-    place.prefix + "sharper", "not in the paper; |entries of 1SS(alpha)| <= 1",
-    "mu(Y^k) <= ||W_BC||_F^((3^k-1)/2) ||Y^0||_F^(3^k)", Kind::beyond};
-inline const Statement doubly_exponential = {
-    place.prefix + "doubly-exponential", "Section 4.2.1",
-    "mu shrinks or grows doubly exponentially in a selective state-space model without norm and "
-    "skip: each step of log mu is three times the previous one"};
-inline const Statement lemma_A_9 = {
-    "lambda-skip/lemma-A.9/bound", "Lemma A.9",
-    "||Y^k||_F <= (sqrt(N) ||W_BC||_F)^((3^k-1)/2) ||Y^0||_F^(3^k)"};
-inline const Statement semiseparable = {"lambda-skip/lemma-A.9/semiseparable", "Lemma A.9, proof",
-                                        "||1SS(alpha)||_F <= sqrt(N)"};
+inline const Statement sharper = beyond(Statement{
+    place.statement_id, place.prefix + "sharper", "not in the paper; |entries of 1SS(alpha)| <= 1",
+    "mu(Y^k) <= ||W_BC||_F^((3^k-1)/2) ||Y^0||_F^(3^k)"});
+inline const Statement doubly_exponential = asymptotic(
+    Statement{place.statement_id, place.prefix + "doubly-exponential", "Section 4.2.1",
+              "mu shrinks or grows doubly exponentially in a selective state-space model without "
+              "norm and skip: each step of log mu is three times the previous one",
+              Part::text},
+    cubic_growth);
+inline const Place lemma_A_9 = {"lambda-skip/lemma-A.9", "lambda-skip/lemma-A.9/", "Lemma A.9"},
+                   lemma_A_9_proof = {lemma_A_9.statement_id, lemma_A_9.prefix, "Lemma A.9, proof",
+                                      Part::proof};
+inline const Statement growth_bound =
+    lemma_A_9("bound", "||Y^k||_F <= (sqrt(N) ||W_BC||_F)^((3^k-1)/2) ||Y^0||_F^(3^k)");
+inline const Statement semiseparable =
+    showing(lemma_A_9.prefix + "semiseparable",
+            lemma_A_9_proof("semiseparable", "||1SS(alpha)||_F <= sqrt(N)"));
+inline const Statement hadamard = correcting(
+    semiseparable, lemma_A_9_proof("semiseparable/corrected", "||1SS(alpha) o B||_F <= ||B||_F"));
 
 /// The theorem is judged at these multiples of --weight-scale. M scales with the square of the
 /// factor, and k layers with its (3^k - 1)-th power.
@@ -271,6 +331,6 @@ template <class T>
 void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record);
 
-void judge_theorem_A_10(const Records& records, Claims& claims);
+void judge_theorem_A_10(const BoundsConfig& config, const Records& records, Claims& claims);
 
 }  // namespace ranklab::bounds

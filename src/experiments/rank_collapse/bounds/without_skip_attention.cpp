@@ -87,6 +87,27 @@ double slope_in_single_precision(const std::vector<double>& mu, const std::vecto
 
 }  // namespace
 
+double cor_A_3_1::log_ratio(double s, double power) {
+  const arma::mat one(1, 1, arma::fill::ones), W = one / s;  // W_Q = W_K
+  SplitState<double> state(arma::mat{{s, -s}});
+  const double start = state.log_mu(), log_beta = -2 * std::log(s);
+  for (int layer = 0; layer < 2; ++layer) split_attention(state, W, W, one);
+  return (state.log_mu() - 4 * log_beta - power * start) / std::numbers::ln10;
+}
+
+void judge_matrix_norms(const arma::mat& A, double slack, TrialRecord& record) {
+  const arma::mat size = arma::abs(A);
+  const double frobenius = arma::norm(A, "fro"), rounding = slack * frobenius;
+  const struct {
+    double norm, factor;
+  } norms[] = {{arma::rowvec(arma::sum(size, 0)).max(), std::sqrt(static_cast<double>(A.n_rows))},
+               {arma::vec(arma::sum(size, 1)).max(), std::sqrt(static_cast<double>(A.n_cols))}};
+  for (const auto& [norm, factor] : norms) {
+    compare(record, cor_A_3_1::norms.as_printed, norm, frobenius, rounding);
+    compare(record, cor_A_3_1::norms.corrected, norm, factor * frobenius, factor * rounding);
+  }
+}
+
 template <class T>
 void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                      TrialRecord& record) {
@@ -146,6 +167,9 @@ void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& 
   }
   keep_worst(record, thm_A_3::growth, growth_if_collapsed(logs));
   keep_worst(record, thm_A_3::log_constant, constant);
+  arma::mat residual = exact(draw_input<T>(spec, trial).Y);
+  residual.each_col() -= arma::vec(arma::mean(residual, 1));
+  judge_matrix_norms(residual.t(), tolerance::closed_form<double>, record);
   if (!representative(config, sizes)) return;
   record.set(thm_A_3::log10_mu, log10_within_range(logs, spec.layers + 1));
   record.set(thm_A_3::growth_curve, padded(growth_of_steps(logs), spec.layers - 1));
@@ -175,16 +199,15 @@ void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claim
                     mean_text(records, epsilon),
                 unmet);
   judge_counted(angles, records, claims, met, unmet);
-  judge_worst(
-      not_doubly, growth, within(1, growth_margin), records, claims,
-      "growth factor of the later steps of log mu, farthest from 3 over the sizes of a trial; "
-      "Theorem A.3 has 3" +
-          std::string(config.spec.causal
-                          ? ""
-                          : "; under full attention all tokens approach one average, and "
-                            "normalization of the rows keeps its direction; a causal mask "
-                            "(--causal on) slows the collapse"),
-      unmet + ", and falls below a thousandth of mu(Y^0)" + hidden);
+  judge_worst(cubic, growth, within(3, growth_margin), records, claims,
+              "growth factor of the later steps of log mu, farthest from 3 over the sizes of a "
+              "trial" +
+                  std::string(config.spec.causal
+                                  ? ""
+                                  : "; under full attention all tokens approach one average, and "
+                                    "normalization of the rows keeps its direction; a causal mask "
+                                    "(--causal on) slows the collapse"),
+              unmet + ", and falls below a thousandth of mu(Y^0)" + hidden);
 }
 
 void judge_theorem_A_3(const Records& records, Claims& claims) {
@@ -194,13 +217,26 @@ void judge_theorem_A_3(const Records& records, Claims& claims) {
                         "exp(" +
                             mean_text(records, log_constant) +
                             ") replaces 4 gamma beta / sqrt d (smallest such constant, at the "
-                            "worst size); the corollary prints the exponent 3 instead of 3^K");
+                            "worst size)");
   judge_worst(cubic, growth, within(3, growth_margin), records, claims,
               "growth factor of the later steps of log mu, farthest from 3 over the sizes of a "
               "trial; the mean token and the differences between tokens are stored separately, so "
               "rounding does not hide mu",
               "no stack has mu below a thousandth of mu(Y^0): either 4 gamma beta / sqrt d is too "
               "large, or there are too few layers");
+  const auto growth_with_scale = [](double power) {
+    return cor_A_3_1::log_ratio(10, power) - cor_A_3_1::log_ratio(1, power);
+  };
+  constexpr int K = 2;
+  const double rounding = tolerance::closed_form<double>;
+  claims.number(cor_A_3_1::exponent.as_printed, growth_with_scale(3), at_most(rounding),
+                "log10 of the ratio of the two sides at scale 10 over that at scale 1, K = " +
+                    std::to_string(K) + ", tokens 1 and -1");
+  claims.number(cor_A_3_1::exponent.corrected, growth_with_scale(std::pow(3, K)), at_most(rounding),
+                "the same");
+  judge_counted(cor_A_3_1::norms.as_printed, records, claims,
+                "A = res(Y^0); worked examples: A = (1, 1)' and (1, 1)");
+  judge_counted(cor_A_3_1::norms.corrected, records, claims);
 }
 
 }  // namespace ranklab::bounds

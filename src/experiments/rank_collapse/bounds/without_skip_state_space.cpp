@@ -59,7 +59,8 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
   }
   if (!applies) return;
   compare(record, thm_4_3::hypotheses, factor * run.M_11, n.lambda_max, slack * n.lambda_max);
-  record.count(thm_4_3::lambda_max_above, n.lambda_max > 1 / n.N);
+  compare(record, thm_4_3::small_lambda_max, n.lambda_max, 1 / n.N, slack);
+  judge_lambda_min(n, record);
   for (std::size_t K = 1; K < run.mu.size(); ++K) {
     compare_selective(n, static_cast<double>(K), run.mu[K], run.lemma_holds, floor, record);
   }
@@ -80,13 +81,21 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
 // not mu / ||Y||_F.
 constexpr double judged_norm = 0.9;
 
-// log ||W_C W_B'||_F of the block's weights.
+// S = W_C W_B' of the block's weights.
 template <class T>
-double log_w_bc(const ModelSpec& spec, Tensors<T>& tensors) {
+arma::mat w_bc(const ModelSpec& spec, Tensors<T>& tensors) {
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   const arma::mat B = exact(tensors.matrix("W_B", spec.dim, spec.state, start)),
                   C = exact(tensors.matrix("W_C", spec.dim, spec.state, start));
-  return std::log(arma::norm(C * B.t(), "fro"));
+  return C * B.t();
+}
+
+// ||1SS(alpha) o B||_F <= ||B||_F with B = Y S Y', whose left-hand side is the block's M.
+template <class T>
+void judge_hadamard(const arma::Mat<T>& Y, const arma::mat& S, const arma::mat& M, double slack,
+                    TrialRecord& record) {
+  const double all = arma::norm(arma::mat(exact(Y).t() * S * exact(Y)), "fro");
+  compare(record, thm_A_10::hadamard, arma::norm(M, "fro"), all, slack * all);
 }
 
 }  // namespace
@@ -96,6 +105,18 @@ void compare_selective(const SelectiveNorms& norms, double K, double mu, bool le
   compare(record, thm_4_3::as_printed, mu, selective_printed(norms, K), slack);
   compare(record, thm_4_3::half_exponent, mu, selective_half(norms, K), slack);
   if (lemma_holds) compare(record, thm_4_3::corrected, mu, selective_corrected(norms, K), slack);
+}
+
+void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record) {
+  constexpr double near_limit = 1e-6;
+  const double limit = std::numbers::sqrt2 / (norms.c * std::pow(norms.alpha, norms.N));
+  if (!std::isfinite(limit)) return;
+  for (const double side : {-1.0, 1.0}) {
+    SelectiveNorms shifted = norms;
+    shifted.lambda_min = limit * (1 + side * near_limit);
+    const bool decays = std::abs(selective_factor(shifted)) < 1;
+    record.count(thm_4_3::lambda_min_limit.corrected.id, decays != (side < 0));
+  }
 }
 
 template <class T>
@@ -170,7 +191,7 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
     bound.push_back(std::exp(log_bound + shift));
     normalized.push_back(normalized_mu());
   }
-  if (theorem.share_weights == "on") judge_norm_needed(now, record);
+  if (theorem.share_weights == "on") count_large_norm(now, record);
   // Tokens that are almost equal first move apart.
   const bool is_spread = normalized.front() >= spread_input;
   keep_worst(record, theorem.slope, is_spread ? fit_line(layer, logs).slope : undefined);
@@ -190,13 +211,14 @@ void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& 
   ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "none");
   spec.share_weights = "on";
   const double slack = tolerance::residual<T>, N = static_cast<double>(sizes.tokens);
-  compare(record, semiseparable, semiseparable_norm(N, spec.decay), std::sqrt(N), slack * N);
   for (const double factor : weight_factors) {
     spec.weight_scale = config.spec.weight_scale * factor;
     DrawnTensors<T> tensors = block_tensors<T>(spec, trial, 0);
     const auto block = make_block_of<BareBlock>(spec, tensors);
     State<T> state = draw_input<T>(spec, trial);
-    const double log_w = log_w_bc(spec, tensors), start = log_norm(state);
+    const arma::mat S = w_bc(spec, tensors);
+    const double log_w = std::log(arma::norm(S, "fro")), start = log_norm(state);
+    judge_hadamard(state.Y, S, exact(block->mixing_matrix(state)), slack, record);
     std::vector<double> logs = {log_mu(state)}, rates, printed_rates, corrected_rates;
     for (double k = 1; k <= static_cast<double>(spec.layers); ++k) {
       trial.check_interrupt();
@@ -208,7 +230,7 @@ void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& 
       record.count(at_weights(factor), compare_logs(record, as_printed, now, printed, slack));
       compare_logs(record, corrected, now, by_lemma, slack);
       compare_logs(record, sharper, now, cubic_sharper(k, log_w, start), slack);
-      compare_logs(record, lemma_A_9, log_norm(state), by_lemma, slack);
+      compare_logs(record, growth_bound, log_norm(state), by_lemma, slack);
       logs.push_back(now);
       rates.push_back(now / power);
       printed_rates.push_back(printed / power);
@@ -240,26 +262,29 @@ void judge_theorem_4_3(const Records& records, Claims& claims) {
   judge_counted(as_printed, records, claims,
                 "hypotheses met by " + non_violations_text(tally_of(records, hypothesis)) +
                     " stacks, with M scaled to a smallest row sum of 1, which makes the bound "
-                    "weakest; the proof bounds 1 - phi, which is of the order mu^2, so its "
-                    "exponent for mu is K/2",
+                    "weakest; worked examples: two tokens 20 degrees apart, W_B = W_C = I, alpha = "
+                    "1; tokens at 110 and 160 degrees that move apart",
+                unmet);
+  judge_counted(half_exponent, records, claims,
+                "the cases of the form as printed; D cancels the scale of M, "
+                "but the bound depends on the scale of W_B and W_C",
+                unmet);
+  judge_counted(small_lambda_max, records, claims, "", unmet);
+  judge_counted(hypotheses, records, claims, "", unmet);
+  judge_counted(corrected, records, claims,
+                "neither lambda_max <= 1/N nor row sums of at least 1 are required",
+                unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
+  constexpr double lambda_min = 2, cos_20 = 0.93969262078590838405;
+  claims.number(lambda_min_limit.as_printed,
+                std::abs(selective_factor({2, 1, cos_20, lambda_min, lambda_min})), at_most(1),
+                "size of the factor per layer for two tokens 20 degrees apart, W_B = W_C = sqrt(2) "
+                "I, alpha = 1: lambda_min = 2 <= 2/(c^2 alpha^(2N)) = 2.265");
+  judge_counted(lambda_min_limit.corrected, records, claims,
+                "c, alpha and N of each stack, lambda_min a millionth below and above the limit",
                 unmet);
   judge_counted(
-      half_exponent, records, claims,
-      "worked example: two tokens 20 degrees apart, W_B = W_C = I, alpha = 1; the proof also "
-      "assumes lambda_max <= 1/N, which " +
-          non_violations_text(tally_of(records, lambda_max_above)) +
-          " stacks meet; D cancels the scale of M, but the bound depends on the scale of W_B and "
-          "W_C",
-      unmet);
-  judge_counted(hypotheses, records, claims, "", unmet);
-  judge_counted(
-      corrected, records, claims,
-      "cases in which Lemma A.4 holds; neither lambda_max <= 1/N nor row sums of at least 1 are "
-      "required",
-      unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
-  judge_counted(lemma_A_4, records, claims,
-                "lambda_min y_i.y_j is a lower bound on y_i'S y_j only if i = j; worked example: "
-                "tokens 50 degrees apart, S = ((1, 0.9), (0.9, 1)), M_21 < 0");
+      lemma_A_4, records, claims,
+      "worked example: tokens at 110 and 160 degrees, S = ((1, 0.9), (0.9, 1)), M_21 < 0");
 }
 
 void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims) {
@@ -280,28 +305,33 @@ void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims
       unmet);
 }
 
-void judge_theorem_A_10(const Records& records, Claims& claims) {
+void judge_theorem_A_10(const BoundsConfig& config, const Records& records, Claims& claims) {
   using namespace thm_A_10;
   std::vector<std::string> by_weights;
   for (const double factor : weight_factors) {
     by_weights.push_back(series_number(factor) + ": " +
                          violations_text(tally_of(records, at_weights(factor))));
   }
-  judge_counted(
-      as_printed, records, claims,
-      "violations with weights times " + joined(by_weights) +
-          "; M of a layer enters every later layer three times, so the exponent is (3^k - 1)/2");
+  judge_counted(as_printed, records, claims,
+                "violations with weights times " + joined(by_weights) +
+                    "; worked example: N = 2, d = 1, W_BC = 2, tokens 1 and 0");
   judge_counted(corrected, records, claims);
   judge_counted(sharper, records, claims, "the factor sqrt N is not needed");
   judge_worst(doubly_exponential, growth, within(3, growth_margin), records, claims,
               "growth factor of the later steps of log mu, farthest from 3 over the sizes of a "
               "trial",
               "a ratio of two steps requires at least two layers and tokens that differ");
-  judge_counted(lemma_A_9, records, claims);
-  judge_counted(semiseparable, records, claims,
-                "the diagonal alone has norm sqrt(N), so any nonzero alpha violates the "
-                "inequality; the lemma still holds, because ||A o B||_F <= max |A_ij| ||B||_F uses "
-                "only the entries");
+  judge_counted(growth_bound, records, claims);
+  Tally diagonals;  // needs no trial
+  for (const std::uint64_t tokens : config.tokens) {
+    const double N = static_cast<double>(tokens), norm = semiseparable_norm(N, config.spec.decay);
+    diagonals.count(norm > std::sqrt(N) * (1 + tolerance::closed_form<double>),
+                    norm / std::sqrt(N));
+  }
+  claims.never_violated(semiseparable, diagonals,
+                        "one case for each N; ||1SS(alpha)||_F is up to " +
+                            short_number(diagonals.largest) + " sqrt N");
+  judge_counted(hadamard, records, claims, "the entries of 1SS(alpha) are at most 1");
 }
 
 }  // namespace ranklab::bounds

@@ -76,12 +76,18 @@ double over_late_blocks(const Plan& plan, const TrialRecord& record, const Value
 // The paper's "before block 15", and our thresholds for "about 2", "about 1", "far less than 1",
 // "approach 0" (last block relative to the first) and the late factor of Remark 2.8.
 constexpr std::size_t paper_blocks = 15;
-constexpr Region about_two = {1.5, 2.5}, about_one = {0.9, 1.1};
+constexpr double near_two = 0.5, near_one = 0.1;  // margins
 constexpr double far_below_one = 0.5, toward_zero = 0.1, rate_margin = 0.1;
 
-const Place left = in_figure("shallow/fig-2-", "Section 2.4, Figure 2 (left)", {"Figure 2"}),
-            middle = in_figure(left.prefix, "Section 2.4, Figure 2 (middle)", left.figures),
-            right = in_figure(left.prefix, "Section 2.4, Figure 2 (right)", left.figures);
+const std::vector<std::string> figure_2 = {"Figure 2"};
+const Place left = in_figure("shallow/fig-2", "shallow/fig-2-", "Section 2.4, Figure 2 (left)",
+                             figure_2),
+            middle = in_figure("shallow/fig-2", "shallow/fig-2-", "Section 2.4, Figure 2 (middle)",
+                               figure_2),
+            right = in_figure("shallow/fig-2", "shallow/fig-2-", "Section 2.4, Figure 2 (right)",
+                              figure_2),
+            other_steps = in_figure("shallow/sec-2.4/other-steps", "shallow/fig-2-",
+                                    "Section 2.4, Figure 2 (middle)", figure_2);
 
 void judge_similarity(const Plan& plan, const Records& records, Claims& claims) {
   const auto rise = [](const TrialRecord& record, std::size_t k) {
@@ -117,12 +123,15 @@ void judge_similarity(const Plan& plan, const Records& records, Claims& claims) 
 
 void judge_steps(const Plan& plan, const Records& records, Claims& claims) {
   for (std::size_t s = 0; s < xi_ratios.size(); ++s) {
-    const Region allowed = s == 0 ? about_two : about_one;
+    const double level = s == 0 ? 2 : 1, margin = s == 0 ? near_two : near_one;
+    const Region allowed = within(level, margin);
     const std::string step = std::to_string(s + 1);
-    const Statement about = printed_number(
-        middle("step" + step, "The mean xi_1/xi_2 of step " + step + " is about " +
-                                  (s == 0 ? "2" : "1") + " (in [" + short_number(allowed.low) +
-                                  ", " + short_number(allowed.high) + "]) at every block"));
+    const Statement about =
+        reading((s == 0 ? middle : other_steps)(
+                    "step" + step, "The mean xi_1/xi_2 of step " + step + " is about " +
+                                       short_number(level) + " (in [" + short_number(allowed.low) +
+                                       ", " + short_number(allowed.high) + "]) at every block"),
+                short_number(margin));
     claims.add(judge_blocks(about, clean_values(plan, records, recorded(xi_ratios[s])), allowed));
   }
 }
@@ -157,16 +166,49 @@ void judge_gap(const Plan& plan, const Records& records, const std::string& quan
       {0.0, toward_zero}, quantity + " at the last block divided by its value at the first");
 }
 
+// [Shallow] Section 2.4 prints the variance h/d for the entries of W, and xi_1/xi_2 of about 2 for
+// step 1. P and X of block 1 do not depend on W.
+void judge_variance(const Plan& plan, const Records& records, Claims& claims) {
+  const Place place{"shallow/sec-2.4/variance", "shallow/sec-2.4/",
+                    "Section 2.4, variance of the W_k", Part::definition, Kind::reading};
+  const auto text = [](const std::string& variance) {
+    return "With entries of W of variance " + variance +
+           ", E[xi_1]/E[xi_2] of step 1 by (29) is about 2 (within " + short_number(near_two) +
+           ") at block 1";
+  };
+  const Misprint variance =
+      place.misprint("shallow/sec-2.4/variance", "variance", text("h/d"), text("1/d"));
+  const std::string unmet =
+      plan.config.spec.heads == 1 ? "with one head, h/d and 1/d are the same" : "";
+  for (const auto& [statement, of_W] :
+       {std::pair(variance.as_printed, "h/d"), {variance.corrected, "1/d"}}) {
+    const Statement judged = reading(statement, short_number(near_two));
+    if (!claims.applies(judged, unmet)) continue;
+    ModelSpec spec = plan.config.spec;
+    spec.weight_variance = of_W;
+    const StepStrength strength = step_strength(spec, plan.config.lambda);
+    claims.mean(judged,
+                per_trial(records,
+                          [&](const TrialRecord& record) {
+                            return 1 + expected_excess(strength, record.array(mu_1).front(),
+                                                       record.array(mu_2).front());
+                          }),
+                within(2, near_two), "from the mu-bar of the attention matrices");
+  }
+}
+
 // [Shallow] Remark 2.8. If lambda and sigma differ from the paper's, 1/(1 + alpha^2) becomes
 // E[xi_2]/E[xi_1] at omega = delta = 0.
 void judge_late_ratio(const Plan& plan, const std::string& id, const std::string& what,
                       const std::vector<double>& ratios, Claims& claims) {
   const double limit =
       1 / (1 + expected_excess(step_strength(plan.config.spec, plan.config.lambda), 1.0, 0.0));
-  const Statement statement = {
-      id, "Remark 2.8",
-      "The diversity shrinks by the factor 1/(1 + alpha^2 d sigma^2/lambda^2) = " +
-          short_number(limit) + " (within " + short_number(100 * rate_margin) + " %) in " + what};
+  const std::string margin = short_number(100 * rate_margin) + " %";
+  const Statement statement = asymptotic(
+      Statement{"shallow/rem-2.8", id, "Remark 2.8",
+                "The diversity shrinks by the factor 1/(1 + alpha^2 d sigma^2/lambda^2) = " +
+                    short_number(limit) + " (within " + margin + ") in " + what},
+      margin);
   const std::string late =
       "t_sim above " + short_number(near_maximum) + " and diversity above rounding noise";
   std::string unmet;
@@ -191,6 +233,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
     judge_steps(plan, records, claims);
     judge_gap(plan, records, delta, claims);
     judge_gap(plan, records, omega, claims);
+    judge_variance(plan, records, claims);
   }
   judge_identity(records, claims);
   judge_bounds(plan, records, claims);

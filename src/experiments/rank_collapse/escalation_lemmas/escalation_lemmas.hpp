@@ -87,6 +87,13 @@ enum class Kappa { from_27, without_d };
 double kappa(const Plan& plan, const TrialRecord& record, std::size_t cell, std::size_t i,
              Kappa which);
 
+/// P(||Bw||^2 >= (1 + eps) ||B||_F^2) for w of N(0, I) and B of one row.
+double tail_of_one_row(double eps);
+
+/// ||Pi_2 P_k ... P_1 x|| / ||Pi_2 x|| for a worked example of Section 2.2.1: x = (0, 0, 1)', and
+/// P_k of odd and of even k are two 0/1 matrices of 3 rows with the eigenvalues 1, 0, 0.
+double rest_after_products(int factors);
+
 /// The right-hand side of (9).
 double expected_xi(const Plan& plan, const TrialRecord& record, std::size_t cell, std::size_t i);
 /// The right-hand side of (16), from the bounds (11) on mu_1^2 and mu_2^2; for a cell, (1 -

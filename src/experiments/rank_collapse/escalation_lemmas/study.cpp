@@ -72,8 +72,8 @@ Result report(const Plan& plan, const Records& records) {
       "for each d, with entries N(0, 1/d), which all attentions, t and alpha share.");
   out.note(
       "The lemmas leave the constant c open. Here it is 1/8, which can be proved for normal W. A "
-      "bound is compared with the draws where it is below 1 and at least ten divided by the number "
-      "of draws.");
+      "bound is compared with the draws where it is below 1 and at least 200 divided by the number "
+      "of draws. (26) is compared with an exact probability.");
   out.note("The panels show t = " + short_number(plan.t.back()) +
            " and d = " + std::to_string(plan.dim.back()) + "; the first shows the softmax at t = " +
            short_number(plan.t.front()) + " and alpha = " + short_number(plan.alpha.front()) + ".");

@@ -10,21 +10,33 @@
 namespace ranklab::escalation_rate {
 namespace {
 
+bool has_one_head(const Plan& plan) {
+  return plan.config.spec.heads == 1;
+}
+
 StepStrength strength_of(const Plan& plan) {
   return step_strength(plan.config.spec, plan.config.lambda);
 }
 
 // Our threshold: the largest difference between two curves relative to the smaller one.
 constexpr double nearly_identical = 0.05;
+const std::string too_few = "a standard error requires two trials and a defined block";
 const std::string by_control_variates =
     "with the expectations (9) as control variates, which reduces the spread";
+
+// The statements about E[r] are for large d.
+std::string large_d(const Plan& plan) {
+  return "d = " + std::to_string(plan.config.spec.dim) + " counts as large";
+}
 
 // [Shallow] Theorem 2.6 for several heads: the means of the bounds (11) over heads enter eq. (16).
 void judge_guarantee(const Plan& plan, const Records& records, Claims& claims) {
   const StepStrength strength = strength_of(plan);
-  const Statement eq_16 = {"shallow/eq-16", "Theorem 2.6, eq. (16)",
+  const Statement eq_16 =
+      asymptotic(Statement{"shallow/thm-2.6", "shallow/eq-16", "Theorem 2.6, eq. (16)",
                            "E[r] >= 1 + Estimate 1 (averaged over heads) times t_sim at every "
-                           "block with omega + delta < 1"};
+                           "block with omega + delta < 1"},
+                 large_d(plan));
   if (!claims.applies(eq_16, strength.attention == 0 ? "step 1 has no attention" : "")) return;
   const auto margin = [&](const TrialRecord& record, std::size_t k) {
     if (!(at(record, largest_sum, k) < 1)) return undefined;
@@ -48,9 +60,11 @@ void judge_symmetric(const Plan& plan, const Records& records, Claims& claims) {
       "P is not symmetric: ||P - P'||_F/||P||_F up to " + short_number(asymmetric);
   const auto symmetric =
       claims.only_where(asymmetric <= plan.slack ? "" : unmet, Claims::Unmet::verdict_alone);
-  claims.add(judge_blocks({"shallow/eq-17", "Corollary 2.7, eq. (17)",
+  const Statement eq_17 =
+      asymptotic(Statement{"shallow/cor-2.7", "shallow/eq-17", "Corollary 2.7, eq. (17)",
                            "E[r] >= 1 + Estimate 2 times t_sim at every block if P is symmetric"},
-                          clean_values(plan, records, margin), at_least(0),
+                 large_d(plan));
+  claims.add(judge_blocks(eq_17, clean_values(plan, records, margin), at_least(0),
                           "mean rate minus the rate from Estimate 2, " + by_control_variates));
 }
 
@@ -62,7 +76,7 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
     return (second > first ? 1 : -1) * (at(record, sharpened_excess, k) - (first + second) / 2);
   };
   claims.add(judge_blocks(
-      in_figure("shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
+      in_figure("shallow/fig-3", "shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
           "fig-3-closer",
           "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1 at every block"),
       clean_values(plan, records, side), compared(at_least(0)),
@@ -78,7 +92,7 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
   const std::string within_this = short_number(100 * nearly_identical) + " %";
   claims.add(judge_blocks(
       reading(
-          in_figure("shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
+          in_figure("shallow/fig-3", "shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
               "fig-3-rates", "The mean rate and its two estimates are nearly identical (within " +
                                  within_this + ") at every block"),
           within_this),
@@ -86,13 +100,17 @@ void judge_estimates(const Plan& plan, const Records& records, Claims& claims) {
       "largest relative difference of the three rates, " + by_control_variates));
 }
 
-// [Shallow] eq. (9) and (29). Many means are compared, so more standard errors are allowed than for
-// one mean.
+// [Shallow] eq. (9), and (29) for several heads. Many means are compared, so more standard errors
+// are allowed than for one mean.
 void judge_expectation(const Plan& plan, const Records& records, Claims& claims) {
-  const Statement eq_9 = {
-      "shallow/eq-9", "Lemma 2.4, eq. (9), and Lemma A.6, eq. (29)",
-      "E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 (lambda = 1 in the paper), within " +
-          short_number(tolerance::standard_errors) + " standard errors at every block"};
+  const Place place = has_one_head(plan)
+                          ? Place{"shallow/lemma-2.4", "shallow/", "Lemma 2.4, eq. (9)"}
+                          : Place{"shallow/lemma-A.6", "shallow/", "Lemma A.6, eq. (29)"};
+  const Statement expectation = place(
+      has_one_head(plan) ? "eq-9" : "eq-29",
+      "E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 (lambda = 1 in the paper" +
+          std::string(has_one_head(plan) ? "" : ", mu_i^2 averaged over heads") + "), within " +
+          short_number(tolerance::standard_errors) + " standard errors at every block");
   Tally tally;
   double width = 0;
   for (const auto& [xi, mu] : {std::pair<const char*, const char*>{xi_1, mu_1}, {xi_2, mu_2}}) {
@@ -108,32 +126,62 @@ void judge_expectation(const Plan& plan, const Records& records, Claims& claims)
       width = std::max(width, error / expected);
     }
   }
-  if (!claims.applies(
-          eq_9, tally.cases == 0 ? "a standard error requires two trials and a defined block" : ""))
-    return;
-  claims.never_violated(eq_9, tally,
+  if (!claims.applies(expectation, tally.cases == 0 ? too_few : "")) return;
+  claims.never_violated(expectation, tally,
                         "largest distance of a sample mean from the expectation " +
                             short_number(tally.largest) + " standard errors, which are at most " +
                             short_number(100 * width) + " % of the expectation",
                         WorstCase::largest);
 }
 
+// The quotient of the means of xi_1 and xi_2 with its standard error by the delta method: the error
+// of mean(xi_1 - q xi_2)/mean(xi_2). NaN where a block is not clean.
+struct Quotient {
+  double value, error;
+};
+Quotient quotient_of_means(const std::vector<double>& xi_1_values,
+                           const std::vector<double>& xi_2_values) {
+  const double below = summarize(xi_2_values).mean, value = summarize(xi_1_values).mean / below;
+  std::vector<double> rest;
+  for (std::size_t t = 0; t < xi_1_values.size(); ++t)
+    rest.push_back(xi_1_values[t] - value * xi_2_values[t]);
+  return {value, standard_error(summarize(rest)) / below};
+}
+
+// [Shallow] eq. (13), and (18) for several heads: their quotient E[xi_1]/E[xi_2]. The rest of both
+// is the identity (6) and the definition (14) of eta.
 void judge_expected_rate(const Plan& plan, const Records& records, Claims& claims) {
-  const Inequality statement = expected_rate(plan);
-  const auto eta = [&](const TrialRecord& record, std::size_t k) {
-    return expected_excess(strength_of(plan), at(record, mu_1, k), at(record, mu_2, k)) -
-           at(record, sharpened_excess, k);
-  };
-  std::vector<double> means;
-  for (const auto& values : clean_values(plan, records, eta))
-    means.push_back(summarize(values).mean);
-  const Spread over_blocks = spread_of(means);
-  claims.never_violated(statement, records,
-                        tally_of(records, statement.id).cases > 0
-                            ? "E[eta] from " +
-                                  range_text(over_blocks.smallest, over_blocks.largest) +
-                                  " over the blocks, " + by_control_variates
-                            : "");
+  const bool one = has_one_head(plan);
+  const Place place = one ? Place{"shallow/prop-2.5", "shallow/", "Proposition 2.5, eq. (13)"}
+                          : Place{"shallow/prop-2.9", "shallow/", "Proposition 2.9, eq. (18)"};
+  const Statement statement = place(
+      one ? "eq-13" : "eq-18",
+      "In E[r] = 1 + (E[xi_1]/E[xi_2] - 1 - E[eta]) t_sim, the quotient of expectations is "
+      "(lambda^2 "
+      "+ alpha^2 d sigma^2 mu_1^2)/(lambda^2 + alpha^2 d sigma^2 mu_2^2) (lambda = 1 in the paper" +
+          std::string(one ? "" : ", mu_i^2 averaged over heads") + "), within " +
+          short_number(tolerance::standard_errors) + " standard errors at every block");
+  const BlockValues first = clean_values(plan, records, recorded(xi_1)),
+                    second = clean_values(plan, records, recorded(xi_2));
+  Tally tally;
+  double width = 0;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    const Quotient measured = quotient_of_means(first[k], second[k]);
+    const double expected = 1 + expected_excess(strength_of(plan), at(records.front(), mu_1, k),
+                                                at(records.front(), mu_2, k)),
+                 distance = std::abs(measured.value - expected);
+    if (!std::isfinite(measured.error) || !std::isfinite(expected)) continue;
+    tally.count(distance > tolerance::standard_errors * measured.error + plan.slack * expected,
+                measured.error > 0 ? distance / measured.error : 0);
+    width = std::max(width, measured.error / expected);
+  }
+  if (!claims.applies(statement, tally.cases == 0 ? too_few : "")) return;
+  claims.never_violated(statement, tally,
+                        "quotient of the sample means of xi_1 and xi_2; largest distance from the "
+                        "formula " +
+                            short_number(tally.largest) + " standard errors, which are at most " +
+                            short_number(100 * width) + " % of it",
+                        WorstCase::largest);
 }
 
 void judge_hypothesis(const Plan& plan, const TrialRecord& path, Claims& claims) {
@@ -145,8 +193,8 @@ void judge_hypothesis(const Plan& plan, const TrialRecord& path, Claims& claims)
                                    at(path, mu_2_bound, k) - at(path, mu_2, k)));
   }
   claims.never_violated(
-      {"shallow/thm-2.6-hypothesis", "Theorem 2.6",
-       "omega + delta < 1 for every head of every block"},
+      beyond(Statement{"shallow/thm-2.6", "shallow/thm-2.6-hypothesis", "Theorem 2.6",
+                       "The hypothesis omega + delta < 1 is met for every head of every block"}),
       tally,
       tally.cases > 0
           ? "largest omega + delta " + short_number(spread_of(path.array(largest_sum)).largest) +
@@ -155,15 +203,6 @@ void judge_hypothesis(const Plan& plan, const TrialRecord& path, Claims& claims)
 }
 
 }  // namespace
-
-Inequality expected_rate(const Plan& plan) {
-  const bool one_head = plan.config.spec.heads == 1;
-  const Place place = {"shallow/",
-                       one_head ? "Proposition 2.5, eq. (13)" : "Proposition 2.9, eq. (18)"};
-  return place.counted(one_head ? "eq-13" : "eq-18",
-                       "The rate of step 1 is 1 + (E[xi_1]/E[xi_2] - 1 - eta) t_sim with eta of "
-                       "eq. (14), up to rounding in every trial");
-}
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   judge_guarantee(plan, records, claims);

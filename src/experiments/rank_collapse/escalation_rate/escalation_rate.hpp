@@ -28,10 +28,7 @@ inline double at(const TrialRecord& record, const char* name, std::size_t k) {
   return record.array(name)[k];
 }
 
-/// [Shallow] eq. (18), which is eq. (13) for one head. A case is a block of a trial.
-Inequality expected_rate(const Plan& plan);
-
-/// Computes the derived arrays and counts the cases of expected_rate.
+/// Computes the derived arrays.
 void add_derived(const Plan& plan, TrialRecord& record);
 
 /// Follows the path through the blocks of trial 0. Each trial redraws the W of every step 1 on it

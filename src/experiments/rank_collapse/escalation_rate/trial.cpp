@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
@@ -125,7 +124,6 @@ Records redraws(const Plan& plan, Runner& runner) {
 void add_derived(const Plan& plan, TrialRecord& record) {
   const StepStrength strength = step_strength(plan.config.spec, plan.config.lambda);
   std::vector<double> sharpened, first, second;
-  Tally tally;
   for (std::size_t k = 0; k < plan.config.spec.layers; ++k) {
     const double xi[] = {at(record, xi_1, k), at(record, xi_2, k)},
                  similarity = at(record, token_similarity, k);
@@ -135,18 +133,10 @@ void add_derived(const Plan& plan, TrialRecord& record) {
                         (xi[1] - E_2) * E_1 / (E_2 * E_2));
     first.push_back(rate_from_excess(at(record, estimate_1, k), similarity));
     second.push_back(rate_from_excess(at(record, estimate_2, k), similarity));
-
-    const double expected = expected_excess(strength, at(record, mu_1, k), at(record, mu_2, k));
-    const double eta = (1 + expected) - xi[0] / xi[1], measured = at(record, rate, k);  // eq. (14)
-    if (!plan.is_clean(record, k) || !std::isfinite(eta + measured)) continue;
-    const double allowed =
-        tolerance::closed_form<double> * (1 + std::abs(expected) + std::abs(eta));
-    tally.count(std::abs(rate_from_excess(expected - eta, similarity) - measured) > allowed);
   }
   record.set(sharpened_excess, std::move(sharpened));
   record.set(rate_1, std::move(first));
   record.set(rate_2, std::move(second));
-  record.add(expected_rate(plan).id, tally);
 }
 
 Records run_trials(const Plan& plan, Runner& runner) {

@@ -39,12 +39,15 @@ inline constexpr const char* mu_squared[] = {"mu_1_squared", "mu_2_squared"};
 
 // Counted at every d and t. Eq. (11) and the bound on gamma are about fixed matrices and are the
 // same in every trial; Lemma A.1 is about the sample.
-inline const Inequality eq_11 = Place{"shallow/", "Lemma 2.4, eq. (11)"}.counted(
-    "eq-11", "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2");
-inline const Inequality lemma_A_1 = Place{"shallow/", "Lemma A.1, proof"}.counted(
-    "lemma-A.1", "|eta| >= s implies max |xi_i - E[xi_i]| >= gamma s for s in [0, 1]");
-inline const Inequality gamma_bound = Place{"shallow/", "Lemma A.1, eq. (24)"}.counted(
-    "lemma-A.1/gamma", "gamma >= 1/4 for alpha = 1 and mu_1 <= 1");
+inline const Inequality eq_11 =
+    Place{"shallow/lemma-2.4", "shallow/", "Lemma 2.4, eq. (11)"}.counted(
+        "eq-11", "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2");
+inline const Inequality lemma_A_1 =
+    Place{"shallow/lemma-A.1", "shallow/", "Lemma A.1, eq. (23)"}.counted(
+        "lemma-A.1", "|eta| >= s implies max |xi_i - E[xi_i]| >= gamma s for s in [0, 1]");
+inline const Inequality gamma_bound =
+    Place{"shallow/lemma-A.1", "shallow/", "Lemma A.1, eq. (24)"}.counted(
+        "lemma-A.1/gamma", "gamma >= 1/4 for alpha = 1 and mu_1 <= 1");
 
 /// Every d and t has its own W in each trial. P X, which W multiplies, is the same in every trial.
 Records run_trials(const Plan& plan, Runner& runner);

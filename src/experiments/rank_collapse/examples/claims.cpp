@@ -64,21 +64,38 @@ void judge_limits(const Statement& statement, const std::vector<Rule>& rules,
       violating.empty() ? "one case per lambda" : "violated at lambda = " + joined(violating));
 }
 
+// The places of the claims about one proposition.
+struct Places {
+  Place printed, corrected;
+  std::string sign;  // a slip
+
+  Places(const std::string& statement, const std::string& source)
+      : printed{statement, statement + "/", source},
+        corrected{statement, statement + "/", source + ", corrected"},
+        sign(statement + "/sign") {}
+
+  Statement ours(const std::string& id, const std::string& text) const {
+    return beyond(Statement{printed.statement_id, printed.prefix + id,
+                            "not in the paper; by the exact form of Y(k)", text});
+  }
+};
+
 // [LambdaSkip] Proposition A.10.1 excludes lambda = -1 and does not mention lambda = -2.
 void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
-  const Place printed = {"lambda-skip/prop-A.10.1/", "Proposition A.10.1"},
-              in_rank = {printed.prefix, printed.source + ", in the sense of rank", Kind::beyond},
-              corrected = {printed.prefix, printed.source + ", corrected"};
+  const Places of("lambda-skip/prop-A.10.1", "Proposition A.10.1");
   const auto judge = [&](const Statement& statement, const std::vector<Rule>& rules) {
     judge_limits(statement, rules, outcomes, claims);
   };
-  const Statement whole = printed("as-printed",
-                                  "mu tends to 0 in Sys-1 for every lambda > -2 except -1, and not "
-                                  "for lambda < -2"),
-                  above = printed("as-printed/collapse",
-                                  "mu tends to 0 in Sys-1 for every lambda > -2 except -1"),
-                  below = printed("as-printed/no-collapse",
-                                  "mu does not tend to 0 in Sys-1 for any lambda < -2");
+  const Statement whole = showing(of.sign,
+                                  of.printed("as-printed",
+                                             "mu tends to 0 in Sys-1 for every lambda > -2 except "
+                                             "-1, and not for lambda < -2")),
+                  above =
+                      showing(of.sign,
+                              of.printed("as-printed/collapse",
+                                         "mu tends to 0 in Sys-1 for every lambda > -2 except -1")),
+                  below = of.printed("as-printed/no-collapse",
+                                     "mu does not tend to 0 in Sys-1 for any lambda < -2");
   const Rule collapse = between(-2, infinity, tends_to_zero);
   const Rule none = between(-infinity, -2, [](const Outcome& o) { return !o.mu_tends_to(0); });
   const Rule full_rank =
@@ -86,7 +103,7 @@ void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
   judge(whole, {collapse, none});
   judge(above, {collapse});
   judge(below, {none});
-  judge(in_rank("no-collapse-below-minus-2",
+  judge(of.ours("no-collapse-below-minus-2",
                 "Y does not tend to rank one in Sys-1 for any lambda < -2"),
         {full_rank});
 
@@ -98,41 +115,43 @@ void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
     if (!o.system.is_degenerate()) return std::nullopt;
     return o.degenerate_rows > 0;
   };
-  judge(correcting(whole,
-                   corrected("corrected",
-                             "Y tends to rank one in Sys-1 for every lambda except -1: mu tends to "
-                             "0 for lambda > -1, and to sqrt 2 (anti-parallel rows) for lambda < "
-                             "-1; for lambda = -1 a row becomes zero")),
+  const auto corrects = [&](const Statement& printed, const std::string& id,
+                            const std::string& text) {
+    return correcting(printed, of.corrected(id, text));
+  };
+  judge(corrects(whole, "corrected",
+                 "Y tends to rank one in Sys-1 for every lambda except -1: mu tends to 0 for "
+                 "lambda > -1, and to sqrt 2 (anti-parallel rows) for lambda < -1; for lambda = -1 "
+                 "a row becomes zero"),
         {parallel, anti_parallel, zero_row});
-  judge(correcting(above,
-                   corrected("corrected/parallel", "mu tends to 0 in Sys-1 for every lambda > -1")),
+  judge(corrects(above, "corrected/parallel", "mu tends to 0 in Sys-1 for every lambda > -1"),
         {parallel});
-  judge(correcting(
-            below,
-            corrected("corrected/anti-parallel",
-                      "Y tends to rank one with anti-parallel rows, and mu to sqrt 2, in Sys-1 for "
-                      "every lambda < -1")),
+  judge(corrects(whole, "corrected/anti-parallel",
+                 "Y tends to rank one with anti-parallel rows, and mu to sqrt 2, in Sys-1 for "
+                 "every lambda < -1"),
         {anti_parallel});
-  judge(correcting(whole, corrected("corrected/zero-row",
-                                    "A row becomes zero in Sys-1 for lambda = -1, so that D is "
-                                    "undefined")),
+  judge(corrects(whole, "corrected/zero-row",
+                 "A row becomes zero in Sys-1 for lambda = -1, so that D is undefined"),
         {zero_row});
 }
 
-// [LambdaSkip] Proposition 4.3.1 is stated for any alpha_0 > 0, which includes alpha_0 = 1.
+// [LambdaSkip] Proposition 4.3.1 is stated for any alpha_0 > 0. For alpha_0 = 1 the tokens are
+// equal from the start, and there is nothing that could collapse.
 void judge_sys2(const std::vector<Outcome>& outcomes, bool equal_rows, Claims& claims) {
-  const Place printed = {"lambda-skip/prop-4.3.1/", "Proposition 4.3.1"},
-              corrected = {printed.prefix, printed.source + ", corrected"};
+  const Places of("lambda-skip/prop-4.3.1", "Proposition 4.3.1");
+  const auto different = claims.only_where(
+      equal_rows ? "the statement is about different tokens; --alpha0 1 starts with equal ones"
+                 : "");
   const auto judge = [&](const Statement& statement, const std::vector<Rule>& rules) {
     judge_limits(statement, rules, outcomes, claims);
   };
   const Statement
-      whole = printed(
-          "as-printed",
-          "mu tends to 0 in Sys-2 for every lambda > -3/2, and rank collapse is avoided for lambda "
-          "< -3/2"),
-      above = printed("as-printed/collapse", "mu tends to 0 in Sys-2 for every lambda > -3/2"),
-      below = printed(
+      whole = showing(of.sign, of.printed("as-printed",
+                                          "mu tends to 0 in Sys-2 for every lambda > -3/2, and "
+                                          "rank collapse is avoided for lambda < -3/2")),
+      above = showing(of.sign, of.printed("as-printed/collapse",
+                                          "mu tends to 0 in Sys-2 for every lambda > -3/2")),
+      below = of.printed(
           "as-printed/no-collapse",
           "mu does not tend to 0 and Y does not tend to rank one in Sys-2 for any lambda < -3/2");
   const Rule collapse = between(-1.5, infinity, tends_to_zero);
@@ -151,26 +170,55 @@ void judge_sys2(const std::vector<Outcome>& outcomes, bool equal_rows, Claims& c
   });
   const Rule orthogonal = between(
       -infinity, -1.5, [](const Outcome& o) { return !o.tends_to_rank_one() && o.mu_tends_to(1); });
-  const auto unequal = claims.only_where(
-      equal_rows ? "the corrected statement requires beta_0 > 0; --alpha0 1 starts with equal rows"
-                 : "");
-  judge(correcting(whole, corrected("corrected",
-                                    "In Sys-2, mu tends to 0 for lambda > -1; Y tends to rank one "
-                                    "while mu alternates between 0 and sqrt 2 for -3/2 < lambda < "
-                                    "-1; the rows become orthogonal and mu tends to 1 for lambda < "
-                                    "-3/2")),
+  const auto corrects = [&](const Statement& printed, const std::string& id,
+                            const std::string& text) {
+    return correcting(printed, of.corrected(id, text));
+  };
+  judge(corrects(whole, "corrected",
+                 "In Sys-2, mu tends to 0 for lambda > -1; Y tends to rank one while mu alternates "
+                 "between 0 and sqrt 2 for -3/2 < lambda < -1; the rows become orthogonal and mu "
+                 "tends to 1 for lambda < -3/2"),
         {parallel, alternating, orthogonal});
-  judge(correcting(above,
-                   corrected("corrected/parallel", "mu tends to 0 in Sys-2 for every lambda > -1")),
+  judge(corrects(above, "corrected/parallel", "mu tends to 0 in Sys-2 for every lambda > -1"),
         {parallel});
-  judge(correcting(above, corrected("corrected/alternating",
-                                    "Y tends to rank one and mu alternates between 0 and sqrt 2 in "
-                                    "Sys-2 for every lambda with -3/2 < lambda < -1")),
+  judge(corrects(above, "corrected/alternating",
+                 "Y tends to rank one and mu alternates between 0 and sqrt 2 in Sys-2 for every "
+                 "lambda with -3/2 < lambda < -1"),
         {alternating});
-  judge(correcting(below, corrected("corrected/orthogonal",
-                                    "Y does not tend to rank one and mu tends to 1 in Sys-2 for "
-                                    "every lambda < -3/2")),
+  judge(of.ours("corrected/orthogonal",
+                "Y does not tend to rank one and mu tends to 1 in Sys-2 for every lambda < -3/2"),
         {orthogonal});
+}
+
+// Proposition 4.3.2: the rate of Sys-2 against eq. (7). mu(k)^2 = 1 - y_1.y_2 for unit rows.
+void judge_rates(const Plan& plan, const TrialRecord& record, Claims& claims) {
+  using namespace prop_4_3_2;
+  double best = -infinity, best_lambda = 0;
+  bool any = false;
+  Tally at_positive;
+  const auto count_positive = [&](double lambda, double cosine) {
+    at_positive.count(margin(lambda, cosine) > 0);
+  };
+  for (const TwoTokenSystem& system : plan.systems) {
+    if (!(system.lambda > -1)) continue;
+    double cosine = 0;
+    for (const double spread : record.array(at_lambda(system.flag, mu)))
+      cosine = std::max(cosine, std::abs(1 - spread * spread));
+    if (system.lambda >= 0) count_positive(system.lambda, cosine);
+    any = any || system.lambda < highest_attained;
+    if (!(margin(system.lambda, cosine) > best)) continue;
+    best = margin(system.lambda, cosine);
+    best_lambda = system.flag;
+  }
+  if (claims.applies(attained, any ? "" : "no lambda of the run lies where eq. (7) is met"))
+    claims.number(attained, best, positive(),
+                  "lambda^2 - a (S C_M + |lambda|)^2 at lambda = " + series_number(best_lambda) +
+                      ", the largest over lambda > -1");
+  // In the limit y_1.y_2 = 1.
+  for (const double lambda : {10.0, 100.0}) count_positive(lambda, 1);
+  claims.never_violated(positive_lambda, at_positive,
+                        "also at lambda = 10, where mu^2 shrinks by 0.840 per layer and eq. (7) "
+                        "allows less than 0.645, and at 100: 0.980 and 0.953");
 }
 
 }  // namespace
@@ -229,15 +277,31 @@ void judge(const Plan& plan, const TrialRecord& record, Claims& claims) {
   at_every_layer(forms.as_printed, "difference of an entry of Y(k)");
   at_every_layer(forms.exact, "difference of an entry of Y(k)");
   if (!plan.selective) return;
+  using namespace prop_4_3_2;
   if (claims.applies(mu_as_printed,
                      plan.starts_at_45_degrees() ? "" : "the formula assumes alpha_0 = beta_0")) {
-    at_every_layer(mu_as_printed, "half difference of mu");
+    const auto violations = [&](double lambda) {
+      const Tally tally = record.tally(at_side(lambda));
+      return count_text(tally.violations) + " of " + count_text(tally.cases);
+    };
+    claims.never_violated(
+        mu_as_printed, record.tally(mu_as_printed.id),
+        "violations for lambda > -1: " + violations(0) + ", for lambda < -1: " + violations(-2) +
+            "; at layer 0 the formula gives 0.5, and mu is 0.541; at the other layers the two "
+            "agree where mu is 0 or 1 to rounding");
   }
   at_every_layer(mu_corrected, "half difference of mu");
   const Tally decay = record.tally(mu_decay.id);
   claims.never_violated(mu_decay, decay,
                         "largest excess of mu over its bound " +
                             short_number(2 * std::max(0.0, decay.largest)) + ", over all layers");
+  judge_rates(plan, record, claims);
+}
+
+double prop_4_3_2::margin(double lambda, double largest_cosine) {
+  const double root_a = (1 + lambda) / (2 + lambda),
+               mix = std::sqrt(2 * (2 + largest_cosine * largest_cosine));
+  return lambda * lambda - std::pow(root_a * (mix + std::abs(lambda)), 2);
 }
 
 }  // namespace ranklab::examples

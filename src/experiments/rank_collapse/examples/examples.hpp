@@ -53,18 +53,45 @@ Forms forms_of(bool selective);
 // [LambdaSkip] Proposition 4.3.2, about Sys-2. For every lambda except -1, mu^2 = 1 - x_k/sqrt(1 +
 // x_k^2), where x_k = r^k alpha_0/beta_0 and r = (2 + lambda)/(1 + lambda). For alpha_0 = beta_0
 // this is 1 - r^k/sqrt(1 + r^(2k)).
-inline const Place prop_4_3_2 = {"lambda-skip/prop-4.3.2/", "Proposition 4.3.2, Appendix A.12"};
-inline const Inequality mu_as_printed = prop_4_3_2.counted(
-    "as-printed", "mu = 1/(1 + r^(2k)) in Sys-2, with r = (2 + lambda)/(1 + lambda)");
-inline const Inequality mu_corrected =
-    correcting(mu_as_printed, Place{prop_4_3_2.prefix, prop_4_3_2.source + ", corrected"}.counted(
-                                  "corrected",
-                                  "mu^2 = 1 - r^k alpha_0/sqrt(r^(2k) alpha_0^2 + beta_0^2) in "
-                                  "Sys-2, with r = (2 + lambda)/(1 + lambda)"));
-inline const Inequality mu_decay = prop_4_3_2.counted(
+namespace prop_4_3_2 {
+
+inline const Place place = {"lambda-skip/prop-4.3.2", "lambda-skip/prop-4.3.2/",
+                            "Proposition 4.3.2"},
+                   proof = {place.statement_id, place.prefix, "Proposition 4.3.2, Appendix A.12",
+                            Part::proof};
+inline const Inequality mu_as_printed =
+    showing(place.prefix + "mu",
+            proof.counted("as-printed",
+                          "mu = 1/(1 + r^(2k)) in Sys-2, with r = (2 + lambda)/(1 + lambda)"));
+inline const Inequality mu_corrected = correcting(
+    mu_as_printed, proof.counted("corrected",
+                                 "mu^2 = 1 - r^k alpha_0/sqrt(r^(2k) alpha_0^2 + beta_0^2) in "
+                                 "Sys-2, with r = (2 + lambda)/(1 + lambda)"));
+inline const Inequality mu_decay = place.counted(
     "decay",
-    "mu^2 <= a^k (beta_0/alpha_0)^2 / 2 in Sys-2 for lambda > -1, with a = ((1 + "
-    "lambda)/(2 + lambda))^2");
+    "mu(Y^(k))^2 <= C a^k mu(Y^(0))^2 in Sys-2 for lambda > -1, with a = ((1 + lambda)/(2 + "
+    "lambda))^2 and C = (beta_0/alpha_0)^2 / (2 mu(Y^(0))^2), 1.71 for alpha_0 = beta_0");
+inline const Statement attained =
+    place("attained",
+          "For some lambda of the run, the rate a = ((1 + lambda)/(2 + lambda))^2 of Sys-2 meets "
+          "eq. (7)");
+inline const Statement positive_lambda =
+    beyond(Statement{place.statement_id, place.prefix + "positive-lambda",
+                     "not in the paper, which claims existence and orders",
+                     "For no lambda >= 0 does the rate of Sys-2 meet eq. (7)"});
+
+/// The cases of mu_as_printed at one lambda are also counted by its side of -1.
+inline std::string at_side(double lambda) {
+  return mu_as_printed.id + (lambda > -1 ? "/above" : "/below");
+}
+
+/// lambda^2 - a (S C_M + |lambda|)^2 of eq. (7) for Sys-2 at its rate a, with S = ||I||_F = sqrt 2
+/// and C_M^2 = 2 + (y_1.y_2)^2.
+double margin(double lambda, double largest_cosine);
+/// For -1 < lambda < this value the margin is positive for every cosine: -sqrt 6/(1 + sqrt 6).
+inline const double highest_attained = -std::sqrt(6.0) / (1 + std::sqrt(6.0));
+
+}  // namespace prop_4_3_2
 
 // The limit of the two tokens ---------------------------------------------------------------------
 

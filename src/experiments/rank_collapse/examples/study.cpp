@@ -21,6 +21,7 @@ namespace {
 // an entry. Half of it is therefore compared with the allowance for entries.
 void count_tightness(const Plan& plan, const TwoTokenSystem& system, const TwoTokenPath& path,
                      TrialRecord& record) {
+  using namespace prop_4_3_2;
   Tally printed, corrected, decay;
   const auto count = [&](std::uint64_t k, double deviation, Tally& tally) {
     count_deviation(system, k, plan.single_precision, deviation, tally);
@@ -34,7 +35,10 @@ void count_tightness(const Plan& plan, const TwoTokenSystem& system, const TwoTo
         std::pow(1 / system.ratio(), power) * plan.beta0 / (plan.alpha0 * std::numbers::sqrt2);
     if (system.lambda > -1) count(k, std::max(0.0, measured - bound) / 2, decay);
   }
-  if (plan.starts_at_45_degrees()) record.add(mu_as_printed.id, printed);
+  if (plan.starts_at_45_degrees()) {
+    record.add(mu_as_printed.id, printed);
+    record.add(at_side(system.lambda), printed);
+  }
   record.add(mu_corrected.id, corrected);
   record.add(mu_decay.id, decay);
 }
@@ -219,15 +223,18 @@ std::string at_lambda(double lambda, const std::string& quantity) {
 }
 
 Forms forms_of(bool selective) {
-  const std::string id = selective ? "lambda-skip/prop-4.3.1/" : "lambda-skip/prop-A.10.1/",
+  const std::string statement = selective ? "lambda-skip/prop-4.3.1" : "lambda-skip/prop-A.10.1",
                     source =
                         selective ? "Appendix A.11, the form of Y(k)" : "Appendix A.10, eq. (13)";
-  const Inequality printed = Place{id, source}.counted(
-      "form-as-printed", "Y(k) has the printed form, with row 1 equal to (1, 0) at every layer");
-  return {printed, correcting(printed, Place{id, source + ", corrected"}.counted(
-                                           "closed-form",
-                                           "Y(k) equals the exact form, with the sign (sign(1 + "
-                                           "lambda))^k, up to rounding at every layer"))};
+  const Place proof = {statement, statement + "/", source, Part::proof};
+  const Inequality printed = showing(
+      statement + "/sign",
+      proof.counted("form-as-printed",
+                    "Y(k) has the printed form, with row 1 equal to (1, 0) at every layer"));
+  return {printed,
+          correcting(printed, proof.counted("closed-form",
+                                            "Y(k) equals the exact form, with the sign (sign(1 + "
+                                            "lambda))^k, up to rounding at every layer"))};
 }
 
 }  // namespace examples

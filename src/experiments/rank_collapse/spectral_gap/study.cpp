@@ -26,9 +26,11 @@ std::vector<double> sizes_of(const Plan& plan) {
 // Our margins: for an exponent, for a ratio to its limit, and for "large" gaps.
 constexpr double exponent_margin = 0.1, ratio_margin = 0.2, largest_eigenvalue = 0.5;
 
-// |lambda_2| falls like 1/sqrt(n).
+const Place section = {"shallow/sec-2.5", "shallow/sec-2.5/", "Section 2.5"};
+
+// How |lambda_2| falls with n.
 void judge_order(const Plan& plan, const Records& records, const Statement& statement,
-                 const std::string& array, Claims& claims) {
+                 const std::string& array, Region allowed, Claims& claims) {
   const std::vector<double> n = sizes_of(plan);
   if (!claims.applies(statement, n.size() < 3 ? "a fit requires three numbers of tokens" : ""))
     return;
@@ -37,26 +39,23 @@ void judge_order(const Plan& plan, const Records& records, const Statement& stat
                   records, n,
                   [&](const TrialRecord& record, std::size_t i) { return record.array(array)[i]; },
                   fit_power),
-              within(-0.5, exponent_margin), "exponent of |lambda_2| in n");
+              allowed, "exponent of |lambda_2| in n");
 }
 
 void judge_laws(const Plan& plan, const Records& records, Claims& claims) {
   const std::size_t last = plan.tokens.size() - 1;
   for (const Law law : laws) {
-    const std::string id = "shallow/sec-2.5/" + name_of(law),
-                      entries = "independent " + name_of(law) + " entries";
-    judge_order(
-        plan, records,
-        reading(Statement{id + "/order", "Section 2.5",
-                          "|lambda_2| of a random stochastic matrix falls like 1/sqrt(n): " +
-                              entries + ", rows divided by their sums"},
-                "an exponent of -0.5 +- " + short_number(exponent_margin)),
-        array_of(law), claims);
-    claims.mean(beyond(Statement{
-                    id + "/limit", "Section 2.5",
-                    "|lambda_2| is near its limit for large n, which is the standard deviation "
-                    "of an entry divided by its mean and by sqrt(n): " +
-                        entries}),
+    const std::string entries = "independent " + name_of(law) + " entries";
+    judge_order(plan, records,
+                asymptotic(section(name_of(law) + "/order",
+                                   "|lambda_2| of a random stochastic matrix is O(1/sqrt(n)): " +
+                                       entries + ", rows divided by their sums"),
+                           short_number(exponent_margin) + " in the exponent of n"),
+                array_of(law), at_most(-0.5 + exponent_margin), claims);
+    claims.mean(beyond(section(name_of(law) + "/limit",
+                               "|lambda_2| is near its limit for large n, which is the standard "
+                               "deviation of an entry divided by its mean and by sqrt(n): " +
+                                   entries)),
                 per_trial(records,
                           [&](const TrialRecord& record) {
                             return record.array(array_of(law))[last] * root(plan.tokens[last]) /
@@ -68,10 +67,10 @@ void judge_laws(const Plan& plan, const Records& records, Claims& claims) {
 }
 
 void judge_attention(const Plan& plan, const Records& records, Claims& claims) {
-  claims.mean(reading(Statement{"shallow/sec-2.5/attention/large", "Section 2.5",
-                                "Attention matrices with random weights have large spectral gaps: "
-                                "|lambda_2| is at most " +
-                                    short_number(largest_eigenvalue) + " at every n and d"},
+  claims.mean(reading(section("attention/large",
+                              "Attention matrices with random weights have large spectral gaps: "
+                              "|lambda_2| is at most " +
+                                  short_number(largest_eigenvalue) + " at every n and d"),
                       "|lambda_2| of " + short_number(largest_eigenvalue)),
               per_trial(records,
                         [&](const TrialRecord& record) {
@@ -86,11 +85,11 @@ void judge_attention(const Plan& plan, const Records& records, Claims& claims) {
   for (const std::uint64_t d : plan.dim) {
     judge_order(
         plan, records,
-        beyond(Statement{"shallow/sec-2.5/d=" + std::to_string(d) + "/order", "Section 2.5",
-                         "|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a fixed d "
-                         "(exponent -0.5 +- " +
-                             short_number(exponent_margin) + ")"}),
-        array_of(d), claims);
+        beyond(section("d=" + std::to_string(d) + "/order",
+                       "|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a fixed d "
+                       "(exponent -0.5 +- " +
+                           short_number(exponent_margin) + ")")),
+        array_of(d), within(-0.5, exponent_margin), claims);
   }
   // The farthest n for each d, by the mean over trials.
   for (const std::uint64_t d : plan.dim) {
@@ -110,11 +109,11 @@ void judge_attention(const Plan& plan, const Records& records, Claims& claims) {
         farthest = std::move(ratios);
       }
     }
-    claims.mean(beyond(Statement{"shallow/sec-2.5/d=" + std::to_string(d) + "/limit", "Section 2.5",
-                                 "|lambda_2| of softmax attention before training is sqrt(1/n + "
-                                 "1/d)/3 (within " +
-                                     short_number(100 * ratio_margin) +
-                                     " %) at every n, so it does not fall below 1/(3 sqrt(d))"}),
+    claims.mean(beyond(section("d=" + std::to_string(d) + "/limit",
+                               "|lambda_2| of softmax attention before training is sqrt(1/n + "
+                               "1/d)/3 (within " +
+                                   short_number(100 * ratio_margin) +
+                                   " %) at every n, so it does not fall below 1/(3 sqrt(d))")),
                 farthest, within(1, ratio_margin),
                 "|lambda_2| divided by that value, farthest from 1 at n = " + std::to_string(where),
                 static_cast<double>(plan.tokens.size()));

@@ -165,12 +165,15 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
 void judge_identity(const Records& records, Claims& claims) {
   const double largest = std::max(0.0, tally_of(records, eq_6.id).largest);
   claims.never_violated(eq_6, records,
-                        "largest error divided by max(1, rate): " + short_number(largest));
+                        "an identity, so more cases show no more than one; largest error divided "
+                        "by max(1, rate): " +
+                            short_number(largest));
 }
 
 void judge_bounds(const Plan& plan, const Records& records, Claims& claims) {
   const Statement eq_11 = {
-      "shallow/eq-11", "Lemma 2.4, eq. (11), and Section 2.2.2 for several heads",
+      "shallow/lemma-2.4", "shallow/eq-11",
+      "Lemma 2.4, eq. (11), and Section 2.2.2 for several heads",
       "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2, with all four averaged over heads"};
   // If P mixes completely, delta^2 is rounding noise.
   const double slack = plan.slack, noise = slack * slack;

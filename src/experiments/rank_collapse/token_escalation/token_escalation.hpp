@@ -82,9 +82,11 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
                    const std::string& detail = "");
 
 /// The trials count this in every step that they measure (count_identity in path.hpp).
-inline const Inequality eq_6 = Place{"shallow/", "Proposition 2.3, eq. (6)"}.counted(
-    "eq-6",
-    "The escalation rate of a step from X to Y is 1 + (xi_1/xi_2 - 1) t_sim(X), up to rounding");
+inline const Inequality eq_6 =
+    Place{"shallow/prop-2.3", "shallow/", "Proposition 2.3, eq. (6)"}.counted(
+        "eq-6",
+        "The escalation rate of a step from X to Y is 1 + (xi_1/xi_2 - 1) t_sim(X), up to "
+        "rounding");
 void judge_identity(const Records& records, Claims& claims);
 
 /// Judges [Shallow] eq. (11), averaged over heads. If the trials differ only in W, one record is

@@ -8,6 +8,11 @@ namespace ranklab::train {
 
 const Purpose& comparison_of_lambdas();
 
+/// Whether Figure 5 or Table 1 shows such a model: Figure 5 attention with eight layers on images,
+/// Table 1 four mixers with up to four layers.
+bool is_in_figure_5(const Plan& plan, const Curve& curve);
+bool is_in_table_1(const Curve& curve);
+
 /// Claims about each group of curves that differ in lambda only (claims.cpp).
 void judge_groups(const Plan& plan, const Task& task, const Records& records, Claims& claims);
 /// Claims about rank collapse as the cause of failed learning.

@@ -84,10 +84,8 @@ std::vector<double> percents_of(const Curve& curve, const Records& records) {
 constexpr std::size_t most_columns_of_ours = 6;  // cells of more columns would be cut
 
 bool is_figure_5(const Plan& plan) {
-  return plan.config.task == "pixels" &&
-         std::all_of(plan.curves.begin(), plan.curves.end(), [](const Curve& curve) {
-           return curve.model == "attention" && curve.layers >= 8;
-         });
+  return std::all_of(plan.curves.begin(), plan.curves.end(),
+                     [&](const Curve& curve) { return is_in_figure_5(plan, curve); });
 }
 
 /// Guessing shows best that the tasks differ.
@@ -143,6 +141,18 @@ FigureTable figure_5_of(const Plan& plan, const Task& task, const Records& recor
 }
 
 }  // namespace
+
+bool is_in_figure_5(const Plan& plan, const Curve& curve) {
+  constexpr std::uint64_t layers = 8;
+  return plan.config.is_images() && curve.model == "attention" && curve.layers >= layers;
+}
+
+bool is_in_table_1(const Curve& curve) {
+  constexpr std::uint64_t most_layers = 4;
+  const bool has_row = std::any_of(table_1.begin(), table_1.end(),
+                                   [&](const PrintedRow& row) { return row.model == curve.model; });
+  return has_row && curve.layers <= most_layers;
+}
 
 void add_printed_table(ResultBuilder& out, const Plan& plan, const Task& task) {
   const std::vector<const Curve*> groups = plan.groups();

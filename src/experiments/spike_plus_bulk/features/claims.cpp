@@ -37,8 +37,9 @@ void judge_phi(const Plan& plan, const Records& records, Claims& claims) {
         std::fabs(sum / n - feature_phi(activation, plan.phi_at[i])) / (std::sqrt(variance) / n);
     deviations.count(!(deviation <= tolerance::standard_errors), deviation);
   }
-  const Place figure{
-      "spectral/fig-16/", "Section 3.1.1 and Figure 16", Kind::theorem, {"Figure 16"}};
+  Place figure = in_figure("spectral/fig-16", "spectral/fig-16/", "Section 3.1.1 and Figure 16",
+                           {"Figure 16"});
+  figure.part = Part::caption;
   claims.never_violated(
       figure("phi", "phi(t) is 2 pi times the covariance of two features at correlation t"),
       deviations,
@@ -59,8 +60,8 @@ void judge_derivatives(Claims& claims) {
     list.push_back(short_number(std::fabs(found[m]) < 1e-12 ? 0.0 : found[m]));
   }
   claims.never_violated(
-      {"spectral/fig-16/derivatives", "Theorem 3.2, proof",
-       "The derivatives of phi at 0 of orders 0 to 5 are 0, pi/2, 1, 0, 1, 0"},
+      {"spectral/thm-3.2", "spectral/fig-16/derivatives", "Theorem 3.2, proof",
+       "The derivatives of phi at 0 of orders 0 to 5 are 0, pi/2, 1, 0, 1, 0", Part::proof},
       tally,
       "2 pi m! times the squared Hermite coefficients of relu, by quadrature: " + joined(list));
 }
@@ -83,25 +84,31 @@ double taylor_margin(const AtSize& at) {
 }
 
 void judge_interval(const Plan& plan, const SizeClaims& over_d) {
-  const Place proof{"spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)"},
-      after{proof.prefix, "Theorem 3.2, proof, after eq. (3.5)"},
-      with_3_3{proof.prefix, after.source + ", and eq. (3.3)"};
+  const Place proof{"spectral/thm-3.2", "spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)",
+                    Part::proof},
+      after{proof.statement_id, proof.prefix, "Theorem 3.2, proof, after eq. (3.5)", Part::proof},
+      with_3_3{proof.statement_id, proof.prefix, after.source + ", and eq. (3.3)", Part::proof};
   over_d.everywhere(proof("remainder",
                           "|phi(t) - pi t/2 - t^2/2| is at most max |phi''''| t^4/4! for |t| up to "
                           "the largest cosine of the run"),
                     taylor_margin, "largest cosine " + over_d.range(row_cosine));
   const Metric scaled = ratio(row_cosine, [](const AtSize& at) { return 1.0 / std::sqrt(at.x); });
   const Metric with_log = ratio(row_cosine, root_log_k_over_d(plan));
-  const Statement printed =
-      after("interval/as-printed",
-            "The cosines between rows of V lie in [-c/sqrt(d), c/sqrt(d)] for a constant c");
+  // The points xi are between 0 and the cosines t, near t/sqrt(15) for small t.
+  const std::string points =
+      "The points at which D takes the fourth derivative, between 0 and the "
+      "cosines of the rows of V, lie in ";
+  const Statement printed = showing(
+      "spectral/thm-3.2/interval",
+      asymptotic(after("interval/as-printed", points + "[-c/sqrt(d), c/sqrt(d)] for a constant c"),
+                 "none: an exponent above 0 at 99 %"));
   over_d.exponent(printed, scaled, at_most(0.0),
                   "largest cosine times sqrt(d) is " + over_d.range(scaled) +
                       "; judged without slack because log k grows slowly");
   over_d.exponent(
       correcting(printed, with_3_3("interval/corrected",
-                                   "The cosines between rows of V lie in [-c sqrt(log(k)/d), c "
-                                   "sqrt(log(k)/d)] for a constant c")),
+                                   points + "[-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant "
+                                            "c")),
       with_log, does_not_grow, "largest cosine over sqrt(log(k)/d) is " + over_d.range(with_log));
 }
 
@@ -110,10 +117,12 @@ void judge_interval(const Plan& plan, const SizeClaims& over_d) {
 // (3.7) fails with probability at most 4/k. Measured: the fraction of the sizes of one trial at
 // which it fails.
 void judge_rows(const Plan& plan, const SizeClaims& over_d) {
-  const Statement statement{
-      "spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
-      "The cosines between rows of V and the deviations of their squared norms from 1 are at most "
-      "4 sqrt(log(k)/d) with probability at least 1 - 4/k"};
+  const Statement statement = reading(
+      Statement{
+          "spectral/lemma-3.3", "spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
+          "The cosines between rows of V and the deviations of their squared norms from 1 are "
+          "at most 4 sqrt(log(k)/d) with probability at least 1 - 4/k"},
+      "the frequency of failures in the run, against 4/k");
   std::vector<std::size_t> covered;
   double allowed = 0.0;
   for (std::size_t i = 0; i < plan.sizes.size(); ++i) {
@@ -143,9 +152,13 @@ void judge_rows(const Plan& plan, const SizeClaims& over_d) {
 
 void judge_norms(const Plan& plan, const SizeClaims& over_d) {
   over_d.everywhere(
-      {"spectral/eq-3.3", "Theorem 3.2, eq. (3.3), and the text before Lemma 3.3",
-       "The rows of a Gaussian V are incoherent: their squared norms are within eps < 1 of 1 and "
-       "their cosines at most c sqrt(log(k)/d)"},
+      asymptotic(
+          Statement{"spectral/lemma-3.3", "spectral/eq-3.3",
+                    "Theorem 3.2, eq. (3.3), and the text before Lemma 3.3",
+                    "The rows of a Gaussian V are incoherent: their squared norms are within eps < "
+                    "1 of 1 and their cosines at most c sqrt(log(k)/d)",
+                    Part::text},
+          "c = 4 of Lemma 3.3"),
       [unit = root_log_k_over_d(plan)](const AtSize& at) {
         const double bound = 4.0 * unit(at);
         if (bound >= 1.0) return undefined;
@@ -158,9 +171,10 @@ void judge_norms(const Plan& plan, const SizeClaims& over_d) {
     return std::max(at(norm_excess), at(frobenius_deviation)) * std::sqrt(at.x);
   };
   over_d.everywhere(
-      {"spectral/eq-3.8", "Lemma 3.3, eq. (3.8)",
-       "||V|| <= sqrt(k/d) + 1 + delta and | ||V||_F^2/k - 1 | <= delta, with probability 1 - 4 "
-       "exp(-c delta^2 d)"},
+      asymptotic(Statement{"spectral/lemma-3.3", "spectral/eq-3.8", "Lemma 3.3, eq. (3.8)",
+                           "||V|| <= sqrt(k/d) + 1 + delta and | ||V||_F^2/k - 1 | <= delta, with "
+                           "probability at least 1 - 4 exp(-c delta^2 d)"},
+                 "c = 1/2, delta = 4/sqrt(d)"),
       [&](const AtSize& at) { return 4.0 - needed(at); },
       "judged at delta = 4/sqrt(d), for which 4 exp(-c delta^2 d) = 0.0013 with the usual c = 1/2 "
       "(the paper gives no c); the smallest delta that satisfies both bounds, times sqrt(d), is " +
@@ -184,9 +198,10 @@ void judge_hypothesis(Claims& claims) {
       up_to_proven.count(upper > 0.0, upper);  // a single row has no pair of rows
     }
   }
-  const Place place{"spectral/lemma-3.3/", "Lemma 3.3, hypothesis of eq. (3.7)"};
+  const Place place{"spectral/lemma-3.3", "spectral/lemma-3.3/",
+                    "Lemma 3.3, hypothesis of eq. (3.7)"};
   const Misprint enough = place.misprint(
-      "hypothesis",
+      "spectral/lemma-3.3/hypothesis", "hypothesis",
       "log(k)/d <= 1/4 suffices for a failure probability of at most 4/k in eq. (3.7)",
       "log(k)/d <= 4/25 suffices for a failure probability of at most 4/k in eq. (3.7)");
   claims.never_violated(enough.as_printed, at_quarter,
@@ -228,24 +243,27 @@ SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims) 
                     plan.no_rates,
                     "exponent of d, fitted to each trial over " +
                         std::to_string(plan.sizes.size()) +
-                        " sizes up to d = " + std::to_string(plan.sizes.back().d) + ", slack " +
-                        short_number(exponent_slack)};
+                        " sizes up to d = " + std::to_string(plan.sizes.back().d)};
+  over_d.slack = slack_of_exponents;
   for (const Size& size : plan.sizes) over_d.prefixes.push_back(size.prefix());
   return over_d;
 }
 
 void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
-                      const char* name, Region allowed, const std::string& detail) {
+                      const char* name, Region allowed, const std::string& slack,
+                      const std::string& detail) {
+  const Statement judged =
+      statement.kind == Kind::theorem ? asymptotic(statement, slack) : statement;
   constexpr std::uint64_t smallest_measured =
       64;  // features and samples from which constants are judged
   const Size& size = plan.sizes.back();
-  if (!over_d.claims.applies(statement, std::min(size.k, size.n) < smallest_measured
-                                            ? "fewer than " + std::to_string(smallest_measured) +
-                                                  " features or samples even at the largest size"
-                                            : "")) {
+  if (!over_d.claims.applies(judged, std::min(size.k, size.n) < smallest_measured
+                                         ? "fewer than " + std::to_string(smallest_measured) +
+                                               " features or samples even at the largest size"
+                                         : "")) {
     return;
   }
-  over_d.claims.mean(statement, scalars_of(over_d.records, size.prefix() + name), allowed,
+  over_d.claims.mean(judged, scalars_of(over_d.records, size.prefix() + name), allowed,
                      detail + "; at k = " + std::to_string(size.k) +
                          ", d = " + std::to_string(size.d) + ", n = " + std::to_string(size.n));
 }
@@ -253,8 +271,7 @@ void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statemen
 void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
                     const char* name, double expected, double band, const std::string& detail) {
   judge_at_largest(plan, over_d, statement, name, within(expected, band * std::fabs(expected)),
-                   detail + ", expected " + short_number(expected) + " within " +
-                       short_number(100.0 * band) + "%");
+                   short_number(100.0 * band) + " % in the coefficient", detail);
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {

@@ -187,6 +187,7 @@ inline constexpr std::array<const char*, 2> hessian_ratio = {"hessian_ratio_0", 
                                             gradient_rank = {"gradient_rank_0", "gradient_rank_1"},
                                             polar_gain = {"polar_gain_0", "polar_gain_1"};
 inline constexpr std::array<const char*, 2> labels = {"realizable", "teacher"};
+inline constexpr std::size_t realizable_labels = 0;  // index
 inline constexpr std::array<const char*, 2> relative_time = {"relative_time_realizable",
                                                              "relative_time_teacher"},
                                             absolute_time = {"absolute_time_realizable",
@@ -201,10 +202,13 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
 // the exponent of d in a/b, fitted to every trial over the sizes of the run, with a slack for
 // factors of lower order.
 
-inline constexpr double exponent_slack = 0.1;  // of fitted exponents
+inline constexpr double rounding_of_norms = 1e-9;  // relative, of an inequality between norms
+inline constexpr double exponent_slack = 0.1;      // of fitted exponents
+inline constexpr char slack_of_exponents[] = "0.1 in the exponent of d";
 inline constexpr double coefficient_band =
     0.01;  // relative, of constants measured with many samples
 inline constexpr double squared_error_band = 5e-3;  // of a covariance: relative squared error
+inline constexpr char slack_of_squared_error[] = "0.5 % in the squared relative error";
 inline const Region does_not_grow = at_most(exponent_slack),
                     does_not_shrink = at_least(-exponent_slack);
 
@@ -212,9 +216,11 @@ inline const Region does_not_grow = at_most(exponent_slack),
 SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims);
 
 /// Claim: the mean at the largest size lies in `allowed`; not applicable if that size is too small
-/// to measure constants.
+/// to measure constants. A statement of the paper becomes asymptotic, with `slack` as its
+/// threshold.
 void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
-                      const char* name, Region allowed, const std::string& detail);
+                      const char* name, Region allowed, const std::string& slack,
+                      const std::string& detail);
 /// Claim: the mean at the largest size is `expected`, within a relative band.
 void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
                     const char* name, double expected, double band, const std::string& detail);
@@ -229,9 +235,11 @@ double eq_3_4_upper(const AtSize& at);
 void judge_gram(const Plan& plan, const SizeClaims& over_d);
 void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
 
-/// The claims about the proofs of Theorem 3.7, Corollary 3.8 and Theorem 3.9 (proof_claims.cpp),
-/// and about (1.9) and the time of gradient descent (time_claims.cpp). Both expect relu.
+/// The claims about the proofs of Theorem 3.7, Corollary 3.8 and Theorem 3.9 (proof_claims.cpp)
+/// with the lemmas of Appendix G (appendix_claims.cpp), and about (1.9) and the time of gradient
+/// descent (time_claims.cpp). All expect relu.
 void judge_proofs(const Plan& plan, const SizeClaims& over_d);
+void judge_appendix(const SizeClaims& over_d);
 void judge_times(const Plan& plan, const SizeClaims& over_d);
 /// Lemma 3.1 (hadamard.cpp).
 void judge_hadamard(const Records& records, Claims& claims);

@@ -11,7 +11,7 @@
 namespace ranklab::features {
 namespace {
 
-const Place lemma{"spectral/lemma-3.1/", "Lemma 3.1"};
+const Place lemma{"spectral/lemma-3.1", "spectral/lemma-3.1/", "Lemma 3.1"};
 const std::array<Inequality, 3> items = {
     lemma.counted("1", "||Q o P||_op <= max_ij |Q_ij| ||P||_F for any two matrices"),
     lemma.counted("2", "||Q o P||_op <= max_i Q_ii ||P||_op if Q >= 0"),

@@ -9,24 +9,23 @@
 namespace ranklab::features {
 namespace {
 
-constexpr double rounding = 1e-9;  // relative error of an inequality between singular values
-
 // Claim: the exponent of d in the metric lies in `allowed`.
 void judge_rate(const SizeClaims& over_d, const Statement& statement, const Metric& metric,
                 Region allowed, const std::string& more = "") {
   over_d.exponent(statement, metric, allowed, "measured " + over_d.range(metric) + more);
 }
 
-Metric times(const Metric& first, const Metric& second) {
-  return [=](const AtSize& at) { return first(at) * second(at); };
-}
-
 const Region of_order_one = within(0.0, exponent_slack), of_order_d = within(1.0, exponent_slack);
+
+const Place proof_3_7{"spectral/thm-3.7", "spectral/thm-3.7/", "Theorem 3.7, proof", Part::proof},
+    proof_3_8{"spectral/cor-3.8", "spectral/cor-3.8/", "Corollary 3.8, proof", Part::proof},
+    proof_3_9{"spectral/thm-3.9", "spectral/thm-3.9/", "Theorem 3.9, proof", Part::proof};
 
 // Theorem 3.7 -------------------------------------------------------------------------------------
 
 void judge_taylor(const Plan& plan, const SizeClaims& over_d) {
-  const Place proof{"spectral/eq-3.16/", "Theorem 3.7, proof, after eq. (3.16)"};
+  const Place proof{proof_3_7.statement_id, "spectral/eq-3.16/",
+                    "Theorem 3.7, proof, after eq. (3.16)", Part::proof};
   const Metric root = [&](const AtSize& at) { return std::sqrt(std::log(plan.k[at.i]) / at.x); };
   const Metric squared = [&](const AtSize& at) {
     const double k = plan.k[at.i];
@@ -36,7 +35,7 @@ void judge_taylor(const Plan& plan, const SizeClaims& over_d) {
              proof("cosines", "The cosines between the rows of V-bar and V are O(sqrt(log(k)/d))"),
              ratio(cross_cosine, root), does_not_grow, " times sqrt(log(k)/d)");
   const Misprint derivative = proof.misprint(
-      "derivative",
+      "spectral/eq-3.16/derivative", "derivative",
       "The entries of D, the fourth derivatives of phi in the remainder, are O(sqrt(log(k)/d))",
       "The entries of D, the fourth derivatives of phi in the remainder, are bounded by a "
       "constant");
@@ -51,7 +50,7 @@ void judge_taylor(const Plan& plan, const SizeClaims& over_d) {
 }
 
 void judge_moments(const Plan& plan, const SizeClaims& over_d) {
-  const Place proof{"spectral/thm-3.7/", "Theorem 3.7, proof"};
+  const Place& proof = proof_3_7;
   constexpr double mean_band = 0.05, moment_band = 0.2;
   judge_constant(plan, over_d, proof("square-mean", "The expectation of (V-bar V')^(o 2) is 11'/d"),
                  square_mean, 1.0, mean_band, "d times the mean entry");
@@ -84,14 +83,14 @@ void judge_moments(const Plan& plan, const SizeClaims& over_d) {
 
 // The theorem's regime allows any k below d^2.
 void judge_wide(const SizeClaims& wide) {
-  const Place theorem{"spectral/thm-3.7/", "Theorem 3.7, hypothesis sqrt(k)/d -> 0"};
+  const Place theorem{proof_3_7.statement_id, proof_3_7.prefix,
+                      "Theorem 3.7, hypothesis sqrt(k)/d -> 0"};
   const Misprint regime = theorem.misprint(
-      "regime",
+      "spectral/thm-3.7/regime", "regime",
       "||Sigma - (V-bar V'/4 + 11'/(4 pi d))|| = O(k^(1/2 + eps)/d) for every k with sqrt(k)/d -> "
       "0, here k = d^(7/4); the constants are the corrected ones",
       "||Sigma - (V-bar V'/4 + nu mu'/(2d))|| = O(k^(1/2 + eps)/d) also for k = d^(7/4); nu mu' "
-      "has "
-      "the row norms that 11' lacks");
+      "has the row norms that 11' lacks");
   const Metric order = [](const AtSize& at) { return std::pow(at.x, wide_power / 2.0 - 1.0); };
   const auto judge_error = [&](const Statement& statement, const char* error,
                                const std::string& more) {
@@ -109,7 +108,8 @@ void judge_wide(const SizeClaims& wide) {
 // Corollary 3.8 -----------------------------------------------------------------------------------
 
 void judge_assumption_G(const SizeClaims& over_d) {
-  const Place after{"spectral/eq-3.15/", "Assumption G, after eq. (3.15)"};
+  const Place after{"spectral/section-3.2/separation", "spectral/eq-3.15/",
+                    "Assumption G, after eq. (3.15)"};
   judge_rate(over_d, after("gram-spike", "lambda_1(A A'/n) is of order d"), spike, of_order_d);
   judge_rate(over_d, after("gram-above", "lambda_2(A A'/n) is bounded"), bulk_max, does_not_grow);
   judge_rate(over_d, after("gram-below", "lambda_k(A A'/n) is bounded below"), bulk_min,
@@ -128,7 +128,7 @@ void judge_assumption_G(const SizeClaims& over_d) {
   B_bar(1, 0) += root * root;
   const double third = singular_values(B_bar)(2);
   const Misprint range = after.misprint(
-      "singular-values",
+      "spectral/section-3.2/separation/range", "singular-values",
       "s_i(A-bar A'/n) is bounded below for every i from 2 to r, if s_r(Sigma) >= c_1",
       "s_(i+1)(Sigma) <= s_i(A-bar A'/n) <= s_(i-1)(Sigma), so s_i(A-bar A'/n) is bounded below "
       "for i from 2 to r - 1");
@@ -142,7 +142,7 @@ void judge_assumption_G(const SizeClaims& over_d) {
 }
 
 void judge_concentration(const Plan& plan, const SizeClaims& over_d) {
-  const Place proof{"spectral/cor-3.8/", "Corollary 3.8, proof"};
+  const Place& proof = proof_3_8;
   const Metric root = [&](const AtSize& at) { return std::sqrt(at.x / plan.n[at.i]); };
   const Metric both = [=](const AtSize& at) { return root(at) + root(at) * root(at); };
   judge_rate(over_d, proof("mean-concentration-mu", "||mu-bar - mu|| is O(sqrt(d/n))"),
@@ -156,13 +156,15 @@ void judge_concentration(const Plan& plan, const SizeClaims& over_d) {
 
 // n grows without limit at every d; then the statement leaves o(1).
 void judge_population(const SizeClaims& over_d) {
-  const Place proof{"spectral/cor-3.8/", "Corollary 3.8, proof"},
-      after{proof.prefix, "Corollary 3.8, after (3.17)"};
-  const Misprint error = proof.misprint(
-                     "expansion",
+  const std::string rank_one = "spectral/cor-3.8/rank-one";
+  const Place after{proof_3_8.statement_id, proof_3_8.prefix, "Corollary 3.8, after (3.17)",
+                    Part::proof};
+  const Misprint error = proof_3_8.misprint(
+                     rank_one, "expansion",
                      "E[B-bar] = (1 + 1/d) nu mu' + V-bar V'/(2 pi) + E with ||E|| = o(1)",
                      "E[B-bar] = (1 + 1/(2d)) nu mu' + V-bar V'/4 + E with ||E|| = o(1)"),
-                 tail = after.misprint("tail", "s_(d+1) of E[B-bar] - (1 + 1/d) nu mu' is o(1)",
+                 tail = after.misprint(rank_one, "tail",
+                                       "s_(d+1) of E[B-bar] - (1 + 1/d) nu mu' is o(1)",
                                        "s_(d+1) of E[B-bar] - (1 + 1/(2d)) nu mu' is o(1)");
   const Region vanishes = at_most(-0.5 + exponent_slack);
   const std::string limit = ", for infinitely many samples";
@@ -171,23 +173,26 @@ void judge_population(const SizeClaims& over_d) {
   judge_rate(over_d, tail.as_printed, tail_as_printed, vanishes, limit);
   judge_rate(over_d, tail.corrected, tail_corrected, vanishes, limit);
   over_d.everywhere(
-      {"spectral/eq-3.17/factors", "Corollary 3.8, before eq. (3.17)",
-       "V-bar V'(V-bar V')' >= lambda_d(V'V) V-bar V-bar', so s_d(V-bar V') >= s_d(V-bar) s_d(V)"},
-      [](const AtSize& at) { return at(linear_sigma_d) * (1.0 + rounding) - at(factor_bound); },
+      {proof_3_8.statement_id, "spectral/eq-3.17/factors", "Corollary 3.8, before eq. (3.17)",
+       "V-bar V'(V-bar V')' >= lambda_d(V'V) V-bar V-bar', so s_d(V-bar V') >= s_d(V-bar) s_d(V)",
+       Part::proof},
+      [](const AtSize& at) {
+        return at(linear_sigma_d) * (1.0 + rounding_of_norms) - at(factor_bound);
+      },
       "quotient of the two sides " + over_d.range(ratio(linear_sigma_d, factor_bound)));
 }
 
 // Theorem 3.9 -------------------------------------------------------------------------------------
 
 void judge_blocks(const SizeClaims& over_d) {
-  const Place proof{"spectral/thm-3.9/", "Theorem 3.9, proof"};
+  const Place& proof = proof_3_9;
   const Region like_inverse = at_most(-1.0 + exponent_slack),
                like_inverse_square = at_most(-2.0 + exponent_slack);
   judge_rate(over_d, proof("block-row", "||r_0'L_0|| is O(1/d)"), block_row, like_inverse);
   judge_rate(over_d, proof("block-column", "||R_0'l_0|| is O(1/d)"), block_column, like_inverse);
   over_d.everywhere(
       proof("principal-angles", "s_(k-1)(R_0'L_0) = |r_0'l_0|"),
-      [](const AtSize& at) { return rounding - at(angle_error); },
+      [](const AtSize& at) { return rounding_of_norms - at(angle_error); },
       "largest difference " + over_d.range(angle_error));
   judge_rate(over_d, proof("step-factor", "1 - eta s_1 is of order 1/d"), step_factor,
              within(-1.0, exponent_slack));
@@ -202,19 +207,10 @@ void judge_blocks(const SizeClaims& over_d) {
   judge_rate(over_d, proof("D-below", "s_(k-1)(D) is bounded below"), D_min, does_not_shrink);
   judge_rate(over_d, proof("Q-above", "s_1(Q) is bounded"), Q_max, does_not_grow);
   judge_rate(over_d, proof("Q-below", "s_k(Q) is bounded below"), Q_min, does_not_shrink);
-  const Metric lower = [](const AtSize& at) {
-    return std::min(at(corner), at(D_min)) / (1.0 + at(corner_row) / at(corner));
-  };
-  over_d.everywhere(
-      {"spectral/lemma-G.1", "Lemma G.1, in the proof of Theorem 3.9",
-       "The smallest singular value of [a z'; 0 D] is at least min(|a|, s_(k-1)(D)) / (1 + "
-       "||z||/|a|)"},
-      [=](const AtSize& at) { return at(blocked_min) * (1.0 + rounding) - lower(at); },
-      "quotient of the two sides " + over_d.range(ratio(blocked_min, lower)));
 }
 
 void judge_norms_of_step(const SizeClaims& over_d) {
-  const Place proof{"spectral/thm-3.9/", "Theorem 3.9, proof"};
+  const Place& proof = proof_3_9;
   judge_rate(over_d,
              proof("same-rank",
                    "nr(grad L(W_1)) is of the order of nr(H), H = W-bar L-bar Diag(1, "
@@ -224,14 +220,6 @@ void judge_norms_of_step(const SizeClaims& over_d) {
              ratio(H_nuclear, M_nuclear), does_not_shrink, " for the quotient");
   judge_rate(over_d, proof("H-frobenius", "||H||_F is at most of the order of ||W-bar||_F"),
              ratio(H_frobenius, W_frobenius), does_not_grow, " for the quotient");
-  const Metric smallest = [](const AtSize& at) { return std::min(1.0, at(cross_sigma_d)); };
-  const Metric bound = times(smallest, M_nuclear);
-  over_d.everywhere(
-      {"spectral/lemma-G.2", "Lemma G.2, in the proof of Theorem 3.9",
-       "||H||_* >= min_(i in P) |v_i| ||M_P||_* for H = M Diag(v), here with M = W-bar L-bar and P "
-       "= {1, ..., d}"},
-      [=](const AtSize& at) { return at(H_nuclear) * (1.0 + rounding) - bound(at); },
-      "quotient of the two sides " + over_d.range(ratio(H_nuclear, bound)));
   judge_rate(over_d, proof("W-frobenius", "||W-bar||_F is O(sqrt(d)) for a Gaussian W-bar"),
              W_frobenius, at_most(0.5 + exponent_slack));
   judge_rate(over_d, proof("W-norm", "||W-bar|| is bounded for a Gaussian W-bar"), W_norm,
@@ -249,8 +237,8 @@ SizeClaims over_wide_sizes(const Plan& plan, const Records& records, Claims& cla
                   {},
                   plan.wide.size() < 3 ? "--wide-d has fewer than three sizes" : "",
                   "exponent of d, fitted to each trial over " + std::to_string(plan.wide.size()) +
-                      " sizes up to d = " + std::to_string(plan.wide.back().d) + ", slack " +
-                      short_number(exponent_slack)};
+                      " sizes up to d = " + std::to_string(plan.wide.back().d)};
+  wide.slack = slack_of_exponents;
   for (const Size& size : plan.wide) wide.prefixes.push_back(size.wide_prefix());
   return wide;
 }
@@ -269,6 +257,7 @@ void judge_proofs(const Plan& plan, const SizeClaims& over_d) {
   judge_population(over_d);
   judge_blocks(over_d);
   judge_norms_of_step(over_d);
+  judge_appendix(over_d);
 }
 
 }  // namespace ranklab::features

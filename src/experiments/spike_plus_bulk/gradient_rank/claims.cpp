@@ -13,8 +13,16 @@ namespace {
 // k^(1/4) grows by a factor 1.7 if k grows by 8. A logarithm has e = 0.2 from k = 64 to 512, so
 // such a fit cannot tell a logarithm from a constant.
 constexpr double linear_margin = 0.1, bounded_margin = 0.25;
-const Region linear = within(1, linear_margin), at_least_linear = at_least(1 - linear_margin),
-             bounded = at_most(bounded_margin), grows = compared(at_least(0.0));
+// An order in k: the exponents that it allows, and our slack.
+struct Order {
+  Region region;
+  std::string slack;
+};
+const std::string of_linear = "0.1 in the exponent of k", of_bounded = "0.25 in the exponent of k";
+const Order linear{within(1, linear_margin), of_linear},
+    at_least_linear{at_least(1 - linear_margin), of_linear},
+    does_not_shrink{at_least(-linear_margin), of_linear},
+    bounded{at_most(bounded_margin), of_bounded}, grows{compared(at_least(0.0)), ""};
 // Relative slack for rounding in inequalities.
 constexpr double rounding_slack = 1e-9;
 // The smallest ratio of min L to L(W_0) that counts as positive.
@@ -41,10 +49,11 @@ std::string fits_of_means(const SizeClaims& over_k, const Metric& metric) {
          short_number(means.back());
 }
 
-// Claim: the mean exponent of k over trials lies in `allowed`.
+// Claim: the mean exponent of k over trials is allowed by the order.
 void judge_exponent(const SizeClaims& over_k, const Statement& statement, const Metric& metric,
-                    Region allowed) {
-  over_k.exponent(statement, metric, allowed, fits_of_means(over_k, metric));
+                    const Order& order) {
+  over_k.exponent(statement.kind == Kind::theorem ? asymptotic(statement, order.slack) : statement,
+                  metric, order.region, fits_of_means(over_k, metric));
 }
 
 // Claim: lower <= upper in each trial at each k, or lower < upper if `strict`. If either is
@@ -63,6 +72,35 @@ void judge_inequality(const SizeClaims& over_k, const Statement& statement, cons
       WorstCase::smallest);
 }
 
+// Section 3.2.2 exchanges the spikes: its hypothesis is ||W-bar u|| >= kappa ||u||, but the spike
+// of B-bar is v u'. u = sqrt(k) e_1, v = sqrt(k) e_2, Sigma = I, W-bar = I - e_2 e_2' and C = kappa
+// = 1 obey the hypothesis as printed. W-bar B-bar = W-bar has the nuclear rank k - 1; spike = k,
+// ||I||_* = k and ||I||_F = sqrt(k).
+constexpr double k_of_example = 500;
+
+void judge_bound(const SizeClaims& over_k, const Plan& plan, const Place& section) {
+  const std::string bound =
+      "The nuclear rank of the gradient at W_0 is at most the square of C "
+      "(spike + ||bulk||_*) / (kappa spike - C ||bulk||_F)";
+  Statement judged = section("nr-0-bound", bound + ", with the constants of the run");
+  if (plan.teacher()) {
+    const Statement printed =
+        showing("spectral/section-3.2.2/spikes",
+                section("nr-0-bound/as-printed", bound + ", if ||W-bar|| <= C and ||W-bar u|| >= "
+                                                         "kappa ||u||"));
+    const double right = std::pow(2 * k_of_example / (k_of_example - std::sqrt(k_of_example)), 2);
+    over_k.claims.number(printed, k_of_example - 1, at_most(right),
+                         "an example: u = sqrt(k) e_1, v = sqrt(k) e_2, Sigma = I, W-bar = I - e_2 "
+                         "e_2', C = kappa = 1, k = " +
+                             short_number(k_of_example) + "; the bound is " + short_number(right));
+    judged =
+        correcting(printed, section("nr-0-bound", bound + ", if ||W-bar|| <= C and ||W-bar v|| "
+                                                          ">= kappa ||v||; with the constants "
+                                                          "of the run"));
+  }
+  judge_inequality(over_k, judged, nuclear_rank_0, nuclear_rank_0_bound);
+}
+
 void judge_figures(const SizeClaims& over_k, const Plan& plan) {
   const double c = plan.config.c;
   const std::string
@@ -75,24 +113,30 @@ void judge_figures(const SizeClaims& over_k, const Plan& plan) {
                     short_number(c);
   const std::string figure_14 = "Figure 14 (" + letter + ")",
                     figure_15 = "Figure 15 (" + letter + ")";
-  const Place fig_14 = in_figure("spectral/fig-14" + letter + "/", figure_14, {figure_14}),
-              fig_15 = in_figure("spectral/fig-15" + letter + "/", figure_15, {figure_15}),
-              section{"spectral/section-" + number + "/", "Section " + number},
-              introduction{fig_14.prefix, "Section 3, introduction", Kind::figure},
-              both =
-                  in_figure(fig_14.prefix, introduction.source + ", and " + figure_14, {figure_14});
+  const auto caption = [](Place place) {
+    place.part = Part::caption;
+    return place;
+  };
+  const Place fig_14 = caption(in_figure("spectral/fig-14", "spectral/fig-14" + letter + "/",
+                                         figure_14, {figure_14})),
+              fig_15 = caption(in_figure("spectral/fig-15", "spectral/fig-15" + letter + "/",
+                                         figure_15, {figure_15})),
+              section{"spectral/section-" + number + "/nr-0", "spectral/section-" + number + "/",
+                      "Section " + number},
+              introduction{"spectral/section-3/window", fig_14.prefix, "Section 3, introduction"},
+              both{introduction.statement_id,
+                   fig_14.prefix,
+                   introduction.source + ", and " + figure_14,
+                   Part::statement,
+                   Kind::theorem,
+                   {figure_14}};
   judge_exponent(
       over_k,
       reading(fig_15("nr-0-bounded",
                      "The nuclear rank of the gradient at W_0 is essentially independent of k"),
               "an exponent of k of at most 1/4"),
       nuclear_rank_0, bounded);
-  judge_inequality(
-      over_k,
-      section("nr-0-bound",
-              "The nuclear rank of the gradient at W_0 is at most the square of C (spike + "
-              "||bulk||_*) / (kappa spike - C ||bulk||_F), with the constants of the run"),
-      nuclear_rank_0, nuclear_rank_0_bound);
+  judge_bound(over_k, plan, section);
   judge_exponent(over_k,
                  section("bound-constant",
                          "The square of C (spike + ||bulk||_*) / (kappa spike - C ||bulk||_F) is "
@@ -134,27 +178,27 @@ void judge_figures(const SizeClaims& over_k, const Plan& plan) {
     const double d = static_cast<double>(plan.sizes[at.i].d);
     t.count(!std::isfinite(at(window_start)) || length(at) < d, length(at) / d);
   });
-  over_k.claims.never_violated(reading(both("window",
-                                            "The nuclear rank of the gradient is at least d/4 for "
-                                            "at least d consecutive iterations"),
-                                       "d/4 for d iterations"),
+  over_k.claims.never_violated(asymptotic(both("window",
+                                               "The nuclear rank of the gradient is at least d/4 "
+                                               "for at least d consecutive iterations"),
+                                          "level d/4, length d"),
                                windows,
                                "shortest window " + short_number(windows.smallest) +
                                    " d; the search for its ends continues beyond --steps",
                                WorstCase::smallest);
   judge_exponent(over_k,
-                 reading(introduction("window-grows",
-                                      "The length of the window with nr >= d/4 grows in proportion "
-                                      "to the dimension, with an exponent of at least 3/4"),
-                         "an exponent of at least 3/4"),
-                 length, at_least(1 - bounded_margin));
+                 introduction("window-grows",
+                              "The length of the window with nr >= d/4 is at least of the order of "
+                              "the dimension"),
+                 length, {at_least(1 - bounded_margin), "0.25 in the exponent of the dimension"});
 }
 
 // [Spectral] Assumption E, or G, with the spikes of Theorem 3.4 and Corollary 3.8.
 void judge_assumption(const SizeClaims& over_k, bool teacher) {
-  const Place assumption =
-      teacher ? Place{"spectral/eq-3.15/assumption-G/", "Assumption G and Corollary 3.8"}
-              : Place{"spectral/eq-3.2/assumption-E/", "Assumption E and Theorem 3.4"};
+  const Place assumption = teacher ? Place{"spectral/cor-3.8", "spectral/eq-3.15/assumption-G/",
+                                           "Assumption G and Corollary 3.8"}
+                                   : Place{"spectral/thm-3.4", "spectral/eq-3.2/assumption-E/",
+                                           "Assumption E and Theorem 3.4"};
   judge_exponent(
       over_k,
       assumption("spike",
@@ -182,37 +226,41 @@ void judge_first_iteration(const SizeClaims& over_k, const Plan& plan) {
   const std::string step =
       ", with the step eta = 1/(" + short_number(plan.theorem_offset) + " + ||B||)";
   if (plan.teacher()) {
-    const Place theorem{"spectral/thm-3.9/", "Theorem 3.9, eq. (3.20)"};
+    const Place theorem{"spectral/thm-3.9", "spectral/thm-3.9/", "Theorem 3.9, eq. (3.20)"};
     judge_exponent(over_k,
                    theorem("nr-1-linear",
                            "The nuclear rank of the gradient at W_1 is at least of order d" + step),
                    nuclear_rank_1_offset, at_least_linear);
     return;
   }
-  const Place lemma{"spectral/lemma-3.5/", "Lemma 3.5"},
-      proof{lemma.prefix, lemma.source + ", proof"};
+  // The lemma leaves its constants open; with_constants states it with those of its proof.
+  const Place lemma{"spectral/lemma-3.5", "spectral/lemma-3.5/", "Lemma 3.5"},
+      with_constants{lemma.statement_id, lemma.prefix,
+                     lemma.source + " with the constants of its proof"};
   judge_exponent(over_k,
                  lemma("condition-bounded",
                        "The condition number of T = (I - eta B) B is bounded as k grows" + step),
                  condition_T, bounded);
   judge_inequality(
       over_k,
-      proof("explicit-bound",
-            "The condition number of T = (I - eta B) B is at most max(s, c_2) / min(s, c_1 (1 - "
-            "c_2/(c + ||B||))), where s = c ||B||/(c + ||B||) is the image of the top eigenvalue" +
-                step),
+      with_constants(
+          "explicit-bound",
+          "The condition number of T = (I - eta B) B is at most max(s, c_2) / min(s, c_1 (1 - "
+          "c_2/(c + ||B||))), where s = c ||B||/(c + ||B||) is the image of the top eigenvalue" +
+              step),
       condition_T, condition_T_bound);
   judge_exponent(
       over_k,
       lemma("nr-1",
             "The nuclear rank of the gradient at W_1 is at least of the order of nr(W#)" + step),
-      ratio(nuclear_rank_1_offset, nuclear_rank_W), at_least(-linear_margin));
+      ratio(nuclear_rank_1_offset, nuclear_rank_W), does_not_shrink);
   judge_inequality(
       over_k,
-      proof("elementary-observation",
-            "nr(W# T) is at least nr(W#) divided by the squared condition number of T = (I - eta "
-            "B) B" +
-                step),
+      with_constants(
+          "elementary-observation",
+          "nr(W# T) is at least nr(W#) divided by the squared condition number of T = (I - eta "
+          "B) B" +
+              step),
       [](const AtSize& at) { return at(nuclear_rank_W) / std::pow(at(condition_T), 2); },
       nuclear_rank_1_offset);
 }
@@ -220,8 +268,9 @@ void judge_first_iteration(const SizeClaims& over_k, const Plan& plan) {
 // Compares the closed form with the iteration, per trial, at the smallest k.
 void judge_closed_form(const Plan& plan, const Records& records, Claims& claims) {
   const Place place = plan.teacher()
-                          ? Place{"spectral/lemma-3.10/", "Lemma 3.10"}
-                          : Place{"spectral/section-3.1.4/", "Section 3.1.4, before Theorem 3.6"};
+                          ? Place{"spectral/lemma-3.10", "spectral/lemma-3.10/", "Lemma 3.10"}
+                          : Place{"spectral/section-3.1.4/recursion", "spectral/section-3.1.4/",
+                                  "Section 3.1.4, before Theorem 3.6"};
   const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& t) {
     const double error = record.scalar(closed_form_error);
     if (std::isfinite(error)) t.count(error > record.scalar(closed_form_tolerance), error);
@@ -247,13 +296,15 @@ void judge_minimum(const Plan& plan, const Records& records, Claims& claims) {
       const Spread ratios = over_k(record);
       return std::max(std::abs(ratios.smallest), std::abs(ratios.largest));
     };
-    claims.mean(
-        {"spectral/eq-3.1/minimum", "Section 3.1, eq. (3.1)", "min L is zero, up to rounding"},
-        per_trial(records, largest), at_most(rounding_slack), "largest |min L| / L(W_0) over k");
+    claims.mean(beyond(Statement{"spectral/eq-3.1", "spectral/eq-3.1/minimum",
+                                 "Section 3.1, eq. (3.1)", "min L is zero, up to rounding"}),
+                per_trial(records, largest), at_most(rounding_slack),
+                "largest |min L| / L(W_0) over k");
     return;
   }
-  const Statement statement{"spectral/eq-3.14/minimum", "Section 3.2, eq. (3.14)",
-                            "The student cannot fit the teacher: min L is positive"};
+  const Statement statement =
+      beyond(Statement{"spectral/eq-3.14", "spectral/eq-3.14/minimum", "Section 3.2, eq. (3.14)",
+                       "The student cannot fit the teacher: min L is positive"});
   // W A = Y has a solution if A has full column rank.
   const bool solvable = std::any_of(plan.sizes.begin(), plan.sizes.end(),
                                     [](const Size& size) { return size.n <= size.k; });

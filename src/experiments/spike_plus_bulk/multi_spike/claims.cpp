@@ -58,9 +58,11 @@ Metric over(const char* quantity, const SpikePair& pair, Prediction prediction) 
   return ratio(quantity, [=, &pair](const AtSize& at) { return (pair.*prediction)(at.x); });
 }
 
-// The place of a theorem; its ids carry the parameters that distinguish the family.
-Place place(const SpikeFamily& family, const std::string& theorem, const std::string& source) {
-  return {"spectral/" + theorem + id_suffix(family.names) + "/", source};
+// The place of a theorem; its ids begin with `name` and carry the parameters that distinguish the
+// family.
+Place place(const SpikeFamily& family, const std::string& statement_id, const std::string& name,
+            const std::string& source) {
+  return {statement_id, "spectral/" + name + id_suffix(family.names) + "/", source};
 }
 
 // The means over trials at every size, divided by the prediction.
@@ -122,12 +124,16 @@ void judge_order(const Plan& plan, const SpikeFamily& family, const SizeClaims& 
 
 // Theorem 3.6, or Corollary 3.12.
 void judge_window(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
-  const Place theorem = plan.teacher() ? place(family, "cor-3.12", "Corollary 3.12, eq. (3.27)")
-                                       : place(family, "thm-3.6", "Theorem 3.6");
+  const Place theorem =
+      plan.teacher() ? place(family, "spectral/cor-3.12", "cor-3.12", "Corollary 3.12, eq. (3.27)")
+                     : place(family, "spectral/thm-3.6", "thm-3.6", "Theorem 3.6");
   const std::string level = plan.teacher() ? "nr >= 0.2 d" : "nr >= d/4";
-  judge_passage(family, over_d,
-                theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u"),
-                burn_in, window_end, &Setting::window);
+  judge_passage(
+      family, over_d,
+      asymptotic(
+          theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u"),
+          plan.teacher() ? "C_1 = c u, C_3 = c, level 0.2 d" : "C_1 = c u, C_2 = c, C_3 = 1/4"),
+      burn_in, window_end, &Setting::window);
   judge_order(plan, family, over_d,
               theorem("window-order",
                       "The length of the window with " + level + " is at least of order d^u"),
@@ -146,28 +152,30 @@ void judge_window(const Plan& plan, const SpikeFamily& family, const SizeClaims&
     if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios)))
       over_d.claims.mean(statement, slopes, allowed, ratios);
   };
+  const std::string fitted =
+      "The burn-in (the first t with " + level + ") divided by d^(u-l) is a + b log d with ";
   slope_in(
       at_most(constant),
-      theorem("burn-in-at-most", "The burn-in (the first t with " + level +
-                                     ") grows no faster than d^(u-l) log d: burn-in / d^(u-l) = a "
-                                     "+ b log d with b at most the constant c u of the proof"));
-  slope_in(
-      {positive().low, constant},
-      theorem(
-          "burn-in-of-order",
-          "The burn-in (the first t with " + level +
-              ") is of order d^(u-l) log d: burn-in / d^(u-l) = a + b log d with 0 < b <= c u"));
+      asymptotic(theorem("burn-in-at-most", fitted + "b at most the constant c u of the proof"),
+                 "C_1 = c u, for the coefficient of d^(u-l) log d"));
+  // The theorem bounds the burn-in from above only.
+  slope_in({positive().low, constant},
+           beyond(theorem("burn-in-of-order", fitted + "0 < b <= c u: it is of order d^(u-l) log "
+                                                       "d")));
 }
 
 // Remark 1, or 2.
 void judge_longer_window(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
-  const Place remark = plan.teacher() ? place(family, "remark-2", "Remark 2")
-                                      : place(family, "remark-1", "Remark 1");
-  const std::string level = "nr >= d^(1-eps) with eps = " + short_number(plan.config.epsilon);
+  const Place remark = plan.teacher() ? place(family, "spectral/remark-2", "remark-2", "Remark 2")
+                                      : place(family, "spectral/remark-1", "remark-1", "Remark 1");
+  const std::string epsilon = "eps = " + short_number(plan.config.epsilon),
+                    level = "nr >= d^(1-eps) with " + epsilon;
   judge_passage(
       family, over_d,
-      remark("window",
-             level + " at every iteration from c u d^(u-l) log d to c eps d^u log d / (2 c_2)"),
+      asymptotic(
+          remark("window",
+                 level + " at every iteration from c u d^(u-l) log d to c eps d^u log d / (2 c_2)"),
+          epsilon + ", c_0 = c u, c(eps) = c eps/(2 c_2)"),
       remark_burn_in, remark_window_end, &Setting::remark_window);
   judge_order(
       plan, family, over_d,
@@ -181,7 +189,9 @@ void judge_longer_window(const Plan& plan, const SpikeFamily& family, const Size
             end);  // a window that has not ended has an undefined end and is no violation
   });
   over_d.claims.never_violated(
-      remark("longer", "The window with " + level + " ends after the window with nr of order d"),
+      asymptotic(remark("longer",
+                        "The window with " + level + " ends after the window with nr of order d"),
+                 epsilon + ", level of order d as in the theorem"),
       longer, "judged at the sizes at which d^(1-eps) is below the level of the shorter window");
 }
 
@@ -210,22 +220,29 @@ void judge_norms(const Plan& plan, const SpikeFamily& family, const SizeClaims& 
     }
   }
   const Place theorem =
-      teacher ? place(family, "thm-3.11", "Theorem 3.11") : place(family, "eq-3.11", "eq. (3.11)");
+      teacher ? place(family, "spectral/thm-3.11", "thm-3.11", "Theorem 3.11")
+              : place(family, "spectral/thm-3.6", "eq-3.11", "Theorem 3.6, eq. (3.11)");
+  const std::string constants = teacher ? "C_1 = c u, C_3 = c, q = 1; " : "C_1 = c u, C_2 = c; ";
   const std::string terms = teacher ? "||M-bar||_* - p d^(u-l) - d^(-1)" : "||M-bar||_* - r";
   over_d.claims.never_violated(
-      theorem("nuclear",
-              "||grad L(W_t)||_* >= C (" + terms +
-                  ") at every iteration of the predicted window, with C = c_1 exp(-2 c_2)"),
+      asymptotic(
+          theorem("nuclear",
+                  "||grad L(W_t)||_* >= C (" + terms +
+                      ") at every iteration of the predicted window, with C = c_1 exp(-2 c_2)"),
+          constants + "C = c_1 exp(-2 c_2)"),
       nuclear,
       nuclear.cases > 0
           ? "smallest ratio of the norm to the parenthesis " + short_number(nuclear.smallest)
           : "the right side is never positive");
   over_d.claims.never_violated(
-      theorem("frobenius",
-              teacher ? "||grad L(W_t)||_F <= C (||W-bar||_F + sqrt(p) d^(u-l) + d^(-1)) at every "
+      asymptotic(
+          theorem("frobenius",
+                  teacher
+                      ? "||grad L(W_t)||_F <= C (||W-bar||_F + sqrt(p) d^(u-l) + d^(-1)) at every "
                         "iteration of the predicted window, with C = 2 c_2 ||W-bar||_op"
                       : "||grad L(W_t)||_F <= C (||M-bar||_F + sqrt(r)) at every iteration of the "
                         "predicted window, with C = max(c_2, ||W#||_op)"),
+          constants + (teacher ? "C = 2 c_2 ||W-bar||" : "C = max(c_2, ||W#||)")),
       frobenius,
       "largest ratio of the norm to the parenthesis " +
           short_number(std::max(0.0, frobenius.largest)));
@@ -254,6 +271,7 @@ SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records&
                       Claims& claims) {
   SizeClaims over_d{claims, records, plan.d, {}};
   for (const std::uint64_t d : plan.config.d) over_d.prefixes.push_back(at_size(names, d));
+  over_d.slack = short_number(plan.exponent_tolerance) + " (a factor log d) in the exponent of d";
   return over_d;
 }
 
@@ -266,8 +284,10 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
     errors.push_back(fit.slope_error);
   }
   const std::string text = detail + and_fitted("standard error of a fit", summarize(errors).mean);
-  if (over_d.claims.applies(statement, too_few_sizes(over_d, text)))
-    over_d.claims.mean(statement, exponents, allowed, text);
+  const Statement judged =
+      statement.kind == Kind::theorem ? asymptotic(statement, over_d.slack) : statement;
+  if (over_d.claims.applies(judged, too_few_sizes(over_d, text)))
+    over_d.claims.mean(judged, exponents, allowed, text);
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {

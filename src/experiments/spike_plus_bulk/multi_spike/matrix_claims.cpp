@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <tuple>
 
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
@@ -13,17 +14,25 @@ namespace {
 constexpr double rounding =
     1e-10;  // relative error of eigenvalues and singular values of matrices with a few hundred rows
 
-// Claim: holds(at) in every trial at every size. The detail gives the smallest and the largest
-// value of `quantity`.
+// A worked example: whether it obeys the statement, and its numbers.
+struct Example {
+  bool holds;
+  std::string text;
+};
+
+// Claim: holds(at) in every trial at every size, and in the example. The detail gives the smallest
+// and the largest value of `quantity`.
 void judge_every(const SizeClaims& over_d, const Statement& statement, const std::string& detail,
-                 const std::function<bool(const AtSize&)>& holds, const Metric& quantity) {
-  const Tally tally =
+                 const std::function<bool(const AtSize&)>& holds, const Metric& quantity,
+                 const std::optional<Example>& example = {}) {
+  Tally tally =
       over_d.tally([&](const AtSize& at, Tally& t) { t.count(!holds(at), quantity(at)); });
-  over_d.claims.never_violated(statement, tally,
-                               tally.cases > 0
-                                   ? detail + " between " + short_number(tally.smallest) + " and " +
-                                         short_number(tally.largest)
-                                   : "");
+  const std::string of_trials = tally.cases > 0
+                                    ? detail + " between " + short_number(tally.smallest) +
+                                          " and " + short_number(tally.largest)
+                                    : "";
+  if (example) tally.count(!example->holds);
+  over_d.claims.never_violated(statement, tally, clauses(of_trials, example ? example->text : ""));
 }
 
 // "eq-3.10" with the parameters that distinguish the pair.
@@ -43,9 +52,10 @@ bool bulk_in_range(const AtSize& at, const Plan& plan) {
 }
 
 void judge_assumption_F(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
-  const Place place{"spectral/", "Assumption F, eq. (3.10)"};
+  const Place place{"spectral/assumption-F", "spectral/", "Assumption F, eq. (3.10)",
+                    Part::definition};
   const Misprint bounds =
-      place.misprint(id("eq-3.10", pair),
+      place.misprint("spectral/eq-3.10/rank", id("eq-3.10", pair),
                      "c_1 d^l I <= S <= c_2 d^u I for S of rank r, and c_1 I <= Sigma <= c_2 I",
                      "The r nonzero eigenvalues of S lie between c_1 d^l and c_2 d^u, and the "
                      "eigenvalues of Sigma between c_1 and c_2");
@@ -68,7 +78,9 @@ void judge_assumption_F(const Plan& plan, const SpikePair& pair, const SizeClaim
 }
 
 void judge_assumption_H(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
-  const Place place{"spectral/", "Assumption H, eq. (3.23)"};
+  // That our matrices satisfy the assumption is not a statement of the paper.
+  const Place place{"spectral/assumption-H", "spectral/", "Assumption H, eq. (3.23)", Part::ours,
+                    Kind::beyond};
   judge_every(
       over_d,
       place(id("eq-3.23", pair),
@@ -84,10 +96,20 @@ void judge_assumption_H(const Plan& plan, const SpikePair& pair, const SizeClaim
       [&](const AtSize& at) { return static_cast<double>(plan.config.spikes) / at.x; });
 }
 
+// One spike d^l = 10 in two dimensions (other spikes and directions decoupled): H_2 = 10 e_1 e_1'
+// and Sigma = [-0.2, s; s, 0.2] with s = sqrt(0.96), whose singular values are 1. B-bar is
+// symmetric, and its top singular vector is at the angle (1/2) arctan(2 s/9.6) to e_1.
+constexpr double spike_of_example = 10.0;
+double distance_of_example() {
+  constexpr double a = 0.2;
+  return std::sin(0.5 * std::atan2(2.0 * std::sqrt(1.0 - a * a), spike_of_example - 2.0 * a));
+}
+
 // The theorems of Davis-Kahan and Wedin for several spikes.
 void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
-  const Place left{"spectral/", "Proof of Theorem 3.11, eq. (3.24)"},
-      right{"spectral/", "Proof of Theorem 3.11, eq. (3.25)"};
+  const Place left{"spectral/thm-3.11", "spectral/", "Proof of Theorem 3.11, eq. (3.24)",
+                   Part::proof},
+      right{left.statement_id, left.prefix, "Proof of Theorem 3.11, eq. (3.25)", Part::proof};
   const std::string quantity = "distance times d^l";
   const auto scaled = [&](const char* name) {
     return [&pair, name](const AtSize& at) { return at(name) * pair.smallest_spike(at.x); };
@@ -98,29 +120,37 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
         return at(left_distance) <= at(bulk_largest) / pair.smallest_spike(at.x);
       },
       scaled(left_distance));
-  const Misprint wedin =
-      right.misprint(id("eq-3.25", pair), "||UU' - R_1 R_1'||_op <= ||Sigma||_op / d^l",
-                     "||UU' - R_1 R_1'||_op <= ||Sigma||_op / (d^l - ||Sigma||_op); the gap in "
-                     "Wedin's theorem is that of B-bar, whose smallest spike may be below d^l");
+  const Misprint wedin = right.misprint(
+      "spectral/thm-3.11/wedin", id("eq-3.25", pair), "||UU' - R_1 R_1'||_op <= ||Sigma||_op / d^l",
+      "||UU' - R_1 R_1'||_op <= ||Sigma||_op / (d^l - ||Sigma||_op); the gap in Wedin's theorem is "
+      "that of B-bar, whose smallest spike may be below d^l");
+  const double distance = distance_of_example();
+  const auto example = [&](double bound) {
+    return Example{distance <= bound,
+                   "in two dimensions with d^l = 10 and Sigma = [-0.2, s; s, 0.2] of norm 1 the "
+                   "distance is " +
+                       short_number(distance) + " and the bound " + short_number(bound)};
+  };
   judge_every(
       over_d, wedin.as_printed, quantity,
       [&](const AtSize& at) {
         return at(right_distance) <= at(cross_bulk_norm) / pair.smallest_spike(at.x);
       },
-      scaled(right_distance));
+      scaled(right_distance), example(1.0 / spike_of_example));
   judge_every(
       over_d, wedin.corrected, quantity,
       [&](const AtSize& at) {
         const double gap = pair.smallest_spike(at.x) - at(cross_bulk_norm);
         return gap <= 0 || at(right_distance) * gap <= at(cross_bulk_norm);
       },
-      scaled(right_distance));
+      scaled(right_distance), example(1.0 / (spike_of_example - 1.0)));
 }
 
 // Statements up to constants, judged by an exponent over d.
 void judge_orders(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
-  const Place theorem{"spectral/thm-3.11/", "Proof of Theorem 3.11"},
-      corollary{"spectral/cor-3.12/", "Proof of Corollary 3.12"};
+  const Place theorem{"spectral/thm-3.11", "spectral/thm-3.11/", "Proof of Theorem 3.11",
+                      Part::proof},
+      corollary{"spectral/cor-3.12", "spectral/cor-3.12/", "Proof of Corollary 3.12", Part::proof};
   const double margin = plan.exponent_tolerance, p = static_cast<double>(plan.config.spikes);
   const Metric spike = [&](const AtSize& at) { return pair.smallest_spike(at.x); };
   const Metric passed = [&](const AtSize& at) { return std::pow(at.x, pair.high - pair.low); };
@@ -129,7 +159,7 @@ void judge_orders(const Plan& plan, const SpikePair& pair, const SizeClaims& ove
     return at.x * (std::floor(at.x / 2) - 2 * p + 1);
   };
   const Misprint separation = theorem.misprint(
-      id("separation", pair),
+      "spectral/thm-3.11/separation", id("separation", pair),
       "lambda_i(B) is at least of order d^l for i up to r = d/2, the rank of Sigma",
       "lambda_i(B) is at least of order d^l for i up to p, the number of spikes");
   judge_exponent(over_d, separation.as_printed, ratio(lambda_cross_rank, spike), at_least(-margin));
@@ -137,9 +167,9 @@ void judge_orders(const Plan& plan, const SpikePair& pair, const SizeClaims& ove
   judge_exponent(over_d,
                  theorem(id("leak", pair), "||S-bar_1 R_1' L_2||_op is at most of order d^(u-l)"),
                  ratio(leak, passed), at_most(margin));
-  const Misprint nuclear =
-      corollary.misprint(id("M-nuclear", pair), "||M-bar||_* is at least of order k (r - 2 p + 1)",
-                         "||M-bar||_* is at least of order d");
+  const Misprint nuclear = corollary.misprint("spectral/cor-3.12/M-nuclear", id("M-nuclear", pair),
+                                              "||M-bar||_* is at least of order k (r - 2 p + 1)",
+                                              "||M-bar||_* is at least of order d");
   judge_exponent(over_d, nuclear.as_printed, ratio(M_nuclear, counted), at_least(-margin));
   judge_exponent(over_d, nuclear.corrected, ratio(M_nuclear, order_d), at_least(-margin));
 }
@@ -159,11 +189,13 @@ void judge_single_spike(const Plan& plan, const SpikePair& pair, const SizeClaim
        {std::tuple{"3.21", "eigenvector of B", left_vector_distance},
         std::tuple{"3.22", "right singular vector of B-bar", right_vector_distance}}) {
     const std::string eq = std::string("eq-") + number;
-    const Statement statement{
-        "spectral/" + (has_single_spike(pair) ? id(eq, pair) : eq),
-        std::string("Proof of Theorem 3.9, eq. (") + number + ")",
-        std::string("The distance from u / ||u|| to the line spanned by the top ") + top +
-            " is at most of order 1/d (the paper prints argmin instead of min)"};
+    const Statement statement = asymptotic(
+        Statement{"spectral/thm-3.9", "spectral/" + (has_single_spike(pair) ? id(eq, pair) : eq),
+                  std::string("Proof of Theorem 3.9, eq. (") + number + ")",
+                  std::string("The distance from u / ||u|| to the line spanned by the top ") + top +
+                      " is at most of order 1/d (the paper prints argmin instead of min)",
+                  Part::proof},
+        over_d.slack);
     if (!over_d.claims.applies(statement, has_single_spike(pair)
                                               ? ""
                                               : "Assumption G requires a single spike, of order d; "

@@ -134,6 +134,7 @@ std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family,
 std::string id_suffix(const std::string& names);
 
 /// Claim: the exponent of d in the ratio, from a power law fitted to each trial, lies in `allowed`.
+/// A statement of the paper becomes asymptotic.
 void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio,
                     Region allowed,
                     const std::string& detail = "exponent of d in the ratio of the two sides");

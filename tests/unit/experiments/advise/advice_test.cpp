@@ -92,7 +92,7 @@ TEST_CASE("advice needs a ratio beyond 2 or 1/2, and an interval that does not c
   // Two values give advice, but no claim.
   CHECK(advice_of({2.5, 1.5, 4, 2}, "").settled == Settled::spectral);
   CHECK(advice_of({2.5, 1.5, 4, 2}, "").verdict == "undecided");
-  const Statement statement{"fc/eq-1.8", "", ""};
+  const Statement statement{"spectral/eq-1.8", "fc/eq-1.8", "", ""};
   CHECK(judge_interval(statement, {2.5, 1.5, 4, 0.99, 2, 4}, at_least(1)).undecided);
   CHECK(judge_interval(statement, {2.5, 1.5, 4, 0.99, 3, 5}, at_least(1)).verdict ==
         Verdict::holds);

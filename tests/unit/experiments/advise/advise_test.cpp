@@ -50,6 +50,9 @@ TEST_CASE(
   CHECK(scalar(result, "fc.n") == 40.0);
   const Claim& claim = find_claim(result, "fc/eq-1.8");
   CHECK(claim.verdict == Verdict::holds);
+  CHECK(claim.statement_id == "spectral/eq-1.8");
+  CHECK(claim.part == Part::ours);
+  CHECK(claim.kind == Kind::beyond);
   CHECK(claim.measured == doctest::Approx(6.4).epsilon(exact));
   CHECK(cell(result, "fc", 1) == "8 x 12");
   CHECK(cell(result, "fc", 2) == "40");

@@ -177,6 +177,17 @@ TEST_CASE("attention: each verdict turns") {
   };
   const auto right = verdicts("unused", 0, false);
   CHECK(right.size() == 7);
+  Claims claims;
+  judge_attention(measured, claims);
+  for (const Claim& claim : claims.take()) {
+    CAPTURE(claim.id);
+    const bool as_printed = claim.id.ends_with("/as-printed"),
+               corrected = claim.id.ends_with("/corrected");
+    CHECK(claim.kind == (as_printed  ? Kind::asymptotic
+                         : corrected ? Kind::theorem
+                                     : Kind::reading));
+    CHECK(claim.slip == (as_printed ? "spectral/section-4.2.1/bounded/attention" : ""));
+  }
   const std::map<std::string, std::string> arrays = {
       {"J/normal/width", "attention.J.normal.over_width"},
       {"J/normal/length", "attention.J.normal.over_length"},

@@ -23,11 +23,13 @@ MlpConfig config(const std::string& activation = "relu2", std::uint64_t n = 512)
   return out;
 }
 
-// Two methods and three iterations. All layers have the same values, so a test only changes the
-// values that it is about.
-TrialRecord record(const std::function<void(TrialRecord&)>& change = {}) {
+// GD and SpecGD unless told otherwise, and three iterations. All layers have the same values, so a
+// test only changes the values that it is about.
+TrialRecord record(const std::function<void(TrialRecord&)>& change = {},
+                   const MlpConfig& of = config()) {
   TrialRecord out;
-  for (const char* method : {mlp::gd, mlp::specgd}) {
+  for (const mlp::Method& each : mlp::plan_of(of).methods) {
+    const std::string& method = each.name;
     for (std::size_t l = 1; l <= 3; ++l) {
       out.set(mlp::stable_rank_name(method, l), {5, 5, 5});
       out.set(mlp::nuclear_rank_name(method, l), {15, 10, 5});
@@ -44,7 +46,7 @@ TrialRecord record(const std::function<void(TrialRecord&)>& change = {}) {
   }
   out.set(mlp::stable_rank_X, 50);
   if (change) change(out);
-  mlp::count_cases(mlp::plan_of(config()), out);
+  mlp::count_cases(mlp::plan_of(of), out);
   return out;
 }
 
@@ -66,7 +68,8 @@ TEST_CASE("condition (1.8) is counted layer by layer") {
   const Claim& claim = find_claim(result, "spectral/eq-1.8/specgd/W3");
   CHECK(claim.verdict == Verdict::fails);
   CHECK(claim.measured == 1.0);
-  CHECK(claim.detail.find("in 8 cases") != std::string::npos);
+  CHECK(evidence_text(claim) == "1 violation in 8 cases");
+  CHECK(claim.detail == "smallest nr/st 0.9, violated between iterations 1 and 1");
   CHECK(find_scalar(result, "specgd.W3.condition_share") == std::vector<double>{1, 0.5, 1});
 }
 
@@ -135,6 +138,44 @@ TEST_CASE("Figure 1: the stable rank must be below a tenth of the input dimensio
                 id) == Verdict::fails);
 }
 
+TEST_CASE("what Figures 1 and 4 show of GD and SpecGD is ours about other methods, as is (1.8)") {
+  MlpConfig of = config();
+  of.optimizer = {"specgd", "muon"};
+  of.equal_lr = true;
+  const Result result = result_of(of, {record({}, of), record({}, of), record({}, of)});
+  const auto check = [&](const std::string& id, const std::string& statement, Kind kind,
+                         Part part) {
+    CAPTURE(id);
+    const Claim& claim = find_claim(result, "spectral/" + id);
+    CHECK(claim.statement_id == "spectral/" + statement);
+    CHECK(claim.kind == kind);
+    CHECK(claim.part == part);
+    CHECK(claim.threshold.empty() == (kind != Kind::reading));
+  };
+  check("fig-1/stable-rank-small/gd", "fig-1", Kind::reading, Part::text);
+  check("fig-1/stable-rank-small/specgd", "fig-1", Kind::reading, Part::text);
+  check("fig-4/nuclear-rank-large-at-first/W2", "fig-4", Kind::reading, Part::caption);
+  check("fig-4/faster-at-first/specgd", "fig-4", Kind::figure, Part::caption);
+  check("fig-4/first-to-a-tenth/specgd", "fig-4", Kind::reading, Part::caption);
+  check("fig-4/ahead-at-the-end/specgd", "fig-4", Kind::figure, Part::text);
+  for (const std::string method : {"muon", "specgd_equal_lr"}) {
+    check("fig-1/stable-rank-small/" + method, "fig-1", Kind::beyond, Part::ours);
+    for (const std::string id : {"faster-at-first/", "first-to-a-tenth/", "ahead-at-the-end/"})
+      check("fig-4/" + id + method, "fig-4", Kind::beyond, Part::ours);
+  }
+  for (const std::string method : {"gd", "specgd", "muon", "specgd_equal_lr"}) {
+    for (const char* layer : {"/W1", "/W2", "/W3"})
+      check("eq-1.8/" + method + layer, "eq-1.8", Kind::beyond, Part::ours);
+  }
+  for (const std::string figure : {"fig-1", "fig-4"}) {
+    const std::string id = figure + "/maximum";
+    check(id + "/as-printed", figure, Kind::printed_number, Part::caption);
+    check(id + "/corrected", figure, Kind::printed_number, Part::caption);
+    CHECK(find_claim(result, "spectral/" + id + "/as-printed").slip == "spectral/" + id);
+    CHECK(find_claim(result, "spectral/" + id + "/corrected").slip.empty());
+  }
+}
+
 TEST_CASE("a figure is only judged for its own activation") {
   for (const std::string activation : {"relu2", "swiglu", "gelu"}) {
     bool has_4 = false, has_18 = false;
@@ -198,8 +239,13 @@ TEST_CASE(
   CHECK(verdict(many, {lost, lost, lost}, same) == Verdict::not_applicable);
   CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") ==
         Verdict::holds);
-  CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer3-drops-to-3/specgd") ==
-        Verdict::fails);
+  const Claim third = find_claim(result_of(few, {record(), record(), record()}),
+                                 "spectral/fig-18/layer3-drops-to-3/specgd");
+  CHECK(third.verdict == Verdict::fails);
+  CHECK(third.kind == Kind::reading);
+  CHECK(third.threshold == "from 2 to 4");
+  for (const std::string& id : {small, large, same})
+    CHECK(find_claim(result_of(few, ahead), id).statement_id == "spectral/fig-18");
 }
 
 }  // namespace mlp_claims_test

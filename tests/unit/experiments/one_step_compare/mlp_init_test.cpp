@@ -91,7 +91,10 @@ TEST_CASE("growth is the fitted exponent of a power of n") {
         doctest::Approx(0.6).epsilon(tolerance::residual<double>));
   CHECK(find_claim(as_printed, "spectral/fig-17/swiglu/layer2/grows").verdict == Verdict::holds);
   CHECK(find_claim(as_printed, "spectral/fig-17/relu2/layer2/constant").verdict == Verdict::holds);
-  // 2 * 8192^0.6 = 446, compared with the width 512.
+  CHECK(find_claim(as_printed, "spectral/fig-17/swiglu/layer2/grows").part == Part::caption);
+  // 2 * 8192^0.6 = 446, compared with the width 512. Half of the width is ours.
+  CHECK(find_claim(as_printed, "spectral/fig-17/swiglu/layer2/ambient-dimension").kind ==
+        Kind::beyond);
   CHECK(find_claim(as_printed, "spectral/fig-17/swiglu/layer2/ambient-dimension").verdict ==
         Verdict::holds);
   const Result reversed =

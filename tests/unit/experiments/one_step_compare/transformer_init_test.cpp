@@ -219,6 +219,40 @@ TEST_CASE(
 }
 
 TEST_CASE(
+    "two steps of the proof of Proposition 2.14 fail between numbers, and hold as corrected") {
+  const TransformerInitConfig config = small_config();
+  const Records records = some_records(config);
+  const auto evidence = [&](const std::string& id) {
+    return std::get<CountEvidence>(claim(config, records, "spectral/" + id).evidence);
+  };
+  for (const char* id : {"eq-E.14/as-printed", "eq-E.14/corrected", "eq-E.7/step/as-printed",
+                         "eq-E.7/step/corrected"})
+    CHECK(evidence(id).cases == 20);
+  // 2 > 1/(1 - delta) for every delta < 1/4; c_+ < (1 + delta)/15 for c_+ = 0.01 only.
+  CHECK(evidence("eq-E.14/as-printed").violations == 20);
+  CHECK(evidence("eq-E.14/corrected").violations == 0);
+  CHECK(evidence("eq-E.7/step/as-printed").violations == 5);
+  CHECK(evidence("eq-E.7/step/corrected").violations == 0);
+  // delta = 0.24, c_+ = 0.01: 1.015 * 1.25 over 1.24 * 1.01.
+  CHECK(evidence("eq-E.7/step/as-printed").worst == equal_to(1.26875 / 1.2524));
+  // delta = 0.01, c_+ = 10: c_+^att = 11.11, c_sigma = (1 - Phi(1))/2 = 0.07932762696572854.
+  const double over = 11.11 / 0.07932762696572854;
+  CHECK(evidence("eq-E.14/as-printed").worst == equal_to((2 * over + 1) / (1 + over / 0.99)));
+  CHECK(claim(config, records, "spectral/eq-E.14/as-printed").slip == "spectral/prop-2.14/eq-E.14");
+  CHECK(claim(config, records, "spectral/eq-E.7/step/as-printed").slip ==
+        "spectral/prop-2.14/eq-E.7");
+}
+
+TEST_CASE("only the bound on A_rms holds for every weight; the others are with high probability") {
+  const TransformerInitConfig config = small_config();
+  const Records records = some_records(config);
+  for (const char* matrix : {"A_rms", "X_att", "A_mlp_rms", "B", "X_plus"}) {
+    const Claim judged = claim(config, records, "spectral/prop-2.14/ii/" + std::string(matrix));
+    CHECK(judged.kind == (matrix == std::string("A_rms") ? Kind::theorem : Kind::asymptotic));
+  }
+}
+
+TEST_CASE(
     "transformer-init: the width defaults to 4 d, and delta and widths outside the theory are "
     "refused") {
   const auto study = configured(make_transformer_init_study(), {{"d", "10"}});

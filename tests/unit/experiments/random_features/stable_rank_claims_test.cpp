@@ -93,6 +93,7 @@ TEST_CASE("stable ranks above the bounds fail, unless the theorem's guarantee is
   config.activation = {"relu"};
   config.n = 1000;  // n eps^2 = 10
   TrialRecord record = measure(config);
+  config.k = 1000;  // the rows of W_l act as the samples of Theorem 2.7
   CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::holds);
   CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::holds);
   record.set("relu.stable_rank", 4.27);  // bound 1.1/0.81 pi = 4.266
@@ -104,6 +105,73 @@ TEST_CASE("stable ranks above the bounds fail, unless the theorem's guarantee is
   config.n = 100;  // 4 exp(-1) > 1
   CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict ==
         Verdict::not_applicable);
+  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::fails);
+  config.k = 100;
+  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict ==
+        Verdict::not_applicable);
+}
+
+TEST_CASE("the bounds with an open constant are asymptotic: never an error of the paper") {
+  StableRankConfig config = tiny();
+  config.activation = {"relu"};
+  const TrialRecord record = measure(config);
+  for (const Claim& claim : {one_layer(config, {record}, "spectral/thm-2.6/relu/dense"),
+                             random_layers(config, {record}, "spectral/thm-2.7/relu")}) {
+    CHECK(claim.kind == Kind::asymptotic);
+    CHECK(claim.threshold == "eps1 = eps2 = 0.1; the paper leaves c1 open");
+  }
+}
+
+TEST_CASE("Theorem 2.7 fails with n in the exponent and holds with the rows of W_l") {
+  // The matrix with the smallest stable rank among those that the probability is about.
+  arma::mat W(4, 4, arma::fill::value(-0.3));
+  W(2, 0) = 1.157;
+  W(0, 1) = W(1, 2) = W(3, 3) = 1.0;
+  const double bound = 1.01 / (0.99 * 0.99) * 3.14159265358979324;
+  for (const arma::uword copies : {1u, 4u, 16u}) {
+    const arma::mat A = arma::repmat(arma::mat(4, 4, arma::fill::eye), 1, copies);
+    const arma::vec s = arma::svd(arma::clamp(arma::mat(W * A), 0.0, 10.0));
+    CHECK(arma::dot(s, s) / (s(0) * s(0)) == close(1.0 + 3.0 / (1.157 * 1.157)));
+    CHECK(arma::dot(s, s) / (s(0) * s(0)) > bound);
+  }
+  // P(1 < g < 1.157) by the midpoint rule; 4! permutations, 12 entries off each are negative.
+  double inside = 0.0;
+  constexpr int cells = 100000;
+  constexpr double cell = 0.157 / cells;
+  for (int i = 0; i < cells; ++i) inside += std::exp(-0.5 * std::pow(1.0 + (i + 0.5) * cell, 2));
+  inside *= cell / std::sqrt(2.0 * 3.14159265358979324);
+  const double fails = 24.0 / 4096.0 * std::pow(inside, 4);
+  CHECK(failure_of_copies() == doctest::Approx(fails).epsilon(1e-8));
+
+  const auto evidence = [](const Claim& claim) { return std::get<CountEvidence>(claim.evidence); };
+  const Claim printed = claim("spectral/thm-2.7/exponent/as-printed", judge_exponent),
+              corrected = claim("spectral/thm-2.7/exponent/corrected", judge_exponent);
+  CHECK(printed.verdict == Verdict::fails);
+  CHECK(printed.slip == "spectral/thm-2.7/exponent");
+  CHECK(evidence(printed).violations == 3.0);
+  // n c 1e-4 = 4 * 60000 * 1e-4 = 24
+  CHECK(evidence(printed).worst == doctest::Approx(fails / (4.0 * std::exp(-24.0))).epsilon(1e-8));
+  CHECK(corrected.verdict == Verdict::holds);
+  CHECK(corrected.misprint_of == printed.id);
+  CHECK(evidence(corrected).cases == 3.0);
+  CHECK(evidence(corrected).worst ==
+        doctest::Approx(fails / (4.0 * std::exp(-4e-4))).epsilon(1e-8));
+}
+
+TEST_CASE("each row of Figure 12 belongs to the table, its last column to Lemma 2.4") {
+  const auto judged = [](const std::string& id) {
+    StableRankConfig config = tiny();
+    return claim("spectral/fig-12/" + id, [&](Claims& claims) { judge_table(config, claims); });
+  };
+  CHECK(judged("relu").statement_id == "spectral/fig-12");
+  CHECK(judged("relu").kind == Kind::printed_number);
+  CHECK(judged("relu/nsr").statement_id == "spectral/lemma-2.4");
+  CHECK(judged("relu/nsr").kind == Kind::theorem);
+  CHECK(judged("gelu/as-printed").part == Part::caption);
+  CHECK(judged("gelu/as-printed").slip == "spectral/fig-12/gelu-s");
+  // With the printed s_* the last column is not violated, because beta = 1 leaves room.
+  CHECK(judged("gelu/nsr/as-printed").slip.empty());
+  CHECK(judged("gelu/nsr/as-printed").statement_id == "spectral/fig-12");
 }
 
 TEST_CASE("Theorem 2.8: the bound, the required samples and the verdicts") {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "experiments/configured_study.hpp"
 #include "experiments/random_features/trajectory/trajectory.hpp"
@@ -185,6 +186,152 @@ TEST_CASE("verdicts follow from the numbers of the record") {
   CHECK(find_claim(bad, "spectral/eq-1.5/gd").measured == 1.0);
   CHECK(find_claim(bad, "spectral/eq-1.5/specgd").verdict == Verdict::holds);
   CHECK(find_claim(bad, "spectral/fig-3/specgd-ahead").verdict == Verdict::fails);
+}
+
+namespace {
+
+const double lost = std::numeric_limits<double>::quiet_NaN();
+
+// A trial with these objective gaps and nuclear ranks along both methods; st(A) is 2.
+TrialRecord invented(const std::vector<double>& gd_gap, const std::vector<double>& specgd_gap,
+                     const std::vector<double>& nuclear_rank) {
+  using namespace trajectory;
+  TrialRecord out;
+  for (const char* name :
+       {nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged})
+    out.set(name, 0.0);
+  out.set(stable_rank_A, 2.0);
+  out.set("gd.objective_gap", gd_gap);
+  out.set("specgd.objective_gap", specgd_gap);
+  out.set("gd.nuclear_rank", nuclear_rank);
+  out.set("specgd.nuclear_rank", nuclear_rank);
+  return out;
+}
+
+// The same values up to the loss of a run, then none.
+std::vector<double> until(std::vector<double> values, std::size_t end) {
+  for (std::size_t t = end; t < values.size(); ++t) values[t] = lost;
+  return values;
+}
+
+Result invented_result(const std::string& activation, std::uint64_t iterations,
+                       const Records& records, std::uint64_t every = 0) {
+  return result_of(make_trajectory_study(),
+                   {{"activation", activation},
+                    {"steps", std::to_string(iterations)},
+                    {"restart-every", std::to_string(every)},
+                    {"from-peak", "off"}},
+                   records);
+}
+
+}  // namespace
+
+TEST_CASE("a run that diverges before the end of the window is no case of (1.5) violated early") {
+  // 40 iterations: the first quarter ends with iteration 10.
+  const std::vector<double> gap(41, 1.0), above(41, 3.0);
+  const auto judged = [&](std::size_t end, const std::vector<double>& nuclear_rank) {
+    const Records records(4, invented(until(gap, end), gap, until(nuclear_rank, end)));
+    return find_claim(invented_result("swiglu", 40, records),
+                      "spectral/fig-11/eq-1.5-violated-early/gd");
+  };
+  for (const std::size_t end : {2u, 10u}) {
+    CHECK(judged(end, above).verdict == Verdict::not_applicable);
+    CHECK(!judged(end, above).undecided);
+  }
+  // The whole quarter is known from iteration 11 on.
+  CHECK(judged(11, above).verdict == Verdict::fails);
+  CHECK(judged(11, above).measured == 1.0);
+  CHECK(judged(41, above).verdict == Verdict::fails);
+  std::vector<double> dips = above;
+  dips[6] = 1.9;
+  CHECK(judged(8, dips).verdict == Verdict::holds);
+  CHECK(judged(8, dips).measured == 0.15);
+  CHECK(judged(6, dips).verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("(1.5) at every iteration is undecided if a run diverges without a violation") {
+  const std::vector<double> gap(9, 1.0), above(9, 3.0);
+  const auto verdict = [&](std::size_t end, const std::vector<double>& nuclear_rank) {
+    const Claim claim =
+        find_claim(invented_result("relu", 8,
+                                   {invented(gap, gap, nuclear_rank),
+                                    invented(until(gap, end), gap, until(nuclear_rank, end)),
+                                    invented(gap, gap, nuclear_rank)}),
+                   "spectral/eq-1.5/gd");
+    CHECK(claim.undecided == (claim.verdict == Verdict::not_applicable));
+    return claim.verdict;
+  };
+  CHECK(verdict(9, above) == Verdict::holds);
+  CHECK(verdict(4, above) == Verdict::not_applicable);
+  std::vector<double> dips = above;
+  dips[2] = 1.9;
+  CHECK(verdict(4, dips) == Verdict::fails);
+}
+
+TEST_CASE("(1.5) along both methods is a claim of Figure 3 only") {
+  const std::vector<double> gap(3, 1.0), below(3, 1.0);
+  for (const char* activation : {"relu", "swiglu", "tanh"}) {
+    const Result result = invented_result(activation, 2, Records(3, invented(gap, gap, below)));
+    for (const char* run : {"gd", "specgd"}) {
+      const auto count = std::ranges::count_if(result.claims, [&](const Claim& claim) {
+        return claim.id == "spectral/eq-1.5/" + std::string(run);
+      });
+      CHECK(count == (activation == std::string("relu") ? 1 : 0));
+    }
+  }
+}
+
+TEST_CASE("a trial with an infinite ratio of final gaps counts by its sign") {
+  const std::vector<double> rank(2, 3.0);
+  const auto trial = [&](double of_gd, double of_specgd) {
+    return invented({1, of_gd}, {1, of_specgd}, rank);
+  };
+  const auto judged = [&](const Records& records) {
+    return find_claim(invented_result("relu", 1, records), "spectral/fig-3/specgd-ahead");
+  };
+  // Finite ratios 10, 10.1, 10.2 alone would call SpecGD behind; two trials end at the minimum.
+  const Records behind = {trial(0.1, 1.0), trial(0.1, 1.01), trial(0.1, 1.02)};
+  CHECK(judged(behind).verdict == Verdict::fails);
+  Records mixed = behind;
+  mixed.push_back(trial(0.1, 0.0));
+  mixed.push_back(trial(0.1, 0.0));
+  CHECK(judged(mixed).verdict == Verdict::not_applicable);
+  CHECK(judged(mixed).undecided);
+  CHECK(std::get<CountEvidence>(judged(mixed).evidence).cases == 5);
+  CHECK(std::get<CountEvidence>(judged(mixed).evidence).violations == 3);
+
+  const Records ahead = {trial(0.1, 0.01), trial(0.1, 0.0), trial(lost, 0.5)};
+  CHECK(judged(ahead).verdict == Verdict::holds);
+  CHECK(std::get<CountEvidence>(judged(ahead).evidence).cases == 3);
+  Records one_tie = ahead;  // both at the minimum: SpecGD is not below
+  one_tie.push_back(trial(0.0, 0.0));
+  CHECK(judged(one_tie).undecided);
+  Records both_lost = ahead;
+  both_lost.push_back(trial(lost, lost));
+  CHECK(judged(both_lost).verdict == Verdict::holds);
+  CHECK(std::get<CountEvidence>(judged(both_lost).evidence).cases == 3);
+  CHECK(judged({trial(0.1, 0.0), trial(0.1, 0.0)}).undecided);  // fewer than three trials
+
+  const Records lost_spectral(3, trial(0.1, lost));
+  CHECK(judged(lost_spectral).verdict == Verdict::fails);
+  const Result swiglu = invented_result("swiglu", 1, lost_spectral);
+  CHECK(find_claim(swiglu, "spectral/fig-11/gd-ahead").verdict == Verdict::holds);
+  CHECK(find_claim(swiglu, "spectral/fig-3/specgd-ahead").verdict == Verdict::not_applicable);
+}
+
+TEST_CASE("a restart is ahead of GD if GD diverges after it, and is no case if both diverge") {
+  const std::vector<double> rank(5, 3.0), gap = {1, 0.9, 0.8, 0.7, 0.6};
+  const auto judged = [&](const std::vector<double>& of_gd, std::vector<double> restarted) {
+    TrialRecord record = invented(of_gd, gap, rank);
+    record.set("specgd_from_2.objective_gap", std::move(restarted));
+    return find_claim(invented_result("relu", 4, Records(3, record), 2),
+                      "spectral/fig-3/restarts-ahead");
+  };
+  CHECK(judged(gap, {0.8, 0.7, 0.5}).verdict == Verdict::holds);
+  CHECK(judged(gap, {0.8, 0.7, 0.65}).verdict == Verdict::fails);
+  CHECK(judged(until(gap, 4), {0.8, 0.7, 0.65}).verdict == Verdict::holds);
+  CHECK(judged(gap, {0.8, 0.9, lost}).verdict == Verdict::fails);
+  CHECK(judged(until(gap, 3), {0.8, 0.9, lost}).verdict == Verdict::not_applicable);
 }
 
 TEST_CASE("a non-finite loss ends the trajectory, is counted, and becomes NaN in the series") {

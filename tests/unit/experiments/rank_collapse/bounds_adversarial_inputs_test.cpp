@@ -90,8 +90,8 @@ TEST_CASE("bounds: every stack of a trial has its adversarial input") {
     judge_adversarial_inputs<double>(config, {6, 4}, Trial(1, 0, 0), record);
     CHECK(record.tally(adversarial::lti_as_printed.id).cases == 1);
     CHECK(record.tally(adversarial::lti_as_printed.id).violations == 1);
-    CHECK(record.tally(adversarial::lti_corrected.id).cases == 4);
-    CHECK(record.tally(adversarial::lti_corrected.id).violations == 0);
+    CHECK(record.tally(adversarial::lti_size.id).cases == 1);
+    CHECK(record.tally(adversarial::lti_size.id).violations == 0);
     CHECK(record.tally(adversarial::attention.id).cases == (causal ? 0 : 4));
     CHECK(record.tally(adversarial::attention.id).violations == 0);
     CHECK(record.tally(adversarial::selective.id).cases == 4);

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/given_matrices.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/bare_block.hpp"
@@ -53,21 +52,26 @@ StackNorms example() {
 
 }  // namespace
 
-TEST_CASE("bounds: own_lambda_for is where the corrected condition of a layer begins to hold") {
+TEST_CASE("bounds: own_lambda_for is where the condition of a layer begins to hold") {
   for (const double a : {0.01, 0.5, 0.99}) {
     for (const double mu : {0.01, 0.5, 2.0}) {
       CAPTURE(a);
       CAPTURE(mu);
-      const double expected = bisection(
-          [&](double x) { return mu * mu * (x * x - a * (3 + x) * (3 + x)) >= 2 * x * 4 * 0.5; });
-      CHECK(own_lambda_for(a, mu, example()) == roughly(expected));
+      // N sigma_max(C_V) ||M||_2 = 4 * 0.5, and N d S C_M = 4 * 3 * 3.
+      const auto expected = [&](double cross) {
+        return bisection(
+            [&](double x) { return mu * mu * (x * x - a * (3 + x) * (3 + x)) >= 2 * x * cross; });
+      };
+      CHECK(own_lambda_for(a, mu, example(), Condition::sharper) == roughly(expected(2)));
+      CHECK(own_lambda_for(a, mu, example(), Condition::of_the_text) == roughly(expected(36)));
     }
   }
   // Without mixing in the norms, (1 - a) mu^2 lambda = 2 N tau.
   StackNorms still = example();
   still.S = 0;
-  CHECK(own_lambda_for(0.25, std::sqrt(2.0), still) == nearly(2 * 4 * 0.5 / (0.75 * 2)));
-  CHECK(std::isinf(own_lambda_for(0.5, 0, example())));
+  CHECK(own_lambda_for(0.25, std::sqrt(2.0), still, Condition::sharper) ==
+        nearly(2 * 4 * 0.5 / (0.75 * 2)));
+  CHECK(std::isinf(own_lambda_for(0.5, 0, example(), Condition::sharper)));
 }
 
 TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
@@ -83,7 +87,7 @@ TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
   TrialRecord record;
   judge_own_lambdas<double>(config, "attention", sizes, trial, record);
 
-  // Layers with lambda(mix, tau, mu^2, k), and what is left of mu per layer.
+  // Layers with lambda(mix, tau, mu^2, k), and the mu that they leave.
   struct Step {
     double lambda, mu, mu_next, S, C_M, tau;
   };
@@ -104,28 +108,40 @@ TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
     }
     return steps;
   };
-  Tally layer, whole, printed, saved;  // the ratios of the two sides
+  Tally layer, whole, of_text, saved;  // the ratios of the two sides
   std::vector<double> largest, single;
   for (const double sign : {1.0, -1.0}) {
     for (const std::vector<double>& a : {std::vector{0.3}, std::vector{0.8}, config.a}) {
       const auto rate = [&](int k) { return a[static_cast<std::size_t>(k) % a.size()]; };
-      const std::vector<Step> steps = stack([&](double mix, double tau, double mu_2, int k) {
-        return sign * 1.01 * bisection([&](double x) {
-                 return mu_2 * (x * x - rate(k) * (mix + x) * (mix + x)) >= 2 * x * 5 * tau;
-               });
-      });
-      double promised = std::pow(steps[0].mu, 2), S = 0, C_M = 0, tau = 0, most = 0;
-      for (int k = 0; k < 3; ++k) {
-        const Step& step = steps[static_cast<std::size_t>(k)];
-        promised *= rate(k);
-        layer.count(false, std::pow(step.mu_next / step.mu, 2) / rate(k));
-        whole.count(false, std::pow(step.mu_next, 2) / promised);
+      // The condition of the text has d S C_M = 4 mix in place of tau.
+      const auto sufficient = [&](bool ours) {
+        return stack([&, ours](double mix, double tau, double mu_2, int k) {
+          return sign * 1.01 * bisection([&](double x) {
+                   return mu_2 * (x * x - rate(k) * (mix + x) * (mix + x)) >=
+                          2 * x * 5 * (ours ? tau : 4 * mix);
+                 });
+        });
+      };
+      const auto count = [&](const std::vector<Step>& steps, Tally& by_layer) {
+        double promised = std::pow(steps[0].mu, 2);
+        for (int k = 0; k < 3; ++k) {
+          const Step& step = steps[static_cast<std::size_t>(k)];
+          promised *= rate(k);
+          by_layer.count(false, std::pow(step.mu_next / step.mu, 2) / rate(k));
+          whole.count(false, std::pow(step.mu_next, 2) / promised);
+        }
+      };
+      const std::vector<Step> steps = sufficient(true);
+      count(steps, layer);
+      if (a.size() > 1) continue;
+      count(sufficient(false), of_text);
+      double S = 0, C_M = 0, tau = 0, most = 0;
+      for (const Step& step : steps) {
         S = std::max(S, step.S);
         C_M = std::max(C_M, step.C_M);
         tau = std::max(tau, step.tau);
         most = std::max(most, std::abs(step.lambda));
       }
-      if (a.size() > 1) continue;
       const double mix = S * C_M;
       const double one =
           1.01 * bisection([&](double x) {
@@ -137,28 +153,24 @@ TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
         largest.push_back(most);
         single.push_back(one);
       }
-      for (const Step& step : stack([&](double m, double, double, int) {
-             return sign * 1.01 *
-                    bisection([&](double x) { return x * x > a[0] * (m + x) * (m + x); });
-           })) {
-        printed.count(false, step.mu_next / (a[0] * step.mu));
-      }
     }
   }
   CHECK(layer.cases == 18);
+  CHECK(of_text.cases == 12);
+  CHECK(whole.cases == 30);
   CHECK(saved.cases == 4);
-  CHECK(printed.cases == 12);
   const auto agrees = [&](const Statement& statement, const Tally& expected) {
     const Tally found = record.tally(statement.id);
     CAPTURE(statement.id);
     CHECK(found.cases == expected.cases);
+    CHECK(found.violations == 0);
     CHECK(found.smallest == roughly(expected.smallest));
     CHECK(found.largest == roughly(expected.largest));  // of the other sign, where they differ
   };
-  agrees(own_lambda::layer.corrected, layer);
+  agrees(own_lambda::layer_sharper, layer);
+  agrees(own_lambda::layer, of_text);
   agrees(own_lambda::stack, whole);
   agrees(own_lambda::saves, saved);
-  agrees(own_lambda::layer.as_printed, printed);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(record.array("attention.largest_own_lambda")[i] == roughly(largest[i]));
     CHECK(record.array("attention.one_lambda")[i] == roughly(single[i]));
@@ -178,68 +190,46 @@ TEST_CASE("bounds: Remark 4.1 is judged where its conditions hold") {
     judge_remark(end, 0.0, record);
     return record.tally(statement.id);
   };
-  // The thresholds are (a + sqrt a) / (1 - a) = 19,998.5 times S C_M; 0.9999^64 = 0.99362.
+  // 0.9999^64 = 0.99362. With S = 1, mu(Y^0)^2 = 1 >= b is 1.0064 * 2 lambda * 16 <= lambda^2 -
+  // 0.9999 (1 + lambda)^2, about 1e-4 lambda^2 - 2 lambda: lambda is at least about 342,050.
   for (const double sign : {1.0, -1.0}) {
-    CHECK(tally(prevents.as_printed, sign * 19990, 0.9).cases == 0);
-    CHECK(tally(prevents.as_printed, sign * 20010, 0.9935).violations == 1);
-    CHECK(tally(prevents.as_printed, sign * 20010, 0.9937).violations == 0);
-    CHECK(tally(prevents.as_printed, sign * 20010, 0.9937).cases == 1);
+    CHECK(tally(prevents, sign * 341'000, 0.9).cases == 0);
+    CHECK(tally(prevents, sign * 343'000, 0.9935).violations == 1);
+    CHECK(tally(prevents, sign * 343'000, 0.9937).violations == 0);
+    CHECK(tally(prevents, sign * 343'000, 0.9937).cases == 1);
     // With S = 2, 1.0001^64 2 lambda 4 / (1e-4 lambda^2) <= 1 at about lambda = 120,500.
-    CHECK(tally(prevents.corrected, sign * 115000, 0.9).cases == 0);
-    CHECK(tally(prevents.corrected, sign * 125000, 0.9935).violations == 1);
-    CHECK(tally(prevents.corrected, sign * 125000, 0.9937).violations == 0);
+    CHECK(tally(prevents_sharper, sign * 115'000, 0.9).cases == 0);
+    CHECK(tally(prevents_sharper, sign * 125'000, 0.9935).violations == 1);
+    CHECK(tally(prevents_sharper, sign * 125'000, 0.9937).violations == 0);
   }
 }
 
-TEST_CASE("bounds: the worked example of Remark 4.1 is a selective stack of eq. (6)") {
-  constexpr arma::uword N = 16;
-  ModelSpec spec = stack_spec(BoundsConfig(), "selective-ssm", {N, 2}, "rows");
-  spec.state = 1;
-  spec.decay = 1;
-  GivenMatrices<double> weights(
-      {{"W_C", arma::mat(arma::vec{0, 1})}, {"W_B", arma::mat(arma::vec{1, 0})}});
-  const auto block = make_block_of<BareBlock>(spec, weights);
-  State<double> state;
-  state.Y.zeros(2, N);
-  state.Y.row(0).ones();
-  state.Y(0, N - 1) = state.Y(1, N - 1) = std::sqrt(0.5);
-  const double start = std::pow(token_spread(state.Y), 2),
-               norm = arma::norm(block->mixing_matrix(state), "fro"),
-               lambda = 1.01 * bisection([&](double x) {
-                          return x * x > 0.9999 * (norm + x) * (norm + x);
-                        });
-  for (int k = 0; k < 64; ++k) {
-    CHECK(arma::norm(block->mixing_matrix(state), "fro") <= norm * (1 + 1e-12));
-    block->forward(state, lambda);
+TEST_CASE("bounds: eq. (7) is solved close to the rate 1, and only below it") {
+  for (const double mix : {1e-3, 1.0, 40.0}) {
+    TrialRecord record;
+    judge_rates(mix, record);
+    CHECK(record.tally(remark_4_1::below_1.id).cases == 2);
+    CHECK(record.tally(remark_4_1::below_1.id).violations == 0);
   }
   TrialRecord record;
-  judge_last_token(N, 1e-12, record);
-  const Tally tally = record.tally(remark_4_1::prevents.as_printed.id);
-  CHECK(tally.violations == 1);
-  CHECK(tally.smallest ==
-        roughly(std::pow(token_spread(state.Y), 2) / (std::pow(0.9999, 64) * start)));
-  CHECK_FALSE(record.has_tally(remark_4_1::prevents.corrected.id));
+  judge_rates(0, record);
+  CHECK_FALSE(record.has_tally(remark_4_1::below_1.id));
 }
 
-TEST_CASE("bounds: the stacks of Remark 4.1 count S, the rate and the range of Figure 2") {
+TEST_CASE("bounds: the stacks of Remark 4.1 have the strengths that its conditions require") {
   using namespace remark_4_1;
   BoundsConfig config;
   config.tokens = {3};
   config.dim = {5};
   TrialRecord record;
   judge_mamba<double>(config, {3, 5}, Trial(1, 0, 0), record);
-  CHECK(record.tally(value_norm.as_printed.id).violations == 2);  // Gaussian and cone
-  CHECK(record.tally(value_norm.corrected.id).violations == 0);
-  CHECK(record.tally(value_norm.corrected.id).cases == 2);
+  CHECK(record.scalar(S) == nearly(std::sqrt(5)));
+  CHECK(record.tally(below_1.id).cases == 4);  // Gaussian and cone
   CHECK(record.tally(below_1.id).violations == 0);
-  CHECK(record.tally(in_figure_2.id).violations == 2);
-  CHECK(record.tally(prevents.as_printed.id).cases == 8);
-  CHECK(record.tally(prevents.corrected.id).cases == 4);
-  CHECK(record.tally(prevents.corrected.id).violations == 0);
   // The largest norms of the 64 mixing matrices at each input, the strengths that they require, and
   // the stacks at these strengths.
   const Trial trial(1, 0, 0);
-  Tally kept;  // mu(Y^64)^2 over 0.9999^64 mu(Y^0)^2
+  Tally kept, kept_by_ours;  // mu(Y^64)^2 over 0.9999^64 mu(Y^0)^2
   for (const char* drawn : {"gaussian", "cone"}) {
     ModelSpec spec = stack_spec(config, "selective-ssm", {3, 5}, "rows");
     spec.input = drawn;
@@ -254,24 +244,47 @@ TEST_CASE("bounds: the stacks of Remark 4.1 count S, the rate and the range of F
       spectral = std::max(spectral, arma::norm(M, 2));
     }
     const double mu_2 = std::pow(token_spread(input.Y), 2), mix = std::sqrt(5) * largest,
-                 printed = bisection(
+                 by_7 = bisection(
                      [&](double x) { return x * x > 0.9999 * (largest + x) * (largest + x); }),
-                 corrected = bisection([&](double x) {
+                 by_remark = bisection([&](double x) {
+                   return mu_2 * (x * x - 0.9999 * (largest + x) * (largest + x)) >=
+                          std::pow(0.9999, -64) * 2 * x * 3 * 5 * largest;
+                 }),
+                 by_ours = bisection([&](double x) {
                    return mu_2 * (x * x - 0.9999 * (mix + x) * (mix + x)) >=
                           std::pow(0.9999, -64) * 2 * x * 3 * spectral;
                  });
     if (spec.input == "gaussian") {
-      CHECK(record.scalar(lambda_printed) == roughly(printed));
-      CHECK(record.scalar(lambda_corrected) == roughly(corrected));
+      CHECK(record.scalar(lambda_printed) == roughly(by_7));
+      CHECK(record.scalar(lambda_corrected) == roughly(by_ours));
+      double mu = 1;
+      for (const double lambda : {5.0, -5.0}) {
+        State<double> state = input;
+        for (const auto& block : blocks) block->forward(state, lambda);
+        mu = std::min(mu, token_spread(state.Y) / std::sqrt(3));
+      }
+      CHECK(record.scalar(mu_at_5) == roughly(mu));
     }
-    for (const double lambda : {printed, -printed, corrected, -corrected}) {
-      State<double> state = input;
-      for (const auto& block : blocks) block->forward(state, 1.01 * lambda);
-      kept.count(false, std::pow(token_spread(state.Y), 2) / (std::pow(0.9999, 64) * mu_2));
+    for (const double strength : {by_remark, by_ours}) {
+      for (const double sign : {1.0, -1.0}) {
+        State<double> state = input;
+        for (const auto& block : blocks) block->forward(state, sign * 1.01 * strength);
+        const double ratio = std::pow(token_spread(state.Y), 2) / (std::pow(0.9999, 64) * mu_2);
+        kept_by_ours.count(false, ratio);
+        if (strength == by_remark) kept.count(false, ratio);
+      }
     }
   }
-  CHECK(record.tally(prevents.as_printed.id).smallest == roughly(kept.smallest));
-  CHECK(record.tally(prevents.as_printed.id).largest == roughly(kept.largest));
+  const auto agrees = [&](const Statement& statement, const Tally& expected) {
+    const Tally found = record.tally(statement.id);
+    CAPTURE(statement.id);
+    CHECK(found.violations == 0);
+    CHECK(found.smallest == roughly(expected.smallest));
+    CHECK(found.largest == roughly(expected.largest));
+  };
+  agrees(prevents, kept);
+  CHECK(record.tally(prevents.id).cases == 4);
+  agrees(prevents_sharper, kept_by_ours);
 }
 
 }  // namespace bounds_chosen_skip_test

@@ -102,6 +102,7 @@ TEST_CASE("bounds: one layer of Theorem 4.1 equals values worked out by hand") {
   const double mu = std::sqrt(2.0);
   CHECK(layer_printed(mu, 100, example()) == exactly(12800 / 10609.0));
   CHECK(layer_printed(mu, -100, example()) == exactly(27200 / 10609.0));
+  CHECK(layer_sketched(mu, 100, example()) == exactly((20000 - 2 * 100 * 4 * 3 * 1.5) / 10609.0));
   CHECK(layer_corrected(mu, 100, example()) == exactly(19600 / 10609.0));
   CHECK(layer_corrected(mu, -100, example()) == exactly(19600 / 10609.0));
   // The subtracted term is 2 K sqrt(N) tau / |lambda| = 2 * 3 * 2 * 0.5 / 100.
@@ -154,6 +155,9 @@ TEST_CASE("bounds: Theorems A.2, 4.3 and A.10 equal values worked out by hand") 
   CHECK(selective_printed(selective, 2) == exactly(std::sqrt(2.0) * 0.99 * 0.99));
   CHECK(selective_half(selective, 2) == exactly(std::sqrt(2.0) * 0.99));
   CHECK(selective_corrected(selective, 2) == exactly(std::sqrt(2.0) * (1 - 0.0025)));
+  CHECK(selective_factor(selective) == exactly(0.99));
+  // Lambda_min = 2 for two tokens 20 degrees apart: 1 - 4 cos^2 20.
+  CHECK(selective_factor({2, 1, std::cos(std::acos(-1) / 9), 2, 2}) == exactly(-2.532088886237956));
   // At k = 2, N = 4, w = 5 and norm 7: 10^2 7^9, 10^4 7^9 and 5^4 7^9.
   const double w = std::log(5.0), norm = std::log(7.0);
   CHECK(cubic_printed(2, 4, w, norm) == exactly(2 * std::log(10.0) + 9 * norm));
@@ -163,6 +167,48 @@ TEST_CASE("bounds: Theorems A.2, 4.3 and A.10 equal values worked out by hand") 
   // The rows of 1SS(1/2) are (1), (1/2, 1) and (1/4, 1/2, 1).
   CHECK(semiseparable_norm(3, 0.5) == exactly(std::sqrt(3 + 2 * 0.25 + 0.0625)));
   CHECK(semiseparable_norm(3, 0) == exactly(std::sqrt(3.0)));
+}
+
+TEST_CASE("bounds: the factor of Theorem 4.3 is judged on both sides of its limit") {
+  for (const double alpha : {1.0, 0.3}) {
+    TrialRecord record;
+    judge_lambda_min({4, alpha, 0.8, 1, 1}, record);
+    CHECK(record.tally(thm_4_3::lambda_min_limit.corrected.id).cases == 2);
+    CHECK(record.tally(thm_4_3::lambda_min_limit.corrected.id).violations == 0);
+  }
+  TrialRecord none;
+  judge_lambda_min({4, 0, 0.8, 1, 1}, none);  // the bound is sqrt N for every lambda_min
+  CHECK_FALSE(none.has_tally(thm_4_3::lambda_min_limit.corrected.id));
+}
+
+TEST_CASE("bounds: Corollary A.3.1 for tokens s and -s") {
+  // One layer maps y, -y to y tanh(y^2/s^2), so ||res(Y^2)||_F = sqrt 2 s tanh(1) tanh(tanh(1)^2).
+  const double first = std::tanh(1.0), second = first * std::tanh(first * first);
+  CHECK(std::sqrt(2.0) * second == doctest::Approx(0.563).epsilon(1e-3));
+  for (const double s : {1.0, 10.0}) {
+    // beta^4 = s^-8 and ||res(Y^0)||_F = sqrt 2 s.
+    for (const double power : {3.0, 9.0}) {
+      CHECK(cor_A_3_1::log_ratio(s, power) ==
+            exactly(std::log10(std::sqrt(2.0) * second * std::pow(s, 9) /
+                               std::pow(std::sqrt(2.0) * s, power))));
+    }
+  }
+}
+
+TEST_CASE("bounds: the norms in the proof of Corollary A.3.1 equal values worked out by hand") {
+  TrialRecord record;
+  // Column sums 4, 2, 5; row sums 3 and 8; ||A||_F^2 = 39.
+  judge_matrix_norms({{1, -2, 0}, {3, 0, -5}}, 0, record);
+  const double root = std::sqrt(39.0);
+  const Tally printed = record.tally(cor_A_3_1::norms.as_printed.id),
+              corrected = record.tally(cor_A_3_1::norms.corrected.id);
+  CHECK(printed.cases == 2);
+  CHECK(printed.violations == 1);
+  CHECK(printed.smallest == exactly(root / 8));
+  CHECK(printed.largest == exactly(root / 5));
+  CHECK(corrected.violations == 0);
+  CHECK(corrected.smallest == exactly(std::sqrt(3.0) * root / 8));
+  CHECK(corrected.largest == exactly(std::sqrt(2.0) * root / 5));
 }
 
 }  // namespace bounds_formulas_test

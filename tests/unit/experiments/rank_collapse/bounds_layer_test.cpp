@@ -57,8 +57,10 @@ std::vector<std::string> violated(const Layer& layer) {
   using namespace thm_4_1;
   TrialRecord record;
   judge_layer(layer, 0.0, record);
-  CHECK(record.tally(sign_tally(per_layer.as_printed, layer.lambda)).violations ==
-        record.tally(per_layer.as_printed.id).violations);
+  for (const Statement& statement : {cross_term.as_printed, per_layer.as_printed}) {
+    CHECK(record.tally(sign_tally(statement, layer.lambda)).violations ==
+          record.tally(statement.id).violations);
+  }
   std::vector<std::string> ids;
   for (const auto& [name, numbers] : record.arrays()) {
     const std::string id = name.substr(std::string("tally/").size());
@@ -142,6 +144,37 @@ TEST_CASE("bounds: each inequality of a layer is violated if its own number is w
                                  at + "step-row-normalisation/as-printed"});
 }
 
+TEST_CASE("bounds: the proof sketch, which omits S, is judged for lambda > 0 only") {
+  using namespace thm_4_1;
+  Layer layer = still_layer();
+  const auto counted = [&](const Statement& statement) {
+    TrialRecord record;
+    judge_layer(layer, 0.0, record);
+    return record.tally(statement.id);
+  };
+  // (9 - 2 * 2 * 4 * 2 * 0.25) / (0.3536 + 2)^2 = 0.1805; with S the numerator is negative.
+  layer.mu_next = 0.43;
+  CHECK(counted(per_layer_sketch.as_printed).violations == 0);
+  CHECK(counted(per_layer_sketch.as_printed).smallest ==
+        nearly(std::pow(0.43 * (std::sqrt(2.0) / 4 + 2), 2)));
+  layer.mu_next = 0.42;
+  CHECK(counted(per_layer_sketch.as_printed).violations == 1);
+  CHECK(counted(per_layer_sketch.corrected).violations == 0);
+  layer.lambda = -2;
+  CHECK(counted(per_layer_sketch.as_printed).cases == 0);
+  CHECK(counted(per_layer_sketch.corrected).cases == 0);
+}
+
+TEST_CASE("bounds: the threshold of eq. (7) is tested on both sides of it, at every rate") {
+  TrialRecord record;
+  judge_threshold(still_layer().norms, {0.01, 0.5, 0.9999}, record);
+  CHECK(record.tally(thm_4_1::threshold.id).cases == 6);
+  CHECK(record.tally(thm_4_1::threshold.id).violations == 0);
+  TrialRecord none;
+  judge_threshold({}, {0.5}, none);  // without mixing every lambda meets eq. (7)
+  CHECK_FALSE(none.has_tally(thm_4_1::threshold.id));
+}
+
 TEST_CASE("bounds: Theorem 4.1 is judged only if its hypotheses hold") {
   using namespace thm_4_1;
   StackEnd end;
@@ -157,8 +190,6 @@ TEST_CASE("bounds: Theorem 4.1 is judged only if its hypotheses hold") {
   };
   // S C_M = 0.3536, so the threshold at a = 1/2 is 0.854.
   const TrialRecord below_threshold = judged(0.8, 0.5);
-  CHECK(below_threshold.tally(threshold.id).cases == 1);
-  CHECK(below_threshold.tally(threshold.id).violations == 0);
   CHECK(below_threshold.tally(meets_7).cases == 0);
   CHECK(below_threshold.tally(stack.as_printed.id).cases == 0);
   // b = 4 * 2 * 4 * 2 * 0.3536 / (1/2 lambda) = 45 / lambda is at most 2.25 if lambda is at least
@@ -186,32 +217,37 @@ TEST_CASE("bounds: the worked examples violate exactly the statements that they 
     double violations, cases;
   };
   const Count expected[] = {
-      {thm_4_1::cap, 0, 3},
-      {thm_4_1::cross_term.as_printed, 1, 3},
-      {thm_4_1::cross_term.corrected, 0, 3},
-      {thm_4_1::row_normalization.as_printed, 3, 3},
-      {thm_4_1::row_normalization.corrected, 0, 3},
-      {thm_4_1::largest_row.as_printed, 1, 3},
-      {thm_4_1::largest_row.corrected, 0, 3},
-      {thm_4_1::per_layer.as_printed, 1, 3},
-      {thm_4_1::per_layer.corrected, 0, 3},
-      {thm_4_1::per_layer_turning, 0, 3},
+      {thm_4_1::cap, 0, 4},
+      {thm_4_1::cross_term.as_printed, 1, 4},
+      {thm_4_1::cross_term.corrected, 0, 4},
+      {thm_4_1::row_normalization.as_printed, 4, 4},
+      {thm_4_1::row_normalization.corrected, 0, 4},
+      {thm_4_1::largest_row.as_printed, 1, 4},
+      {thm_4_1::largest_row.corrected, 0, 4},
+      {thm_4_1::per_layer.as_printed, 1, 4},
+      {thm_4_1::per_layer.corrected, 0, 4},
+      {thm_4_1::per_layer_sketch.as_printed, 1, 3},
+      {thm_4_1::per_layer_sketch.corrected, 0, 3},
+      {thm_4_1::per_layer_turning, 0, 4},
       {thm_4_1::stack.as_printed, 1, 1},
       {thm_4_3::lemma_A_4, 1, 1},
-      // sin^K is compared with 2^-K: 0.342^K sqrt 2 is below tan(20) 2^-K / sqrt 2 for K >= 5, and
-      // 0.117^K for K >= 2.
-      {thm_4_3::as_printed, 15, 16},
-      {thm_4_3::half_exponent, 12, 16},
+      // Two tokens 20 degrees apart: sin^K is compared with 2^-K, and 0.342^K sqrt 2 is below
+      // tan(20) 2^-K / sqrt 2 for K >= 5, 0.117^K for K >= 2. Tokens that move apart: mu is 0.979,
+      // 1.171, 1.284, the bound 1.198, 1.014, 0.859, and with K/2 1.301, 1.198, 1.102.
+      {thm_4_3::as_printed, 15 + 2, 16 + 3},
+      {thm_4_3::half_exponent, 12 + 1, 16 + 3},
       {thm_4_3::corrected, 0, 16},
-      {own_lambda::layer.as_printed, 1, 1},
-      {remark_4_1::prevents.as_printed, 1, 1},
+      {thm_4_3::small_lambda_max, 1, 1},
       {lemma_A_1.as_printed, 1, 1},
       {lemma_A_1.corrected, 0, 1},
       {lemma_A_5.as_printed, 1, 2},
       {lemma_A_5.corrected, 0, 2},
+      {cor_A_3_1::norms.as_printed, 2, 4},
+      {cor_A_3_1::norms.corrected, 0, 4},
       {step_A_8.as_printed, 1, 1},
       {step_A_8.corrected, 0, 1},
-      {norm_needed, 1, 1},
+      {thm_A_10::as_printed, 1, 2},  // 2/sqrt 2 <= sqrt 8, but 16/sqrt 2 > 8
+      {thm_A_10::corrected, 0, 2},
       {adversarial::lti_as_printed, 1, 1},
   };
   const TrialRecord found = worked_examples();
@@ -221,14 +257,23 @@ TEST_CASE("bounds: the worked examples violate exactly the statements that they 
     CHECK(found.tally(statement.id).violations == violations);
     CHECK(found.tally(statement.id).cases == cases);
   }
+  CHECK(found.tally(large_norm_vanishes).violations == 1);
   CHECK_FALSE(found.has_tally(thm_4_1::stack.corrected.id));
+  // In the example without S, mu vanishes, but the sketch promises (18 - 12 sqrt 2)/(4 sqrt 2 +
+  // 3)^2.
+  StackNorms norms;
+  norms.N = 2;
+  norms.d = 1;
+  norms.S = 4;
+  norms.C_M = std::sqrt(2.0);
+  CHECK(layer_sketched(std::sqrt(2.0), 3, norms) == doctest::Approx(0.0137).epsilon(5e-3));
 }
 
 TEST_CASE(
     "bounds: a comparison counts the case, allows the slack, and records the ratio of the two "
     "sides") {
   TrialRecord record;
-  const Statement x = {"x", "", ""}, y = {"y", "", ""};
+  const Statement x = {"", "x", "", ""}, y = {"", "y", "", ""};
   CHECK_FALSE(compare(record, x, 1.0, 4.0, 0.0));
   CHECK(compare(record, x, 2.0, 1.9, 0.0));
   CHECK_FALSE(compare(record, x, 2.0, 1.9, 0.2));

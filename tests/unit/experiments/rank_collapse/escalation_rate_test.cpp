@@ -86,8 +86,8 @@ TEST_CASE(
       find_series(run_configured(make_escalation_study(), tiny, 1), "token_similarity");
   CHECK(find_series(result, "token_similarity").mean == path_similarity.mean);
   CHECK(find_series(result, "token_similarity").std == std::vector<double>(4, 0.0));
-  CHECK(find_claim(result, "shallow/eq-6")
-            .detail.starts_with("0 violations in 15 cases"));  // 5 trials with 3 blocks each
+  // 5 trials with 3 blocks each
+  CHECK(std::get<CountEvidence>(find_claim(result, "shallow/eq-6").evidence).cases == 15);
   const std::vector<ReferenceBlock> reference = path(6, 24, 4, 3, 0);
   for (std::size_t k = 0; k < blocks; ++k) {
     double estimate_1 = 0, estimate_2 = 0, second = 0;
@@ -147,7 +147,7 @@ TEST_CASE(
             close(whole.std,
                   0.1));  // a standard deviation has a relative error of about 1/sqrt(samples)
     }
-    CHECK(find_claim(result, "shallow/eq-9").verdict == Verdict::holds);
+    CHECK(find_claim(result, "shallow/eq-29").verdict == Verdict::holds);
     CHECK(find_claim(result, "shallow/eq-18").verdict == Verdict::holds);
     CHECK(find_claim(result, "shallow/eq-6").verdict == Verdict::holds);
     // Control variates do not change the mean.
@@ -166,7 +166,7 @@ TEST_CASE(
                             {"heads", "2"},        {"alpha", "0.5"},          {"lambda", "-2"},
                             {"weight-scale", "3"}, {"weight-variance", "h/d"}};
   const Result result = run_configured(make_escalation_rate_study(), other, 4000, false, 2);
-  for (const char* id : {"shallow/eq-9", "shallow/eq-18", "shallow/eq-6", "shallow/eq-11"}) {
+  for (const char* id : {"shallow/eq-29", "shallow/eq-18", "shallow/eq-6", "shallow/eq-11"}) {
     CHECK(find_claim(result, id).verdict == Verdict::holds);
   }
   // lambda^2 + alpha^2 scale^2 h mu_1^2
@@ -174,11 +174,47 @@ TEST_CASE(
   CHECK(find_series(result, "xi_1").mean[0] == close(expected, 0.03));
 }
 
-TEST_CASE("escalation-rate: with one head the claim is eq. (13)") {
+TEST_CASE("escalation-rate: with one head the claims are (9) and (13)") {
   const Result result =
       run_configured(make_escalation_rate_study(),
                      {{"layers", "2"}, {"tokens", "5"}, {"dim", "8"}, {"heads", "1"}}, 20);
-  CHECK(find_claim(result, "shallow/eq-13").verdict == Verdict::holds);
+  for (const auto& [id, statement] :
+       {std::pair("shallow/eq-9", "shallow/lemma-2.4"), {"shallow/eq-13", "shallow/prop-2.5"}}) {
+    const Claim& claim = find_claim(result, id);
+    CHECK(claim.verdict == Verdict::holds);
+    CHECK(claim.statement_id == statement);
+    CHECK(std::get<CountEvidence>(claim.evidence).cases == (claim.id == "shallow/eq-9" ? 4 : 2));
+  }
+}
+
+TEST_CASE("escalation-rate: the quotient of means is compared in its standard errors") {
+  const std::vector<double> first = {1, 2, 3, 6}, second = {1, 1, 2, 2};
+  EscalationConfig config;
+  config.spec.layers = 1;
+  resolve_defaults(config.spec);
+  const token_escalation::Plan plan(config, false);
+  const auto judged_at = [&](double mu_1) {
+    Records records(4);
+    for (std::size_t t = 0; t < records.size(); ++t) {
+      Arrays arrays = as_claimed(0);
+      for (auto& [name, values] : arrays)
+        values.resize(name == "token_similarity" || name == "token_diversity" ? 2 : 1);
+      arrays["xi_1"] = {first[t]}, arrays["xi_2"] = {second[t]}, arrays["mu_1"] = {mu_1};
+      for (const auto& [name, values] : arrays) records[t].set(name, values);
+      records[t].set("diverged", 0.0);
+      records[t].set("degenerate_rows", 0.0);
+      escalation_rate::add_derived(plan, records[t]);
+    }
+    return find_claim(escalation_rate::report(plan, records), "shallow/eq-18");
+  };
+  // The quotient is 3/1.5 = 2, and xi_1 - 2 xi_2 = -1, 0, -1, 2 has the standard error sqrt(2)/2,
+  // so that of the quotient is sqrt(2)/3. The formula gives 1 + mu_1.
+  for (const double mu_1 : {3.0, 4.0}) {
+    const Claim claim = judged_at(mu_1);
+    CHECK(claim.verdict == (mu_1 == 3 ? Verdict::holds : Verdict::fails));
+    CHECK(std::get<CountEvidence>(claim.evidence).worst == close((mu_1 - 1) * 3 / std::sqrt(2.0)));
+    CHECK(claim.statement_id == "shallow/prop-2.9");
+  }
 }
 
 TEST_CASE("escalation-rate: results do not depend on threads, and single precision is close") {
@@ -223,12 +259,14 @@ TEST_CASE("escalation-rate: verdicts follow from the numbers of the records") {
                             {"shallow/eq-17", "asymmetry", 0.1, Verdict::not_applicable},
                             {"shallow/fig-3-closer", "estimate_1", 0.9995, Verdict::fails},
                             {"shallow/fig-3-rates", "estimate_1", 0.5, Verdict::fails},
-                            {"shallow/eq-9", "xi_1", 2.5, Verdict::fails},
-                            {"shallow/eq-9", "mu_2", 0.1, Verdict::fails},
-                            {"shallow/eq-18", "rate", 1.6, Verdict::fails},
+                            {"shallow/eq-29", "xi_1", 2.5, Verdict::fails},
+                            {"shallow/eq-29", "mu_2", 0.1, Verdict::fails},
+                            {"shallow/eq-18", "xi_1", 2.5, Verdict::fails},
+                            {"shallow/eq-18", "mu_2", 0.1, Verdict::fails},
                             {"shallow/thm-2.6-hypothesis", "omega_plus_delta", 1.2, Verdict::fails},
                             {"shallow/eq-16", "omega_plus_delta", 1.2, Verdict::not_applicable},
-                            {"shallow/eq-9", "token_diversity", 1e-30, Verdict::not_applicable}}) {
+                            {"shallow/eq-18", "token_diversity", 1e-30, Verdict::not_applicable},
+                            {"shallow/eq-29", "token_diversity", 1e-30, Verdict::not_applicable}}) {
     CAPTURE(other.claim);
     CAPTURE(other.array);
     const Result result = judged([&](Arrays& arrays) {
@@ -236,10 +274,14 @@ TEST_CASE("escalation-rate: verdicts follow from the numbers of the records") {
     });
     CHECK(find_claim(result, other.claim).verdict == other.verdict);
   }
+  CHECK(find_claim(good, "shallow/eq-16").kind == Kind::asymptotic);
+  CHECK(find_claim(good, "shallow/eq-16").threshold == "d = 512 counts as large");
+  CHECK(find_claim(good, "shallow/thm-2.6-hypothesis").kind == Kind::beyond);
   // At lambda = 2, E[xi_1] = 5 and E[xi_2] = 4. The records contradict that, and the figure is not
   // judged.
   const Result skip = judged([](Arrays&) {}, 2.0);
-  CHECK(find_claim(skip, "shallow/eq-9").verdict == Verdict::fails);
+  CHECK(find_claim(skip, "shallow/eq-29").verdict == Verdict::fails);
+  CHECK(find_claim(skip, "shallow/eq-18").verdict == Verdict::fails);
   CHECK(find_claim(skip, "shallow/fig-3-closer").verdict == Verdict::not_applicable);
 }
 

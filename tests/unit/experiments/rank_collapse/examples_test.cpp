@@ -1,5 +1,5 @@
 // The study examples agrees with loops over plain numbers and with the paper's own formulas.
-#include "experiments/rank_collapse/examples/systems.hpp"
+#include "experiments/rank_collapse/examples/examples.hpp"
 
 #include <doctest/doctest.h>
 
@@ -143,12 +143,42 @@ TEST_CASE(
       CHECK(std::abs(mu.mean[k] - 1 / (1 + power * power)) > 1e-4);
     }
   }
-  CHECK(verdict(result, "lambda-skip/prop-4.3.2/as-printed") == Verdict::fails);
+  const Claim& printed = find_claim(result, "lambda-skip/prop-4.3.2/as-printed");
+  CHECK(printed.verdict == Verdict::fails);
+  CHECK(printed.part == Part::proof);
+  // Every layer at lambda > -1; the formula does not lose a sign.
+  CHECK(printed.detail.find("lambda > -1: 14 of 14, for lambda < -1: 0 of 0") != std::string::npos);
   CHECK(verdict(result, "lambda-skip/prop-4.3.2/corrected") == Verdict::holds);
   CHECK(verdict(result, "lambda-skip/prop-4.3.2/decay") == Verdict::holds);
   const Result unequal = run_examples({{"system", "sys2"}, {"alpha0", "0.3"}});
   CHECK(verdict(unequal, "lambda-skip/prop-4.3.2/as-printed") == Verdict::not_applicable);
   CHECK(verdict(unequal, "lambda-skip/prop-4.3.2/corrected") == Verdict::holds);
+}
+
+TEST_CASE("examples: the rate of Sys-2 meets eq. (7) for some lambda below 0, and for none above") {
+  using examples::prop_4_3_2::margin;
+  // a = (0.25/1.25)^2 = 0.04, S C_M = sqrt 2 sqrt 3: 0.5625 - 0.04 (2.449 + 0.75)^2.
+  CHECK(margin(-0.75, 1) == doctest::Approx(0.5625 - 0.04 * std::pow(std::sqrt(6) + 0.75, 2)));
+  CHECK(margin(-0.75, 1) == doctest::Approx(0.153).epsilon(2e-3));
+  // mu^2 shrinks by (11/12)^2 = 0.840, and eq. (7) allows less than (10/(10 + sqrt 6))^2 = 0.645.
+  CHECK(margin(10, 1) == doctest::Approx(100 - 121.0 / 144 * std::pow(std::sqrt(6) + 10, 2)));
+  CHECK(std::abs(margin(examples::prop_4_3_2::highest_attained, 1)) < tight);
+  const auto judged = [](const char* lambdas, const char* alpha0 = "0.6") {
+    return run_examples({{"system", "sys2"}, {"lambda", lambdas}, {"alpha0", alpha0}});
+  };
+  const std::string attained = "lambda-skip/prop-4.3.2/attained",
+                    positive = "lambda-skip/prop-4.3.2/positive-lambda";
+  const Result both = judged("-3,-0.9,-0.75,-0.5,0,0.01,5");
+  // At lambda = -0.9: 0.81 - (0.1/1.1)^2 (2.449 + 0.9)^2.
+  CHECK(find_claim(both, attained).measured ==
+        doctest::Approx(0.81 - std::pow((std::sqrt(6) + 0.9) / 11, 2)).epsilon(1e-6));
+  CHECK(verdict(both, attained) == Verdict::holds);
+  CHECK(verdict(both, positive) == Verdict::holds);
+  CHECK(std::get<CountEvidence>(find_claim(both, positive).evidence).cases == 5);  // with 10, 100
+  // Existence is not refuted by other lambdas.
+  CHECK(verdict(judged("-3,-0.7,0,5"), attained) == Verdict::not_applicable);
+  CHECK(verdict(judged("-0.72"), attained) == Verdict::holds);
+  CHECK(verdict(judged("-0.72", "1"), attained) == Verdict::holds);
 }
 
 TEST_CASE(
@@ -162,6 +192,9 @@ TEST_CASE(
           std::string::npos);
     CHECK(verdict(all, id + "no-collapse-below-minus-2") == Verdict::fails);
     CHECK(verdict(all, id + "as-printed/no-collapse") == Verdict::holds);
+    CHECK(find_claim(all, id + "as-printed/no-collapse").slip.empty());
+    CHECK(find_claim(all, id + "no-collapse-below-minus-2").part == Part::ours);
+    CHECK(find_claim(all, id + "corrected/anti-parallel").misprint_of == id + "as-printed");
     CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
     for (const char* part : {"corrected", "corrected/parallel", "corrected/anti-parallel",
                              "corrected/zero-row", "closed-form"}) {
@@ -202,13 +235,17 @@ TEST_CASE(
   }
   CHECK(verdict(run_examples({{"system", "sys2"}, {"lambda", "-2,0"}}), id + "as-printed") ==
         Verdict::holds);
-  // Rows that start equal keep rank one. So "for any alpha_0 > 0" is wrong below -3/2 as well, and
-  // the correction needs beta_0 > 0.
+  // Rows that start equal are no tokens that could collapse.
   const Result equal = run_examples({{"system", "sys2"}, {"alpha0", "1"}, {"lambda", "-3,0"}});
-  CHECK(verdict(equal, id + "as-printed/no-collapse") == Verdict::fails);
-  CHECK(verdict(equal, id + "as-printed/collapse") == Verdict::holds);
-  CHECK(verdict(equal, id + "corrected") == Verdict::not_applicable);
-  CHECK(find_claim(equal, id + "corrected").detail.find("--alpha0") != std::string::npos);
+  for (const char* part :
+       {"as-printed", "as-printed/collapse", "as-printed/no-collapse", "corrected"}) {
+    CAPTURE(part);
+    CHECK(verdict(equal, id + part) == Verdict::not_applicable);
+    CHECK(find_claim(equal, id + part).detail.find("--alpha0") != std::string::npos);
+  }
+  const Claim& orthogonal = find_claim(equal, id + "corrected/orthogonal");
+  CHECK(orthogonal.part == Part::ours);
+  CHECK(orthogonal.misprint_of.empty());
 }
 
 TEST_CASE("examples: limits are not judged if the run is too short for them") {

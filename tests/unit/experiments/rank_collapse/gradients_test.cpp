@@ -240,8 +240,11 @@ TEST_CASE("with --gradients, the third panel of Figure 1 has a curve for each mo
   }
   // Every trial is one case of the claim.
   CHECK(find_scalar(result, "bert.gradient_ratio").size() == 3);
-  CHECK(find_claim(result, "shallow/fig-1-gradient/bert")
-            .detail.starts_with("0 violations in 3 cases"));
+  const Claim& of_bert = find_claim(result, "shallow/fig-1-gradient/bert");
+  CHECK(std::get<CountEvidence>(of_bert.evidence).cases == 3);
+  CHECK(std::get<CountEvidence>(of_bert.evidence).violations == 0);
+  CHECK(of_bert.kind == Kind::reading);
+  CHECK(find_claim(result, "shallow/fig-1-gradient/albert").kind == Kind::beyond);
   REQUIRE(result.figure.panels.size() == 3);
   const Panel& panel = result.figure.panels.back();
   REQUIRE(panel.curves.size() == 2);

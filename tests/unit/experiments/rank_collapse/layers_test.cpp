@@ -244,9 +244,10 @@ class Drawn {
     drawing_.push_back({name, std::move(values)});
     return *this;
   }
-  Verdict verdict(const std::string& id) const {
-    return find_claim(run_redrawn(make_layers_study(), flags_, drawing_), id).verdict;
+  Claim claim(const std::string& id) const {
+    return find_claim(run_redrawn(make_layers_study(), flags_, drawing_), id);
   }
+  Verdict verdict(const std::string& id) const { return claim(id).verdict; }
 
  private:
   FlagValues flags_;
@@ -291,6 +292,23 @@ TEST_CASE("[LambdaSkip] Figure 1 is only judged for models without their gate") 
   }
 }
 
+TEST_CASE("[LambdaSkip] Figure 1 shows Mamba-2; claims about other models are ours") {
+  const auto claim_of = [](const std::string& model, const FlagValues& flags) {
+    return Drawn(model, flags)
+        .curve("lambda=1.mu_normalized", {0.9, 0.0})
+        .claim("lambda-skip/fig-1/" + model + "/lambda-1-collapses");
+  };
+  const Claim shown = claim_of("mamba2", {{"layers", "32"}, {"gating", "off"}}),
+              other = claim_of("attention", {{"layers", "32"}});
+  CHECK(shown.statement_id == "lambda-skip/fig-1");
+  CHECK(shown.kind == Kind::reading);
+  CHECK(shown.detail.ends_with("32 untrained layers; the figure shows 64 trained ones"));
+  CHECK(other.statement_id == "lambda-skip/fig-1");
+  CHECK(other.kind == Kind::beyond);
+  CHECK(other.part == Part::ours);
+  CHECK(other.threshold.empty());
+}
+
 TEST_CASE("[LambdaSkip] Figure 1: after too few layers, missing collapse is not judged") {
   Drawn drawn("mamba2", {{"layers", "31"}, {"gating", "off"}});
   drawn.curve("lambda=1.mu_normalized", {0.9, 0.5});
@@ -329,6 +347,14 @@ TEST_CASE("[Shallow] Figure 1 with dropout is judged by its own curve") {
     CHECK(judged(similarity + "/dropout", 0.6, 1) == Verdict::holds);
   }
   CHECK(judged("same-curve/bert/dropout", 1, 1) == Verdict::holds);
+  // The figure has no dropout.
+  const Result both = run_layers({{"model", "bert"}, {"dropout", "0.1"}});
+  for (const char* claim : {"token-similarity", "cosine-similarity", "same-curve"}) {
+    const std::string id = "shallow/fig-1-" + std::string(claim) + "/bert";
+    CHECK(find_claim(both, id).kind == Kind::reading);
+    CHECK(find_claim(both, id + "/dropout").kind == Kind::beyond);
+    CHECK(find_claim(both, id + "/dropout").threshold.empty());
+  }
 }
 
 TEST_CASE(
@@ -384,6 +410,15 @@ TEST_CASE("verdicts about [Shallow] Figure 5 for given curves, before and after 
     CHECK(judged(level.tau, level.away, level.around, "before") == Verdict::fails);
     CHECK(judged(level.tau, level.away, level.around, "after") == Verdict::holds);
   }
+  const auto claim_of = [](const std::string& tau, const std::string& variance) {
+    return Drawn("post-norm", {{"tau", tau}, {"weight-variance", variance}})
+        .claim("shallow/fig-5-tau-" + tau + "/after");
+  };
+  CHECK(claim_of("0.5", "1/d").kind == Kind::reading);
+  CHECK(claim_of("0.5", "1/d").threshold == "0.1");
+  CHECK(claim_of("0.5", "h/d").detail.find("the entries of W have variance h/d") !=
+        std::string::npos);
+  CHECK(claim_of("1", "1/d").detail.find("variance") == std::string::npos);
 }
 
 }  // namespace layers_test

@@ -144,6 +144,13 @@ TEST_CASE("spectral-gap: verdicts follow the order of |lambda_2|") {
     CHECK(verdict_of(power_law(-0.3, 5), id) == Verdict::fails);
     CHECK(verdict_of(power_law(-0.5, 2), id) == Verdict::not_applicable);
   }
+  // O(1/sqrt(n)) allows a faster fall, and only the paper's statement is one-sided.
+  CHECK(verdict_of(power_law(-0.7, 5), "shallow/sec-2.5/uniform/order") == Verdict::holds);
+  CHECK(verdict_of(power_law(-0.7, 5), "shallow/sec-2.5/d=4/order") == Verdict::fails);
+  const Claim order = find_claim(result_of(make_spectral_gap_study(), tiny, power_law(-0.5, 5)),
+                                 "shallow/sec-2.5/uniform/order");
+  CHECK(order.kind == Kind::asymptotic);
+  CHECK(order.threshold == "0.1 in the exponent of n");
   // The exponential law has variation 1; for attention with d = 512 the limit is near 1/(3
   // sqrt(n)).
   CHECK(verdict_of(power_law(-0.5, 5), "shallow/sec-2.5/exponential/limit") == Verdict::holds);

@@ -2,7 +2,9 @@
 // behind them. Layers and models have their own tests; learning itself has an end-to-end test.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <map>
+#include <variant>
 
 #include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
@@ -50,7 +52,17 @@ class Judged {
     return values_.at(curve);
   }
   /// The verdict of a claim; the id omits "lambda-skip/".
-  Verdict operator()(const std::string& id) const {
+  Verdict operator()(const std::string& id) const { return claim(id).verdict; }
+  bool has(const std::string& id) const { return !claims_with(id).empty(); }
+  Claim claim(const std::string& id) const {
+    const std::vector<Claim> found = claims_with(id);
+    CAPTURE(id);
+    REQUIRE(found.size() == 1);
+    return found.front();
+  }
+
+ private:
+  std::vector<Claim> claims_with(const std::string& id) const {
     Records records(5);
     for (const auto& [curve, values] : values_) {
       for (std::size_t t = 0; t < records.size(); ++t) {
@@ -63,14 +75,13 @@ class Judged {
     }
     Claims claims;
     purpose_of(plan_.config).judge(plan_, task_, records, claims);
-    for (const Claim& claim : claims.list()) {
-      if (claim.id == "lambda-skip/" + id) return claim.verdict;
+    std::vector<Claim> found;
+    for (const Claim& each : claims.list()) {
+      if (each.id == "lambda-skip/" + id) found.push_back(each);
     }
-    FAIL("no claim " << id);
-    return Verdict::not_applicable;
+    return found;
   }
 
- private:
   Plan plan_;
   Task task_;
   std::map<std::string, CurveValues> values_;
@@ -97,14 +108,85 @@ TEST_CASE(
 TEST_CASE("collapse as the cause of the failure is judged in both directions") {
   Judged judged;
   judged["attention,lambda=0"] = {about(0.28), 1e-5};
-  CHECK(judged("fig-5/because-of-collapse") == Verdict::holds);
+  const std::string cause = "fig-5/because-of-collapse/other-models";  // recall, two layers
+  CHECK(judged(cause) == Verdict::holds);
   CHECK(judged("fig-5/only-collapse") == Verdict::holds);
   judged["attention,lambda=0"].mu = 0.5;
-  CHECK(judged("fig-5/because-of-collapse") == Verdict::not_applicable);
+  CHECK(judged(cause) == Verdict::not_applicable);
   CHECK(judged("fig-5/only-collapse") == Verdict::fails);
   judged["attention,lambda=0"] = {about(0.9), 1e-5};
-  CHECK(judged("fig-5/because-of-collapse") == Verdict::fails);
+  CHECK(judged(cause) == Verdict::fails);
   CHECK(judged("fig-5/only-collapse") == Verdict::not_applicable);
+}
+
+TEST_CASE(
+    "only attention with eight layers on images, and the mixers of Table 1, are the paper's") {
+  TrainConfig images;
+  images.task = "pixels";
+  images.model = {"attention", "s4d"};
+  images.layers = {2, 8};
+  images.lambda = {"0", "1", "2", "learned"};
+  resolve_task_defaults(images);
+  Judged judged(images);
+  const auto is_ours = [&](const std::string& id) {
+    const Claim claim = judged.claim(id);
+    CHECK((claim.part == Part::ours) == (claim.kind == Kind::beyond));
+    return claim.part == Part::ours;
+  };
+  for (const std::string group : {"attention,L=2", "attention,L=8", "s4d,L=2", "s4d,L=8"}) {
+    CAPTURE(group);
+    CHECK(is_ours("fig-5/" + group + "/lambda-0") == (group != "attention,L=8"));
+    CHECK(is_ours("fig-5/" + group + "/others-alike") == (group != "attention,L=8"));
+    CHECK(is_ours("table-1/" + group + "/learned-no-worse") == (group != "attention,L=2"));
+  }
+  CHECK(judged.claim("fig-5/attention,L=8/others-alike").threshold == "4.33 points");
+  CHECK(judged.claim("fig-5/attention,L=2/others-alike").threshold.empty());
+  CHECK(is_ours("fig-5/because-of-collapse/other-models"));
+  CHECK_FALSE(is_ours("fig-5/because-of-collapse"));
+  // Collapsed tokens of each kind of model count for their own claim.
+  judged["attention,lambda=0,L=8"] = {about(0.1), 1e-5};
+  judged["s4d,lambda=0,L=8"] = {about(0.9), 1e-5};
+  CHECK(judged("fig-5/because-of-collapse") == Verdict::holds);
+  CHECK(judged("fig-5/because-of-collapse/other-models") == Verdict::fails);
+  // Only the mixers of Table 1 can show that a learned lambda is better.
+  for (const char* curve : {"s4d,lambda=learned,L=2", "attention,lambda=learned,L=8"})
+    judged[curve].accuracy = about(0.99);
+  judged["attention,lambda=learned,L=2"].accuracy = about(0.9);
+  CHECK(judged("table-1/learned-better") == Verdict::fails);
+  images.model = {"s4d"};
+  CHECK_FALSE(Judged(images).has("table-1/learned-better"));
+  CHECK_FALSE(Judged(images).has("fig-5/because-of-collapse"));
+}
+
+TEST_CASE("two comparisons with lambda = 1 are decided as one claim") {
+  TrainConfig config = small_config();
+  config.lambda = {"-2", "1", "2"};
+  Judged judged(config);
+  const std::string id = "fig-5/attention/others-alike";
+  const std::vector<double> one = judged["attention,lambda=1"].accuracy;
+  const auto shifted = [&](double mean, double spread) {
+    std::vector<double> out = one;
+    for (std::size_t t = 0; t < out.size(); ++t)
+      out[t] += mean + spread * (static_cast<double>(t) - 2) / std::sqrt(2.5);
+    return out;
+  };
+  // Student's quantiles with 4 degrees: 4.604 for 99 %, 5.598 for 99.5 %; over sqrt 5: 2.059 and
+  // 2.503. The second comparison has no spread.
+  judged["attention,lambda=2"].accuracy = shifted(0.001, 0);
+  judged["attention,lambda=-2"].accuracy = shifted(0.0202, 0.011);  // 0.0202 + 0.0226 < 0.0433
+  CHECK(judged(id) == Verdict::holds);
+  CHECK(std::get<EquivalenceEvidence>(judged.claim(id).evidence).level ==
+        doctest::Approx(0.99).epsilon(1e-12));
+  judged["attention,lambda=-2"].accuracy = shifted(0.0212, 0.011);  // 0.0212 + 0.0226 > 0.0433
+  CHECK(judged.claim(id).undecided);
+  judged["attention,lambda=-2"].accuracy = shifted(-0.068, 0.011);  // -0.0453 at 99 %, -0.0405
+  CHECK(judged(id) == Verdict::not_applicable);
+  CHECK(judged.claim(id).undecided);
+  judged["attention,lambda=-2"].accuracy = shifted(-0.072, 0.011);  // -0.0445 at 99.5 %
+  CHECK(judged(id) == Verdict::fails);
+  const auto evidence = std::get<EquivalenceEvidence>(judged.claim(id).evidence);
+  CHECK(evidence.level == doctest::Approx(0.995).epsilon(1e-12));
+  CHECK(evidence.mean == doctest::Approx(-0.072).epsilon(1e-9));
 }
 
 TEST_CASE("nonzero lambdas are compared with each other, and with a learned lambda") {

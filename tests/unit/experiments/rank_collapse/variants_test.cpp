@@ -161,14 +161,76 @@ TEST_CASE("losses are not compared if no variant is below guessing by a tenth of
   CHECK(judged("fig-6/L=6/below-pre-norm") != Verdict::not_applicable);
 }
 
+TEST_CASE("claims are about Figure 6 from half of its depth on, with one start and no warm-up") {
+  TrainConfig config = images_config();
+  config.layers = {39, 40};
+  config.warmup_post = {0, 20};
+  const Judged judged(config);
+  for (const char* id : {"gap", "gap-at-best", "below-pre-norm"}) {
+    CAPTURE(id);
+    CHECK(judged.claim("fig-6/L=39/" + std::string(id)).kind == Kind::beyond);
+    const Claim deep = judged.claim("fig-6/L=40/" + std::string(id));
+    CHECK(deep.kind == (std::string(id) == "below-pre-norm" ? Kind::figure : Kind::reading));
+    CHECK(deep.part == Part::statement);
+    CHECK(deep.statement_id == "shallow/fig-6");
+  }
+  const Claim half = judged.claim("fig-6/L=40,lr=0.001,warmup=0/half-the-rate");
+  CHECK(half.kind == Kind::figure);
+  CHECK(half.part == Part::text);
+  for (const char* id : {"L=39,lr=0.001,warmup=0/half-the-rate", "L=39-40/gap-grows",
+                         "L=40,lr=0.001,warmup=20/half-the-rate",
+                         "L=40/attention-not-discounted/start", "L=40/similarities-together"}) {
+    CAPTURE(id);
+    CHECK(judged.claim("fig-6/" + std::string(id)).kind == Kind::beyond);
+    CHECK(judged.claim("fig-6/" + std::string(id)).part == Part::ours);
+  }
+  CHECK(judged.claim("fig-6/L=40/attention-not-discounted/start").statement_id ==
+        "shallow/sec-1.3");
+  CHECK(judged.claim("fig-6/L=40/similarities-together").statement_id == "shallow/fig-1");
+  CHECK(judged.claim("fig-1-gradient/L=40/start").kind == Kind::beyond);
+
+  config.init = {"alg1", "torch"};
+  config.warmup_post = {};
+  const Judged starts(config);
+  CHECK(starts.claim("fig-6/L=40,init=alg1/gap").kind == Kind::beyond);
+  const Claim share = starts.claim("sec-1.3/L=40,init=alg1/share-of-pre-norm/start");
+  CHECK(share.kind == Kind::reading);
+  CHECK(share.statement_id == "shallow/sec-1.3");
+}
+
+TEST_CASE("claims are about Figure 7 only with its weights, its mean and half of its depth") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "text.txt", four_letters());
+  TrainConfig config = text_config(folder / "text.txt");
+  const auto kind = [&](const std::string& init, std::uint64_t layers, const std::string& rest) {
+    config.init = {init};
+    config.layers = {layers};
+    return Judged(config).claim("fig-7/L=" + std::to_string(layers) + rest).kind;
+  };
+  for (const char* id : {",mean=segment/gap", ",mean=segment/like-pre-norm", "/post-norm-fails"}) {
+    CAPTURE(id);
+    CHECK(kind("normal", 30, id) == Kind::reading);
+    CHECK(kind("normal", 29, id) == Kind::beyond);
+    CHECK(kind("alg1", 30, id) == Kind::beyond);
+  }
+  CHECK(kind("normal", 30, ",mean=strict/gap") == Kind::beyond);
+}
+
 TEST_CASE("removals: places are compared at the same tau, and a learned tau with its start") {
   TrainConfig config = images_config();
   config.lr_post = {};
   config.layers = {3};
   config.tau = 0.5;
-  config.removal = {"end:0.5", "ffn:1", "ffn:0.5", "ffn:learned"};
+  config.removal = {"end:0.5", "ffn:1", "ffn:0.5", "ffn:learned", "branch:1"};
   Judged judged(config);
   const std::string curve = "attention,de-escalated,L=3,removal=", id = "sec-3.5/L=3,removal=";
+  const Claim gap = judged.claim(id + "ffn:1/gap");
+  CHECK(gap.kind == Kind::reading);
+  CHECK(gap.statement_id == "shallow/sec-3.5");
+  CHECK(judged.claim(id + "branch:1/gap").kind == Kind::beyond);
+  for (const char* ours : {"ffn:1/below-pre-norm", "branch:1/like-at-ffn", "ffn:0.5/like-at-end",
+                           "ffn:learned/below-fixed", "ffn:learned/tau-in-range"})
+    CHECK(judged.claim(id + ours).kind == Kind::beyond);
   CHECK(judged(id + "ffn:1/gap") == Verdict::fails);
   judged[curve + "ffn:1"].loss = 0.7;
   CHECK(judged(id + "ffn:1/gap") == Verdict::holds);

@@ -339,8 +339,43 @@ TEST_CASE("statements about the proofs: misprints fail, corrections and inequali
     CAPTURE(id);
     CHECK(find_claim(result, "spectral/" + id).verdict == Verdict::holds);
   }
+  for (const std::string id : {"lemma-G.1/index", "lemma-G.2/diagonal"}) {
+    CAPTURE(id);
+    CHECK(find_claim(result, "spectral/" + id + "/as-printed").verdict == Verdict::fails);
+    CHECK(find_claim(result, "spectral/" + id + "/corrected").verdict == Verdict::holds);
+  }
+  // M = A N with q = p = 2: M M' = [5 2; 2 1], so sigma_2(M) = sqrt(2) - 1 < sigma_2(A) sigma_2(N)
+  // = 1, and sigma_3(N) = sqrt(2) - 1, too.
+  const std::string sides = "the sides are " + short_number(std::sqrt(2.0) - 1.0) + " and ";
+  const auto says = [&](const std::string& id, const std::string& words) {
+    return find_claim(result, "spectral/" + id).detail.find(words) != std::string::npos;
+  };
+  CHECK(says("lemma-G.1/index/as-printed", sides + "1"));
+  CHECK(says("lemma-G.1/index/corrected", sides + short_number(std::sqrt(2.0) - 1.0)));
   // s_r = 0 although s_r(Sigma) = 1.
   CHECK(find_claim(result, "spectral/eq-3.15/singular-values/as-printed").measured == close(0.0));
+}
+
+TEST_CASE("the time of gradient descent to an absolute error is bounded from above only") {
+  FeaturesConfig config;
+  config.k = {8, 16, 32};
+  config.wide_d = {4, 6, 9};
+  const Plan plan = make_plan(config, LabelModel::teacher);
+  const auto verdict = [&](double power) {
+    Pool runner({.seed = seed, .trials = 3}, nullptr);
+    Records records = runner.run([&](Trial& trial) { return run_trial(plan, false, trial); });
+    for (TrialRecord& record : records) {
+      for (const Size& size : plan.sizes) {
+        const double d = static_cast<double>(size.d), steps = d * std::log(d / 1e-7);
+        record.set(size.prefix() + "absolute_time_realizable",
+                   std::vector<double>(3, steps * std::pow(d, power)));
+      }
+    }
+    return find_claim(report(plan, records), "spectral/section-3.1.4/gd-time/realizable").verdict;
+  };
+  CHECK(verdict(0.0) == Verdict::holds);
+  CHECK(verdict(-0.5) == Verdict::holds);
+  CHECK(verdict(0.5) == Verdict::fails);
 }
 
 TEST_CASE("times need more samples than features, and the proofs' statements need relu") {

@@ -83,8 +83,9 @@ TEST_CASE("gradient-rank: verdicts follow from the numbers of the records") {
     for (const Claim& claim : good.claims) {
       CAPTURE(claim.id);
       CAPTURE(claim.detail);
-      CHECK(claim.verdict ==
-            (claim.id == "spectral/eq-3.1/minimum" ? Verdict::fails : Verdict::holds));
+      const bool fails = claim.id == "spectral/eq-3.1/minimum" ||
+                         claim.id == "spectral/section-3.2.2/nr-0-bound/as-printed";
+      CHECK(claim.verdict == (fails ? Verdict::fails : Verdict::holds));
     }
     CHECK(find_scalar(good, "exponent_nuclear_rank_1")[1] == close(1.0, 1e-12));
     CHECK(find_scalar(good, "slope_nuclear_rank_1")[1] == close(5.005, 1e-12));
@@ -119,6 +120,46 @@ TEST_CASE("gradient-rank: verdicts follow from the numbers of the records") {
     CAPTURE(wrong.claim);
     CHECK(find_claim(judged(wrong.model, exponents, k), wrong.claim).verdict == Verdict::fails);
   }
+}
+
+TEST_CASE("gradient-rank: the bound of Section 3.2.2 needs ||W-bar v||, not ||W-bar u||") {
+  const Result result = judged(LabelModel::teacher, as_claimed(), {16, 32, 64});
+  const Claim &printed = find_claim(result, "spectral/section-3.2.2/nr-0-bound/as-printed"),
+              &corrected = find_claim(result, "spectral/section-3.2.2/nr-0-bound");
+  // W-bar B-bar = I - e_2 e_2' at k = 500; the bound is (2 k / (k - sqrt(k)))^2.
+  CHECK(printed.measured == 499);
+  CHECK(std::get<std::pair<double, double>>(printed.expected).second == close(4.383, 1e-3));
+  CHECK(printed.slip == "spectral/section-3.2.2/spikes");
+  CHECK(corrected.misprint_of == printed.id);
+}
+
+TEST_CASE("gradient-rank: exponents are asymptotic, with the slack of their region") {
+  const Result realizable = judged(LabelModel::realizable, as_claimed(), {16, 32, 64}),
+               teacher = judged(LabelModel::teacher, as_claimed(), {16, 32, 64});
+  const auto is = [](const Result& result, const std::string& id, const std::string& statement,
+                     Part part, Kind kind, const std::string& threshold) {
+    CAPTURE(id);
+    const Claim& claim = find_claim(result, "spectral/" + id);
+    CHECK(claim.statement_id == "spectral/" + statement);
+    CHECK(claim.part == part);
+    CHECK(claim.kind == kind);
+    CHECK(claim.threshold == threshold);
+  };
+  const std::string tenth = "0.1 in the exponent of k", quarter = "0.25 in the exponent of k";
+  is(realizable, "lemma-3.5/nr-1", "lemma-3.5", Part::statement, Kind::asymptotic, tenth);
+  is(realizable, "lemma-3.5/explicit-bound", "lemma-3.5", Part::statement, Kind::theorem, "");
+  is(realizable, "section-3.1.2/bound-constant", "section-3.1.2/nr-0", Part::statement,
+     Kind::asymptotic, quarter);
+  is(realizable, "eq-3.2/assumption-E/bulk", "thm-3.4", Part::statement, Kind::asymptotic, quarter);
+  is(realizable, "eq-3.1/minimum", "eq-3.1", Part::ours, Kind::beyond, "");
+  is(realizable, "section-3.1.4/closed-form", "section-3.1.4/recursion", Part::statement,
+     Kind::theorem, "");
+  is(teacher, "thm-3.9/nr-1-linear", "thm-3.9", Part::statement, Kind::asymptotic, tenth);
+  is(teacher, "eq-3.15/assumption-G/spike", "cor-3.8", Part::statement, Kind::asymptotic, tenth);
+  is(teacher, "fig-14b/window", "section-3/window", Part::statement, Kind::asymptotic,
+     "level d/4, length d");
+  is(teacher, "fig-15b/eq-1.5-increasingly", "fig-15", Part::caption, Kind::figure, "");
+  is(teacher, "eq-3.14/minimum", "eq-3.14", Part::ours, Kind::beyond, "");
 }
 
 TEST_CASE("gradient-rank: claims with an unmet hypothesis are not applicable and give the reason") {

@@ -361,6 +361,7 @@ TEST_CASE(
                                {{"d", "8"}, {"spikes", "8"}, {"steps", "10"}});
   CHECK(find_claim(some, "spectral/eq-3.10/as-printed").verdict == Verdict::fails);
   CHECK(find_claim(some, "spectral/eq-3.10/corrected").verdict == Verdict::holds);
+  CHECK(find_claim(some, "spectral/eq-3.10/as-printed").part == Part::definition);
   CHECK(find_claim(all, "spectral/eq-3.10/as-printed").verdict == Verdict::holds);
   CHECK(find_claim(all, "spectral/thm-3.6/window").verdict == Verdict::not_applicable);
 }
@@ -388,10 +389,13 @@ TEST_CASE("verdicts follow from the numbers: they fail if the growth orders are 
     const Result slow = judged(config, model, 0.5);
     CHECK(find_claim(slow, id + "burn-in-at-most").verdict == Verdict::fails);
     CHECK(find_claim(slow, id + "window").verdict == Verdict::fails);
-    // A burn-in that shrinks is at most of the claimed order, but not of that order.
+    // A burn-in that shrinks is at most of the claimed order, but not of that order; the theorem
+    // bounds it from above only.
     const Result fast = judged(config, model, -0.5);
     CHECK(find_claim(fast, id + "burn-in-at-most").verdict == Verdict::holds);
+    CHECK(find_claim(fast, id + "burn-in-at-most").kind == Kind::asymptotic);
     CHECK(find_claim(fast, id + "burn-in-of-order").verdict == Verdict::fails);
+    CHECK(find_claim(fast, id + "burn-in-of-order").kind == Kind::beyond);
     // A window that ends at 10 d^0.5: its order is too small by d^0.5, and at the largest size it
     // ends before c d^u.
     const Result brief = judged(config, model, 0, 0.5);
@@ -448,15 +452,30 @@ TEST_CASE(
   CHECK(find_claim(result, "spectral/thm-3.11/separation/corrected").verdict == Verdict::holds);
   CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/as-printed").verdict == Verdict::fails);
   CHECK(find_claim(result, "spectral/cor-3.12/M-nuclear/corrected").verdict == Verdict::holds);
+  const Claim& separation = find_claim(result, "spectral/thm-3.11/separation/as-printed");
+  CHECK(separation.kind == Kind::asymptotic);
+  CHECK(separation.part == Part::proof);
+  // The mean of log d over 64, 128, 256 is log 128.
+  CHECK(separation.threshold.starts_with(short_number(1 / std::log(128.0)) + " "));
 
   const FlagValues values = {
       {"d", "16,32,64"}, {"spikes", "1"}, {"spike-high", "1"}, {"steps", "10"}};
-  const Result drawn = run_study(LabelModel::teacher, values);
-  for (const char* id : {"spectral/eq-3.24", "spectral/eq-3.25/as-printed",
-                         "spectral/eq-3.25/corrected", "spectral/eq-3.23"}) {
+  const Result drawn = run_study(LabelModel::teacher, values, 1, 3);
+  for (const char* id : {"spectral/eq-3.24", "spectral/eq-3.25/corrected", "spectral/eq-3.23"}) {
     CAPTURE(id);
     CHECK(find_claim(drawn, id).verdict == Verdict::holds);
   }
+  // The drawn matrices obey (3.25) as printed. The worked example does not: B-bar = [9.8 s; s 0.2],
+  // s^2 = 0.96, has the top eigenvector (cos a, sin a) with tan 2a = 2 s/9.6, and sin^2 a = (1 -
+  // cos 2a)/2.
+  const Claim& wedin = find_claim(drawn, "spectral/eq-3.25/as-printed");
+  const double distance = std::sqrt((1 - 9.6 / std::sqrt(9.6 * 9.6 + 4 * 0.96)) / 2);
+  CHECK(distance == doctest::Approx(0.10051).epsilon(1e-4));
+  CHECK(wedin.verdict == Verdict::fails);
+  CHECK(wedin.measured == 1);
+  CHECK(wedin.slip == "spectral/thm-3.11/wedin");
+  CHECK(wedin.detail.find(short_number(distance) + " and the bound 0.1") != std::string::npos);
+  CHECK(find_claim(drawn, "spectral/eq-3.23").kind == Kind::beyond);
   // A bulk whose eigenvalues have standard deviation 1/sqrt(12) turns the top eigenvector of B by
   // about 0.29/d.
   for (const double exponent : {find_claim(drawn, "spectral/eq-3.21").measured,

@@ -1,4 +1,4 @@
-#include "report/papers.hpp"
+#include "report/order.hpp"
 
 #include <algorithm>
 

@@ -1,0 +1,294 @@
+// `ranklab papers [PAPER] [STATEMENT]`: what each paper says, statement by statement, with the
+// verdict of the results at hand.
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "cli/arguments.hpp"
+#include "cli/commands.hpp"
+#include "cli/help.hpp"
+#include "cli/terminal.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/atomic_file.hpp"
+#include "report/claim_json.hpp"
+#include "report/page/page.hpp"
+#include "report/result_json.hpp"
+#include "report/verdicts.hpp"
+
+namespace ranklab {
+namespace {
+
+namespace fs = std::filesystem;
+using OrderedJson = nlohmann::ordered_json;
+
+// The results whose claims judge the statements.
+struct Judges {
+  std::vector<nlohmann::json> results;
+  std::vector<std::string> files;
+  std::vector<std::vector<Claim>> claims;
+
+  std::vector<JudgedStatement> judge(const Paper& paper) const {
+    std::vector<const std::vector<Claim>*> lists;
+    for (const std::vector<Claim>& list : claims) lists.push_back(&list);
+    return judge_statements(paper, lists);
+  }
+  std::string preset(std::size_t result) const {
+    const nlohmann::json& name = member(results[result], "preset");
+    return name.is_string() ? printable_key(name) : printable(files[result]);
+  }
+};
+
+// The result files of a folder; none if it does not exist. Other JSON files are passed over.
+Judges read_folder(const std::string& folder) {
+  Judges out;
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  for (const std::string& path : paths) {
+    const nlohmann::json document = read_json(path);
+    if (!document.is_object() || member(document, "schema") != result_schema) continue;
+    out.claims.push_back(claims_from(document));
+    out.results.push_back(document);
+    out.files.push_back(path);
+  }
+  return out;
+}
+
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
+const Paper& paper_named(const std::string& word) {
+  std::vector<std::string> names;
+  for (const Paper& paper : papers()) {
+    const std::string wanted = lower(word);
+    if (wanted == paper.anchor || wanted == lower(paper.name) || wanted == lower(paper.key))
+      return paper;
+    names.push_back(paper.anchor);
+  }
+  throw UsageError("papers: unknown paper '" + printable_key(word) + "'" +
+                   did_you_mean(lower(word), names, "; allowed: " + joined(names)));
+}
+
+const JudgedStatement& statement_named(const std::string& word, const Paper& paper,
+                                       const std::vector<JudgedStatement>& statements) {
+  std::vector<std::string> names;
+  for (const JudgedStatement& statement : statements) {
+    const PaperStatement& entry = *statement.entry;
+    if (lower(word) == lower(entry.name) || word == entry.id ||
+        paper.anchor + "/" + lower(word) == lower(entry.id))
+      return statement;
+    names.push_back(entry.name);
+  }
+  throw UsageError("papers: " + paper.key + " has no statement '" + printable_key(word) + "'" +
+                   did_you_mean(word, names, "; `ranklab papers " + paper.anchor + "` lists them"));
+}
+
+OrderedJson slip_json(const Slip& slip) {
+  return {{"id", slip.id},
+          {"says", slip.says},
+          {"where", slip.where},
+          {"type", slip.type},
+          {"derivation", slip.derivation}};
+}
+
+OrderedJson statement_json(const JudgedStatement& statement, const Judges& judges) {
+  const PaperStatement& entry = *statement.entry;
+  OrderedJson claims = OrderedJson::array(), presets = OrderedJson::array();
+  for (const auto& [claim, result] : statement.claims) {
+    if (!claim->judged_in.empty()) continue;
+    claims.push_back(claim->id);
+    const std::string preset = judges.preset(result);
+    if (std::find(presets.begin(), presets.end(), preset) == presets.end())
+      presets.push_back(preset);
+  }
+  OrderedJson out = {{"id", entry.id},
+                     {"name", entry.name},
+                     {"section", entry.section},
+                     {"type", entry.type},
+                     {"says", entry.says},
+                     {"hypotheses", entry.hypotheses},
+                     {"verdict", name_of(statement.verdict)},
+                     {"words", statement.words()},
+                     {"evidence", statement.evidence()},
+                     {"claims", claims},
+                     {"presets", presets}};
+  for (std::size_t i = 0; i < entry.slips.size(); ++i) {
+    if (i == 0) out["slip"] = slip_json(entry.slips[i]);
+    if (i > 0) out["more_slips"].push_back(slip_json(entry.slips[i]));
+  }
+  if (!entry.not_judged.empty()) out["not_judged"] = entry.not_judged;
+  if (!entry.scale.empty()) out["scale"] = entry.scale;
+  return out;
+}
+
+OrderedJson paper_json(const Paper& paper, const std::vector<JudgedStatement>& statements,
+                       const Judges& judges) {
+  OrderedJson list = OrderedJson::array();
+  for (const JudgedStatement& statement : statements)
+    list.push_back(statement_json(statement, judges));
+  return {{"paper", paper.name},
+          {"title", paper.title},
+          {"version", paper.version},
+          {"statements", list}};
+}
+
+class Printer {
+ public:
+  void line(const std::string& text, std::size_t indent = 0) const {
+    std::printf("%s%s", std::string(indent, ' ').c_str(),
+                wrapped(text, indent, columns_ > indent ? columns_ - indent : columns_).c_str());
+  }
+  std::size_t columns() const { return columns_; }
+
+ private:
+  std::size_t columns_ = columns_of(STDOUT_FILENO, page_columns);
+};
+
+void print_slip(const Slip& slip, const Printer& print) {
+  print.line("Slip" + (slip.where == "statement" ? std::string() : " in the " + slip.where) + ": " +
+             slip.says);
+  for (const std::string& line : slip.derivation) print.line(line, 4);
+}
+
+// Everything about one statement.
+void print_statement(const Paper& paper, const JudgedStatement& statement, const Judges& judges) {
+  const PaperStatement& entry = *statement.entry;
+  const Printer print;
+  print.line(paper.key + " " + entry.name + ", Section " + entry.section + " (" + paper.version +
+             ")");
+  print.line("Says: " + entry.says);
+  if (!entry.hypotheses.empty()) print.line("Hypotheses: " + entry.hypotheses);
+  print.line("Verdict: " + statement.words() +
+             (statement.evidence().empty() ? "" : " (" + statement.evidence() + ")"));
+  if (!entry.not_judged.empty()) print.line("Why: " + entry.not_judged);
+  if (!entry.scale.empty()) print.line("Scale: " + entry.scale);
+  for (const Slip& slip : entry.slips) print_slip(slip, print);
+  for (const auto& [claim, result] : statement.claims) {
+    if (!claim->judged_in.empty()) continue;
+    const Standing standing = standing_of(*claim);
+    print.line(std::string(symbol_of(standing)) + " " + standing_words(*claim) + ": " +
+                   claim->statement + " [" +
+                   clauses(evidence_text(*claim), claim->detail.substr(0, 200)) + "; " + claim->id +
+                   " in " + judges.preset(result) + "]",
+               2);
+  }
+}
+
+void print_paper(const Paper& paper, const std::vector<JudgedStatement>& statements) {
+  const Printer print;
+  print.line(paper.key + " " + paper.authors + ", " + paper.title + ", " + paper.version);
+  for (const JudgedStatement& statement : statements) {
+    const PaperStatement& entry = *statement.entry;
+    print.line(entry.name + ": " + statement.words() +
+               (statement.evidence().empty() ? "" : " (" + statement.evidence() + ")"));
+    print.line(entry.says, 4);
+    for (const Slip& slip : entry.slips)
+      print.line("slip" + (slip.where == "statement" ? std::string() : " in the " + slip.where) +
+                     ": " + slip.says,
+                 4);
+  }
+}
+
+// How many numbered statements have which verdict, and those that are false.
+void print_counts(const Paper& paper, const std::vector<JudgedStatement>& statements) {
+  const Printer print;
+  const VerdictCounts counts = count_numbered(statements);
+  std::vector<std::string> words;
+  std::size_t all = 0;
+  for (std::size_t i = 0; i < counts.size(); ++i) {
+    all += counts[i];
+    if (counts[i] > 0)
+      words.push_back(std::to_string(counts[i]) + " " + groups_of_verdicts[i].words);
+  }
+  print.line(paper.key + " " + paper.title + ", " + paper.version + ": of " +
+             counted(all, "numbered statement") + ", " + joined(words, "; "));
+  for (const JudgedStatement& statement : statements) {
+    const PaperStatement& entry = *statement.entry;
+    if (statement.verdict != StatementVerdict::false_as_printed || !entry.is_numbered()) continue;
+    for (const Slip& slip : entry.slips) {
+      if (!slip.in_proof())
+        print.line(
+            entry.name + (slip.type == "constant" ? " (typo or constant): " : ": ") + slip.says, 4);
+    }
+  }
+}
+
+}  // namespace
+
+int papers_command(const std::vector<std::string>& words) {
+  bool as_json = false;
+  std::string folder = "results/reference", out;
+  const std::vector<Field> fields = {
+      switch_field("json", as_json,
+                   "print the statements with verdict, claims and presets as JSON"),
+      text_field("results", folder, "folder of the results that judge the statements"),
+      text_field("out", out, "write all statements with their verdicts as Markdown into this file"),
+  };
+  const Arguments arguments = parse_utility(words, fields);
+  const std::string summary =
+      "Shows what each paper says, statement by statement, and whether it is true as printed. "
+      "Names "
+      "a paper to list its statements, and a statement to see it whole: `ranklab papers spectral "
+      "Theorem 3.7`.";
+  if (prints_help(arguments, "papers [PAPER] [STATEMENT] [flags]", summary, fields)) return 0;
+
+  const std::vector<std::string>& named = arguments.positional;
+  const Paper* paper = named.empty() ? nullptr : &paper_named(named[0]);
+  const Judges judges = read_folder(folder);
+  if (judges.results.empty())
+    std::fprintf(stderr,
+                 "ranklab: no results in %s, so nothing is judged; --results names another "
+                 "folder\n",
+                 printable(folder).c_str());
+  if (!out.empty()) {
+    if (!out.ends_with(".md")) throw UsageError("--out " + printable(out) + ": must end in .md");
+    std::vector<std::string> files;
+    for (const std::string& file : judges.files)
+      files.push_back(fs::path(file).filename().string());
+    write_file_atomically(
+        out, markdown_statements(
+                 judges.results, files,
+                 fs::path(folder).lexically_relative(fs::path(out).parent_path()) / "report.html"));
+    std::fprintf(stderr, "%s\n", printable(out).c_str());
+    return 0;
+  }
+  if (named.size() > 1) {
+    const std::vector<JudgedStatement> statements = judges.judge(*paper);
+    const std::string name = joined({named.begin() + 1, named.end()}, " ");
+    const JudgedStatement& statement = statement_named(name, *paper, statements);
+    if (as_json) {
+      std::fputs(format_json(statement_json(statement, judges)).c_str(), stdout);
+    } else {
+      print_statement(*paper, statement, judges);
+    }
+    return 0;
+  }
+  OrderedJson all = OrderedJson::array();
+  for (const Paper& each : papers()) {
+    if (paper != nullptr && &each != paper) continue;
+    const std::vector<JudgedStatement> statements = judges.judge(each);
+    if (as_json) {
+      all.push_back(paper_json(each, statements, judges));
+    } else if (paper != nullptr) {
+      print_paper(each, statements);
+    } else {
+      print_counts(each, statements);
+    }
+  }
+  if (as_json) std::fputs(format_json(paper == nullptr ? all : all[0]).c_str(), stdout);
+  return 0;
+}
+
+}  // namespace ranklab

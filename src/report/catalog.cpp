@@ -1,0 +1,105 @@
+#include "report/catalog.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "papers.hpp"  // the files of experiments/papers as text
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+
+Slip slip_from(const Json& json) {
+  return {json.at("id"), json.at("says"), json.at("where"), json.at("type"),
+          json.at("derivation").get<std::vector<std::string>>()};
+}
+
+PaperStatement statement_from(const Json& json) {
+  PaperStatement out{json.at("id"),
+                     json.at("name"),
+                     json.at("section"),
+                     json.at("type"),
+                     json.at("says"),
+                     json.at("hypotheses"),
+                     {},
+                     json.value("not_judged", ""),
+                     json.value("scale", "")};
+  if (json.contains("slip")) out.slips.push_back(slip_from(json["slip"]));
+  for (const Json& slip : json.value("more_slips", Json::array()))
+    out.slips.push_back(slip_from(slip));
+  return out;
+}
+
+Paper paper_from(std::string_view text) {
+  const Json json = Json::parse(text);
+  const std::string name = json.at("paper"), arxiv = json.at("arxiv"), version = json.at("version");
+  Paper out{
+      "[" + name + "]",           name, json.at("anchor"), json.at("authors"), json.at("title"),
+      "arXiv:" + arxiv + version, {}};
+  for (const Json& statement : json.at("statements"))
+    out.statements.push_back(statement_from(statement));
+  return out;
+}
+
+std::vector<Paper> read_catalog() {
+  try {
+    return {paper_from(spectral_json), paper_from(lambda_skip_json), paper_from(shallow_json)};
+  } catch (const Json::exception& error) {
+    throw std::logic_error(std::string("the catalog of statements is damaged: ") + error.what());
+  }
+}
+
+}  // namespace
+
+bool PaperStatement::is_numbered() const {
+  constexpr std::array<std::string_view, 5> numbered = {"theorem", "lemma", "proposition",
+                                                        "corollary", "remark"};
+  return std::find(numbered.begin(), numbered.end(), type) != numbered.end();
+}
+
+const Slip* PaperStatement::slip(std::string_view slip_id) const {
+  const auto found = std::find_if(slips.begin(), slips.end(),
+                                  [&](const Slip& slip) { return slip.id == slip_id; });
+  return found == slips.end() ? nullptr : &*found;
+}
+
+const std::vector<Paper>& papers() {
+  static const std::vector<Paper> catalog = read_catalog();
+  return catalog;
+}
+
+std::size_t paper_of(std::string_view key) {
+  std::size_t i = 0;
+  while (i < papers().size() && papers()[i].key != key) ++i;
+  return i;
+}
+
+const CatalogPlace* find_place(std::string_view statement_id) {
+  static const std::map<std::string, CatalogPlace, std::less<>> places = [] {
+    std::map<std::string, CatalogPlace, std::less<>> out;
+    for (std::size_t paper = 0; paper < papers().size(); ++paper) {
+      const std::vector<PaperStatement>& statements = papers()[paper].statements;
+      for (std::size_t i = 0; i < statements.size(); ++i)
+        out.emplace(statements[i].id, CatalogPlace{paper, i});
+    }
+    return out;
+  }();
+  const auto found = places.find(statement_id);
+  return found == places.end() ? nullptr : &found->second;
+}
+
+const PaperStatement* find_statement(std::string_view statement_id) {
+  const CatalogPlace* place = find_place(statement_id);
+  return place == nullptr ? nullptr : &papers()[place->paper].statements[place->statement];
+}
+
+std::string paper_of_statement(std::string_view statement_id) {
+  const CatalogPlace* place = find_place(statement_id);
+  return place == nullptr ? "" : papers()[place->paper].name;
+}
+
+}  // namespace ranklab

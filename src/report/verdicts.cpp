@@ -1,0 +1,413 @@
+#include "report/verdicts.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <set>
+#include <stdexcept>
+
+#include "core/text.hpp"
+
+namespace ranklab {
+namespace {
+
+bool is_ours(const Claim& claim) {
+  return claim.part == Part::ours || claim.kind == Kind::beyond;
+}
+
+// Observations, and what is true only in a limit: no violation refutes them.
+bool is_observation(const Claim& claim) {
+  return claim.kind == Kind::figure || claim.kind == Kind::reading;
+}
+
+const Slip* slip_of(const PaperStatement& entry, const Claim& claim) {
+  return claim.slip.empty() ? nullptr : entry.slip(claim.slip);
+}
+
+// The claims that may decide: of the paper, judged here, not corrected forms.
+std::vector<const Claim*> deciding(const JudgedStatement& statement) {
+  std::vector<const Claim*> out;
+  for (const auto& [claim, result] : statement.claims) {
+    if (!is_ours(*claim) && claim->misprint_of.empty() && claim->judged_in.empty())
+      out.push_back(claim);
+  }
+  return out;
+}
+
+// Those about the statement itself; if there are none, those about the words around it, else those
+// about its proof. Claims without a verdict do not count as claims here.
+std::vector<const Claim*> primary(const std::vector<const Claim*>& claims) {
+  const auto with = [&](const std::vector<Part>& parts) {
+    std::vector<const Claim*> out;
+    std::copy_if(claims.begin(), claims.end(), std::back_inserter(out), [&](const Claim* claim) {
+      return std::find(parts.begin(), parts.end(), claim->part) != parts.end() &&
+             standing_of(*claim) != Standing::not_applicable;
+    });
+    return out;
+  };
+  for (const std::vector<Part>& parts : {std::vector<Part>{Part::statement},
+                                         {Part::text, Part::caption, Part::definition},
+                                         {Part::proof}}) {
+    std::vector<const Claim*> out = with(parts);
+    if (!out.empty()) return out;
+  }
+  return {};
+}
+
+StatementVerdict verdict_on(const JudgedStatement& statement) {
+  const std::vector<const Claim*> claims = deciding(statement), own = primary(claims);
+  bool slip_in_proof = false;
+  for (const Claim* claim : claims) {
+    const Slip* slip = slip_of(*statement.entry, *claim);
+    if (claim->verdict != Verdict::fails || slip == nullptr) continue;
+    if (!slip->in_proof()) return StatementVerdict::false_as_printed;
+    slip_in_proof = true;
+  }
+  const auto any = [&](Standing standing) {
+    return std::any_of(own.begin(), own.end(),
+                       [&](const Claim* claim) { return standing_of(*claim) == standing; });
+  };
+  const auto is_exact = [](const Claim* claim) {
+    return claim->kind == Kind::theorem || claim->kind == Kind::printed_number;
+  };
+  if (any(Standing::not_seen)) return StatementVerdict::not_seen;
+  if (any(Standing::fails) || any(Standing::undecided)) return StatementVerdict::undecided;
+  std::vector<const Claim*> holding;
+  std::copy_if(own.begin(), own.end(), std::back_inserter(holding),
+               [](const Claim* claim) { return claim->verdict == Verdict::holds; });
+  // A statement of which only the slip in the proof was looked at was not judged.
+  if (holding.empty()) return StatementVerdict::not_judged;
+  if (!std::all_of(holding.begin(), holding.end(), is_exact)) return StatementVerdict::consistent;
+  return slip_in_proof ? StatementVerdict::true_slip_in_proof : StatementVerdict::is_true;
+}
+
+bool shows_slip_in_proof(const JudgedStatement& statement) {
+  const std::vector<const Claim*> claims = deciding(statement);
+  return std::any_of(claims.begin(), claims.end(), [&](const Claim* claim) {
+    const Slip* slip = slip_of(*statement.entry, *claim);
+    return slip != nullptr && slip->in_proof() && claim->verdict == Verdict::fails;
+  });
+}
+
+// "seen: 4 of 6 observations, 1 undecided"
+std::string observations_text(const std::vector<const Claim*>& claims) {
+  std::size_t seen = 0, not_seen = 0, undecided = 0;
+  for (const Claim* claim : claims) {
+    const Standing standing = standing_of(*claim);
+    seen += standing == Standing::holds ? 1 : 0;
+    not_seen += standing == Standing::not_seen || standing == Standing::fails ? 1 : 0;
+    undecided += standing == Standing::undecided ? 1 : 0;
+  }
+  const std::string of =
+      std::to_string(seen) + " of " + counted(seen + not_seen + undecided, "observation");
+  if (seen + not_seen == 0) return "undecided";
+  if (not_seen == 0) return (undecided > 0 ? "undecided in part: " + of + " seen" : "seen: " + of);
+  return (seen == 0 ? "not seen: " : "seen in part: ") + of +
+         (undecided > 0 ? ", " + std::to_string(undecided) + " undecided" : "");
+}
+
+}  // namespace
+
+Standing standing_of(const Claim& claim) {
+  if (claim.verdict == Verdict::holds) return Standing::holds;
+  if (claim.verdict != Verdict::fails)
+    return claim.undecided || claim.shortened ? Standing::undecided : Standing::not_applicable;
+  if (is_ours(claim)) return Standing::ours;
+  if (!claim.slip.empty()) return Standing::slip;
+  return claim.kind == Kind::theorem ? Standing::fails : Standing::not_seen;
+}
+
+std::string standing_words(const Claim& claim) {
+  switch (standing_of(claim)) {
+    case Standing::holds:
+      return claim.kind == Kind::asymptotic ? "consistent" : "holds";
+    case Standing::slip:
+      return "slip";
+    case Standing::fails:
+      return "fails";
+    case Standing::not_seen:
+      return "not seen";
+    case Standing::ours:
+      return "does not hold";
+    case Standing::undecided:
+      return "undecided";
+    case Standing::not_applicable:
+      break;
+  }
+  return "not applicable";
+}
+
+const char* symbol_of(Standing standing) {
+  switch (standing) {
+    case Standing::holds:
+      return "\u2713";
+    case Standing::slip:
+      return "\u270E";
+    case Standing::fails:
+      return "\u2717";
+    case Standing::not_seen:
+    case Standing::ours:
+      return "\u25B3";
+    case Standing::undecided:
+      return "?";
+    case Standing::not_applicable:
+      break;
+  }
+  return "\u25CB";
+}
+
+const char* name_of(Standing standing) {
+  switch (standing) {
+    case Standing::holds:
+      return "holds";
+    case Standing::slip:
+      return "slip";
+    case Standing::fails:
+      return "fails";
+    case Standing::not_seen:
+      return "not-seen";
+    case Standing::ours:
+      return "ours";
+    case Standing::undecided:
+      return "undecided";
+    case Standing::not_applicable:
+      break;
+  }
+  return "not-applicable";
+}
+
+std::size_t ClaimCounts::of(Standing standing) const {
+  switch (standing) {
+    case Standing::holds:
+      return holds;
+    case Standing::slip:
+      return slips;
+    case Standing::fails:
+      return fails;
+    case Standing::not_seen:
+      return not_seen;
+    case Standing::ours:
+      return ours;
+    case Standing::undecided:
+      return undecided;
+    case Standing::not_applicable:
+      break;
+  }
+  return not_applicable;
+}
+
+ClaimCounts count(const std::vector<Claim>& claims) {
+  ClaimCounts out;
+  std::set<std::string> ids, slips;
+  for (const Claim& claim : claims) ids.insert(claim.id);
+  for (const Claim& claim : claims) {
+    if (!claim.judged_in.empty()) {
+      ++out.elsewhere;
+      continue;
+    }
+    if (!claim.misprint_of.empty() && ids.contains(claim.misprint_of)) continue;
+    switch (standing_of(claim)) {
+      case Standing::holds:
+        ++out.holds;
+        break;
+      case Standing::slip:
+        slips.insert(claim.slip);
+        break;
+      case Standing::fails:
+        ++out.fails;
+        break;
+      case Standing::not_seen:
+        ++out.not_seen;
+        break;
+      case Standing::ours:
+        ++out.ours;
+        break;
+      case Standing::undecided:
+        ++out.undecided;
+        break;
+      case Standing::not_applicable:
+        ++out.not_applicable;
+        break;
+    }
+  }
+  out.slips = slips.size();
+  return out;
+}
+
+std::string counts_text(const ClaimCounts& counts) {
+  std::vector<std::string> words;
+  const auto add = [&](std::size_t n, const std::string& one, const std::string& many) {
+    if (n > 0) words.push_back(std::to_string(n) + " " + (n == 1 ? one : many));
+  };
+  add(counts.fails, "fails", "fail");
+  add(counts.slips, "slip", "slips");
+  add(counts.not_seen, "not seen", "not seen");
+  add(counts.ours, "beyond the paper does not hold", "beyond the paper do not hold");
+  add(counts.holds, "holds", "hold");
+  add(counts.undecided, "undecided", "undecided");
+  add(counts.not_applicable, "not applicable", "not applicable");
+  add(counts.elsewhere, "judged in another preset", "judged in another preset");
+  return words.empty() ? "no claims" : joined(words);
+}
+
+const char* name_of(StatementVerdict verdict) {
+  switch (verdict) {
+    case StatementVerdict::is_true:
+      return "true";
+    case StatementVerdict::true_slip_in_proof:
+      return "true-slip-in-proof";
+    case StatementVerdict::false_as_printed:
+      return "false-as-printed";
+    case StatementVerdict::consistent:
+      return "consistent";
+    case StatementVerdict::not_seen:
+      return "not-seen";
+    case StatementVerdict::undecided:
+      return "undecided";
+    case StatementVerdict::not_judged:
+      break;
+  }
+  return "not-judged";
+}
+
+bool JudgedStatement::is_typo() const {
+  if (verdict != StatementVerdict::false_as_printed) return false;
+  return std::all_of(claims.begin(), claims.end(), [&](const Appearance& form) {
+    const Slip* slip = slip_of(*entry, *form.claim);
+    return slip == nullptr || slip->in_proof() || slip->type == "constant" ||
+           form.claim->verdict != Verdict::fails;
+  });
+}
+
+std::string JudgedStatement::words() const {
+  const std::vector<const Claim*> own = primary(deciding(*this));
+  const bool observed = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
+    return is_observation(*claim);
+  });
+  const std::string proof = shows_slip_in_proof(*this) ? "; slip in the proof" : "";
+  switch (verdict) {
+    case StatementVerdict::is_true:
+    case StatementVerdict::true_slip_in_proof:
+      return "true" + proof;
+    case StatementVerdict::false_as_printed:
+      return is_typo() ? "false as printed: a typo or a wrong constant" : "false as printed";
+    case StatementVerdict::consistent:
+      return (observed ? observations_text(own) : "consistent at the sizes run") + proof;
+    case StatementVerdict::not_seen:
+      return (observed ? observations_text(own) : "not seen at the sizes run") + proof;
+    case StatementVerdict::undecided:
+      return (observed ? observations_text(own) : "undecided") + proof;
+    case StatementVerdict::not_judged:
+      break;
+  }
+  return "not judged";
+}
+
+const Appearance* JudgedStatement::leading() const {
+  const auto first = [&](const std::function<bool(const Claim&)>& wanted) -> const Appearance* {
+    const auto found = std::find_if(claims.begin(), claims.end(), [&](const Appearance& each) {
+      return each.claim->judged_in.empty() && wanted(*each.claim);
+    });
+    return found == claims.end() ? nullptr : &*found;
+  };
+  const std::vector<const Claim*> own = primary(deciding(*this));
+  const auto is_own = [&](const Claim& claim) {
+    return std::find(own.begin(), own.end(), &claim) != own.end();
+  };
+  const std::array<std::function<bool(const Claim&)>, 5> order = {
+      [&](const Claim& claim) {
+        const Slip* slip = slip_of(*entry, claim);
+        return verdict == StatementVerdict::false_as_printed && slip != nullptr &&
+               !slip->in_proof() && claim.verdict == Verdict::fails;
+      },
+      [&](const Claim& claim) { return is_own(claim) && standing_of(claim) == Standing::fails; },
+      [&](const Claim& claim) { return is_own(claim) && standing_of(claim) == Standing::not_seen; },
+      [&](const Claim& claim) {
+        return is_own(claim) && standing_of(claim) == Standing::undecided;
+      },
+      is_own};
+  for (const auto& wanted : order) {
+    if (const Appearance* found = first(wanted)) return found;
+  }
+  return first([](const Claim&) { return true; });
+}
+
+std::string JudgedStatement::evidence() const {
+  const std::vector<const Claim*> own = primary(deciding(*this));
+  const bool all_hold = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
+    return claim->verdict == Verdict::holds;
+  });
+  double cases = 0;
+  for (const Claim* claim : own) {
+    const auto* tally = std::get_if<CountEvidence>(&claim->evidence);
+    if (tally != nullptr) cases += tally->cases;
+  }
+  if (all_hold && cases > 0 && verdict != StatementVerdict::false_as_printed)
+    return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
+  const Appearance* best = leading();
+  if (best == nullptr || verdict == StatementVerdict::not_judged) return "";
+  std::string out = evidence_text(*best->claim);
+  for (const auto& [claim, result] : claims) {
+    if (claim->misprint_of != best->claim->id) continue;
+    const std::string corrected = evidence_text(*claim);
+    if (!corrected.empty()) return out + "; corrected: " + corrected;
+  }
+  return out;
+}
+
+JudgedStatement judge_statement(const PaperStatement& entry, std::vector<Appearance> claims) {
+  JudgedStatement out{&entry, std::move(claims)};
+  out.verdict = verdict_on(out);
+  return out;
+}
+
+std::vector<JudgedStatement> judge_statements(
+    const Paper& paper, const std::vector<const std::vector<Claim>*>& claims) {
+  std::vector<std::vector<Appearance>> of(paper.statements.size());
+  for (std::size_t result = 0; result < claims.size(); ++result) {
+    for (const Claim& claim : *claims[result]) {
+      const CatalogPlace* place = find_place(claim.statement_id);
+      if (place != nullptr && &papers()[place->paper] == &paper)
+        of[place->statement].push_back({&claim, result});
+    }
+  }
+  std::vector<JudgedStatement> out;
+  for (std::size_t i = 0; i < of.size(); ++i)
+    out.push_back(judge_statement(paper.statements[i], std::move(of[i])));
+  return out;
+}
+
+const std::array<VerdictGroup, verdict_groups> groups_of_verdicts = {{
+    {StatementVerdict::is_true, false, "true"},
+    {StatementVerdict::true_slip_in_proof, false, "true, slip in the proof"},
+    {StatementVerdict::consistent, false, "consistent at the sizes run"},
+    {StatementVerdict::false_as_printed, true, "a typo or a wrong constant"},
+    {StatementVerdict::false_as_printed, false, "false as printed"},
+    {StatementVerdict::not_seen, false, "not seen"},
+    {StatementVerdict::undecided, false, "undecided"},
+    {StatementVerdict::not_judged, false, "not judged"},
+}};
+
+VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements) {
+  VerdictCounts out{};
+  for (const JudgedStatement& statement : statements) {
+    if (!statement.entry->is_numbered()) continue;
+    for (std::size_t i = 0; i < verdict_groups; ++i) {
+      const VerdictGroup& group = groups_of_verdicts[i];
+      if (group.verdict == statement.verdict && group.is_typo == statement.is_typo()) ++out[i];
+    }
+  }
+  return out;
+}
+
+void require_in_catalog(const Claim& claim) {
+  const PaperStatement* entry = find_statement(claim.statement_id);
+  if (entry == nullptr)
+    throw std::logic_error("the claim " + claim.id + " names no statement of the catalog: '" +
+                           claim.statement_id + "'");
+  if (!claim.slip.empty() && entry->slip(claim.slip) == nullptr)
+    throw std::logic_error("the claim " + claim.id + " names a slip that " + entry->id +
+                           " does not have: '" + claim.slip + "'");
+}
+
+}  // namespace ranklab

@@ -1,0 +1,113 @@
+// Verdicts for readers: on one claim, and on a statement of a paper from all claims that judge it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "report/catalog.hpp"
+#include "report/result.hpp"
+
+namespace ranklab {
+
+/// What a claim says in its run. slip: the form as printed of something that the catalog calls
+/// wrong, and it fails. fails: a statement for every finite case has a violation. not_seen: an
+/// asymptotic statement, a figure, a printed number or a reading does not show at this scale. ours:
+/// a statement that is not in the paper, and it fails. undecided: too few data.
+enum class Standing { holds, slip, fails, not_seen, ours, undecided, not_applicable };
+
+Standing standing_of(const Claim& claim);
+
+/// "holds", "consistent" (an asymptotic claim that holds), "slip", "fails", "not seen", "does not
+/// hold" (ours), "undecided", "not applicable".
+std::string standing_words(const Claim& claim);
+/// ✓, ✎, ✗, △, ? or ○.
+const char* symbol_of(Standing standing);
+/// "holds", "slip", ...: a word for style sheets.
+const char* name_of(Standing standing);
+
+/// How many claims of a run have which standing. A corrected form counts with its form as printed,
+/// and several claims that show one slip count once. Claims that another preset judges are counted
+/// apart.
+struct ClaimCounts {
+  std::size_t holds = 0, slips = 0, fails = 0, not_seen = 0, ours = 0, undecided = 0,
+              not_applicable = 0, elsewhere = 0;
+  std::size_t of(Standing standing) const;
+};
+ClaimCounts count(const std::vector<Claim>& claims);
+/// "7 hold, 1 slip, 2 not seen"; "no claims" if there are none.
+std::string counts_text(const ClaimCounts& counts);
+
+/// The verdict on a statement, by rule from its claims:
+///  * false_as_printed: a claim shows a slip that is not in a proof;
+///  * true_slip_in_proof: the statement is true, and a claim shows a slip in its proof;
+///  * is_true: every decided claim about it holds, and all of them cover every finite case or are
+///    printed numbers;
+///  * consistent: the same, but some are asymptotic, or observations;
+///  * not_seen: an asymptotic claim or an observation does not show at the sizes of the runs;
+///  * undecided: too few data, or a violation without a derivation in the catalog;
+///  * not_judged: no claim, or the hypotheses are met in no run.
+/// Claims about the statement itself decide; if there are none, those about the text, the caption
+/// and the definition, else those about the proof. What is not in the paper never counts, nor does
+/// a claim that another preset judges.
+enum class StatementVerdict {
+  is_true,
+  true_slip_in_proof,
+  false_as_printed,
+  consistent,
+  not_seen,
+  undecided,
+  not_judged
+};
+
+/// "true", "true-slip-in-proof", "false-as-printed", ...: for programs.
+const char* name_of(StatementVerdict verdict);
+
+/// A claim in one of several results.
+struct Appearance {
+  const Claim* claim = nullptr;
+  std::size_t result = 0;
+};
+
+struct JudgedStatement {
+  const PaperStatement* entry = nullptr;
+  std::vector<Appearance> claims;  // all of the statement's, in the order of the results
+  StatementVerdict verdict = StatementVerdict::not_judged;
+
+  /// The verdict in words: "true", "false as printed: a typo or a wrong constant", "seen: 4 of 6".
+  std::string words() const;
+  /// False as printed only because of typos and wrong constants: with them replaced, it stands.
+  bool is_typo() const;
+  /// The numbers behind it, in one line; empty if there are none.
+  std::string evidence() const;
+  /// The claim that shows the verdict best, or null.
+  const Appearance* leading() const;
+};
+
+/// The statement, judged from the claims about it.
+JudgedStatement judge_statement(const PaperStatement& entry, std::vector<Appearance> claims);
+
+/// Every statement of the paper, in its order, judged from the claims of several results.
+/// `claims[i]` are those of result i; they must outlive what is returned.
+std::vector<JudgedStatement> judge_statements(const Paper& paper,
+                                              const std::vector<const std::vector<Claim>*>& claims);
+
+/// A group of verdicts in the order in which they are counted, with the words for it.
+struct VerdictGroup {
+  StatementVerdict verdict = StatementVerdict::not_judged;
+  bool is_typo = false;
+  const char* words = "";
+};
+inline constexpr std::size_t verdict_groups = 8;
+extern const std::array<VerdictGroup, verdict_groups> groups_of_verdicts;
+
+/// How many numbered statements are in which group.
+using VerdictCounts = std::array<std::size_t, verdict_groups>;
+VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements);
+
+/// Throws std::logic_error if the claim names no statement of the catalog, or a slip that its
+/// statement does not have.
+void require_in_catalog(const Claim& claim);
+
+}  // namespace ranklab
