@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <stdexcept>
@@ -332,6 +333,26 @@ const Appearance* JudgedStatement::leading() const {
   return first([](const Claim&) { return true; });
 }
 
+namespace {
+
+// "expected 0.1592", "expected at most 2"; empty for counts and if any value is allowed.
+std::string expected_text(const Claim& claim) {
+  const auto* region = std::get_if<std::pair<double, double>>(&claim.expected);
+  if (region == nullptr || std::holds_alternative<CountEvidence>(claim.evidence)) return "";
+  const auto [low, high] = *region;
+  if (std::isfinite(low) && std::isfinite(high))
+    return "expected " + (low == high ? short_number(low) : range_text(low, high));
+  if (std::isfinite(high)) return "expected at most " + short_number(high);
+  return std::isfinite(low) ? "expected at least " + short_number(low) : "";
+}
+
+std::string with_expected(const Claim& claim) {
+  const std::string evidence = evidence_text(claim), expected = expected_text(claim);
+  return evidence + (evidence.empty() || expected.empty() ? "" : ", " + expected);
+}
+
+}  // namespace
+
 std::string JudgedStatement::evidence() const {
   const std::vector<const Claim*> own = primary(deciding(*this));
   const bool all_hold = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
@@ -346,10 +367,10 @@ std::string JudgedStatement::evidence() const {
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
   const Appearance* best = leading();
   if (best == nullptr || verdict == StatementVerdict::not_judged) return "";
-  std::string out = evidence_text(*best->claim);
+  const std::string out = with_expected(*best->claim);
   for (const auto& [claim, result] : claims) {
     if (claim->misprint_of != best->claim->id) continue;
-    const std::string corrected = evidence_text(*claim);
+    const std::string corrected = with_expected(*claim);
     if (!corrected.empty()) return out + "; corrected: " + corrected;
   }
   return out;

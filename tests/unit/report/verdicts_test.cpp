@@ -198,8 +198,10 @@ TEST_CASE("the evidence of a statement is a count of its cases, or the numbers o
   Claim wrong = claim(Kind::theorem, Part::statement, fails, "false"), right = second;
   wrong.id = "printed";
   wrong.evidence = NumberEvidence{2};
+  wrong.expected = std::pair(0.5, 1.0);
   right.misprint_of = "printed";
-  CHECK(judged({first, wrong, right}).evidence() == "2; corrected: 0 violations in 12 cases");
+  CHECK(judged({first, wrong, right}).evidence() ==
+        "2, expected 0.5 to 1; corrected: 0 violations in 12 cases");
 }
 
 TEST_CASE(
