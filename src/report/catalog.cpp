@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 
 #include "papers.hpp"  // the files of experiments/papers as text
@@ -34,7 +35,9 @@ PaperStatement statement_from(const Json& json) {
   return out;
 }
 
-Paper paper_from(std::string_view text) {
+Paper paper_from(std::span<const char* const> pieces) {
+  std::string text;
+  for (const char* piece : pieces) text += piece;
   const Json json = Json::parse(text);
   const std::string name = json.at("paper"), arxiv = json.at("arxiv"), version = json.at("version");
   Paper out{

@@ -274,9 +274,9 @@ void judge_theorem_4_3(const Records& records, Claims& claims) {
   judge_counted(corrected, records, claims,
                 "neither lambda_max <= 1/N nor row sums of at least 1 are required",
                 unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
-  constexpr double lambda_min = 2, cos_20 = 0.93969262078590838405;
+  constexpr double smallest = 2, cos_20 = 0.93969262078590838405;
   claims.number(lambda_min_limit.as_printed,
-                std::abs(selective_factor({2, 1, cos_20, lambda_min, lambda_min})), at_most(1),
+                std::abs(selective_factor({2, 1, cos_20, smallest, smallest})), at_most(1),
                 "size of the factor per layer for two tokens 20 degrees apart, W_B = W_C = sqrt(2) "
                 "I, alpha = 1: lambda_min = 2 <= 2/(c^2 alpha^(2N)) = 2.265");
   judge_counted(lambda_min_limit.corrected, records, claims,
