@@ -86,8 +86,9 @@ const JudgedStatement& statement_named(const std::string& word, const Paper& pap
   std::vector<std::string> names;
   for (const JudgedStatement& statement : statements) {
     const PaperStatement& entry = *statement.entry;
-    if (lower(word) == lower(entry.name) || word == entry.id ||
-        paper.anchor + "/" + lower(word) == lower(entry.id))
+    // "Theorem 2.6" finds "Theorem 2.6, eq. (16)".
+    if (lower(word) == lower(entry.name) || lower(entry.name).starts_with(lower(word) + ",") ||
+        word == entry.id || paper.anchor + "/" + lower(word) == lower(entry.id))
       return statement;
     names.push_back(entry.name);
   }

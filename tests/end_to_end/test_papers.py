@@ -130,6 +130,10 @@ class PapersCommandTest(ProgramTest):
         self.assertIn(" ".join(slip["derivation"][0].split()), flat)
         self.assertEqual(loads(self.papers(["spectral", "Theorem 3.7", "--json"]).stdout)["verdict"], "false-as-printed")
 
+    def test_a_numbered_statement_is_found_without_its_equation(self):
+        for paper, words, statement in (("shallow", "Theorem 2.6", "thm-2.6"), ("spectral", "lemma 2.12", "lemma-2.12")):
+            self.assertEqual(loads(self.papers([paper, words, "--json"]).stdout)["id"], f"{paper}/{statement}")
+
     def test_mistakes_are_named(self):
         for words, message in ((["spectra"], "did you mean 'spectral'?"), (["spectral", "Theorem 3.77"], "did you mean 'Theorem 3.7'?"),
                                (["spectral", "x" * 50], "`ranklab papers spectral` lists them"), (["--out", "a.html"], "must end in .md")):
