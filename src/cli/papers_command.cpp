@@ -120,7 +120,7 @@ OrderedJson statement_json(const JudgedStatement& statement, const Judges& judge
                      {"type", entry.type},
                      {"says", entry.says},
                      {"hypotheses", entry.hypotheses},
-                     {"verdict", name_of(statement.verdict)},
+                     {"verdict", words_of(statement.verdict).name},
                      {"words", statement.words()},
                      {"evidence", statement.evidence()},
                      {"claims", claims},
@@ -178,9 +178,8 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
   for (const Slip& slip : entry.slips) print_slip(slip, print);
   for (const auto& [claim, result] : statement.claims) {
     if (!claim->judged_in.empty()) continue;
-    const Standing standing = standing_of(*claim);
-    print.line(std::string(symbol_of(standing)) + " " + standing_words(*claim) + ": " +
-                   claim->statement + " [" +
+    print.line(std::string(words_of(standing_of(*claim)).symbol) + " " + standing_text(*claim) +
+                   ": " + claim->statement + " [" +
                    clauses(evidence_text(*claim), claim->detail.substr(0, 200)) + "; " + claim->id +
                    " in " + judges.preset(result) + "]",
                2);
@@ -215,15 +214,8 @@ void print_counts(const Paper& paper, const std::vector<JudgedStatement>& statem
   }
   print.line(paper.key + " " + paper.title + ", " + paper.version + ": of " +
              counted(all, "numbered statement") + ", " + joined(words, "; "));
-  for (const JudgedStatement& statement : statements) {
-    const PaperStatement& entry = *statement.entry;
-    if (statement.verdict != StatementVerdict::false_as_printed || !entry.is_numbered()) continue;
-    for (const Slip& slip : entry.slips) {
-      if (!slip.in_proof())
-        print.line(
-            entry.name + (slip.type == "constant" ? " (typo or constant): " : ": ") + slip.says, 4);
-    }
-  }
+  for (const auto& [entry, slip] : false_statements(statements))
+    print.line(entry->name + (slip->is_typo() ? " (typo or constant): " : ": ") + slip->says, 4);
 }
 
 }  // namespace

@@ -27,7 +27,7 @@
 #include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
 #include "report/result_json.hpp"
-#include "report/verdicts.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 namespace {

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cstdio>
 #include <cstring>
 #include <limits>
@@ -12,16 +11,12 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "report/result_json.hpp"
-#include "report/verdicts.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 namespace {
 
 using OrderedJson = nlohmann::ordered_json;
-
-constexpr std::array<Standing, 7> failures_first = {
-    Standing::fails, Standing::slip,      Standing::not_seen,      Standing::ours,
-    Standing::holds, Standing::undecided, Standing::not_applicable};
 
 const char* color_of(Standing standing) {
   return standing == Standing::holds   ? "\x1b[32m"
@@ -70,10 +65,11 @@ void print_findings(const OrderedJson& document, const std::vector<Claim>& claim
   const std::size_t columns = columns_of_text(stderr);
   const bool in_color = shows_colors(STDERR_FILENO);
   constexpr std::size_t verdict_width = 15, indent = 2 + verdict_width + 1;
-  for (const Standing standing : failures_first) {
+  for (std::size_t i = 0; i < standings; ++i) {
+    const auto standing = static_cast<Standing>(i);
     for (const Claim& claim : claims) {
       if (!claim.judged_in.empty() || standing_of(claim) != standing) continue;
-      const std::string word = standing_words(claim);
+      const std::string word = standing_text(claim);
       std::string line = claim.id + ": " + clauses(evidence_text(claim), claim.detail);
       if (claim.holm_undecided) line = clauses(line, "undecided after Holm's correction");
       std::fprintf(stderr, "  %s%s%s%s %s", in_color ? color_of(standing) : "", word.c_str(),

@@ -19,6 +19,7 @@ struct Slip {
   std::vector<std::string> derivation;  // lines, with a counterexample
 
   bool in_proof() const { return where == "proof"; }
+  bool is_typo() const { return type == "constant"; }
 };
 
 /// A numbered statement, a figure, a table, a displayed equation or a sentence of a paper.

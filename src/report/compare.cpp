@@ -11,7 +11,7 @@
 #include "core/undefined.hpp"
 #include "report/claim_json.hpp"
 #include "report/result_json.hpp"
-#include "report/verdicts.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 namespace {
@@ -209,13 +209,13 @@ std::vector<ComparedClaim> compare_claims(const Json& a, const Json& b) {
     const std::string id = claim.value("id", "");
     const auto other = in_b.find(id);
     const bool in_both = other != in_b.end();
-    out.push_back({id, standing_words(claim_from(claim)),
-                   in_both ? standing_words(claim_from(*other->second)) : "",
+    out.push_back({id, standing_text(claim_from(claim)),
+                   in_both ? standing_text(claim_from(*other->second)) : "",
                    in_both ? differing_field(claim, *other->second) : ""});
   }
   for (const Json& claim : b) {
     const std::string id = claim.value("id", "");
-    if (!in_a.contains(id)) out.push_back({id, "", standing_words(claim_from(claim)), ""});
+    if (!in_a.contains(id)) out.push_back({id, "", standing_text(claim_from(claim)), ""});
   }
   return out;
 }

@@ -37,8 +37,6 @@ Series series_over_trials(std::string name, std::string x_name,
   return series_over_trials(std::move(name), std::move(x_name), std::move(x), per_trial);
 }
 
-namespace {
-
 const char* name_of(Unit unit) {
   switch (unit) {
     case Unit::seed:
@@ -54,6 +52,8 @@ const char* name_of(Unit unit) {
   }
   return "trial";
 }
+
+namespace {
 
 struct EvidenceText {
   const Claim& claim;

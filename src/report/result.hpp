@@ -41,6 +41,8 @@ enum class Part { statement, proof, definition, caption, text, ours };
 /// The unit that is independent between repetitions; none: the claim is about a deterministic
 /// quantity.
 enum class Unit { seed, training, draw, sequence, none };
+/// "seed", "training", ...; "trial" for none.
+const char* name_of(Unit unit);
 
 /// The evidence for a verdict. NaN in a field: not measured.
 struct MeanEvidence {
@@ -93,7 +95,7 @@ struct Claim {
 };
 
 /// The evidence of a claim in words: "mean 12.44 +- 2.149 (99 %, 12 seeds)", "0 violations in 2,002
-/// cases", "0.5". Empty if there is none.
+/// cases", "0.5". Empty for a claim without evidence.
 std::string evidence_text(const Claim& claim);
 
 /// A layer or tensor that was left out.

@@ -4,7 +4,6 @@
 #include <array>
 #include <cmath>
 #include <functional>
-#include <set>
 #include <stdexcept>
 
 #include "core/text.hpp"
@@ -12,11 +11,6 @@
 namespace ranklab {
 namespace {
 
-bool is_ours(const Claim& claim) {
-  return claim.part == Part::ours || claim.kind == Kind::beyond;
-}
-
-// Observations, and what is true only in a limit: no violation refutes them.
 bool is_observation(const Claim& claim) {
   return claim.kind == Kind::figure || claim.kind == Kind::reading;
 }
@@ -29,14 +23,19 @@ const Slip* slip_of(const PaperStatement& entry, const Claim& claim) {
 std::vector<const Claim*> deciding(const JudgedStatement& statement) {
   std::vector<const Claim*> out;
   for (const auto& [claim, result] : statement.claims) {
-    if (!is_ours(*claim) && claim->misprint_of.empty() && claim->judged_in.empty())
+    if (!is_beyond_the_paper(*claim) && claim->misprint_of.empty() && claim->judged_in.empty())
       out.push_back(claim);
   }
   return out;
 }
 
-// Those about the statement itself; if there are none, those about the words around it, else those
-// about its proof. Claims without a verdict do not count as claims here.
+// What the claim adds to the verdict on its statement.
+Standing weight_of(const Claim& claim) {
+  return claim.holm_undecided ? Standing::undecided : standing_of(claim);
+}
+
+// Those about the statement itself. Without such claims, those about the words around it, and
+// without these, those about its proof. A claim that is not applicable does not count.
 std::vector<const Claim*> primary(const std::vector<const Claim*>& claims) {
   const auto with = [&](const std::vector<Part>& parts) {
     std::vector<const Claim*> out;
@@ -66,7 +65,7 @@ StatementVerdict verdict_on(const JudgedStatement& statement) {
   }
   const auto any = [&](Standing standing) {
     return std::any_of(own.begin(), own.end(),
-                       [&](const Claim* claim) { return standing_of(*claim) == standing; });
+                       [&](const Claim* claim) { return weight_of(*claim) == standing; });
   };
   const auto is_exact = [](const Claim* claim) {
     return claim->kind == Kind::theorem || claim->kind == Kind::printed_number;
@@ -94,7 +93,7 @@ bool shows_slip_in_proof(const JudgedStatement& statement) {
 std::string observations_text(const std::vector<const Claim*>& claims) {
   std::size_t seen = 0, not_seen = 0, undecided = 0;
   for (const Claim* claim : claims) {
-    const Standing standing = standing_of(*claim);
+    const Standing standing = weight_of(*claim);
     seen += standing == Standing::holds ? 1 : 0;
     not_seen += standing == Standing::not_seen || standing == Standing::fails ? 1 : 0;
     undecided += standing == Standing::undecided ? 1 : 0;
@@ -109,173 +108,24 @@ std::string observations_text(const std::vector<const Claim*>& claims) {
 
 }  // namespace
 
-Standing standing_of(const Claim& claim) {
-  if (claim.verdict == Verdict::holds) return Standing::holds;
-  if (claim.verdict != Verdict::fails)
-    return claim.undecided || claim.shortened ? Standing::undecided : Standing::not_applicable;
-  if (is_ours(claim)) return Standing::ours;
-  if (!claim.slip.empty()) return Standing::slip;
-  return claim.kind == Kind::theorem ? Standing::fails : Standing::not_seen;
-}
-
-std::string standing_words(const Claim& claim) {
-  switch (standing_of(claim)) {
-    case Standing::holds:
-      return claim.kind == Kind::asymptotic ? "consistent" : "holds";
-    case Standing::slip:
-      return "slip";
-    case Standing::fails:
-      return "fails";
-    case Standing::not_seen:
-      return "not seen";
-    case Standing::ours:
-      return "does not hold";
-    case Standing::undecided:
-      return "undecided";
-    case Standing::not_applicable:
-      break;
-  }
-  return "not applicable";
-}
-
-const char* symbol_of(Standing standing) {
-  switch (standing) {
-    case Standing::holds:
-      return "\u2713";
-    case Standing::slip:
-      return "\u270E";
-    case Standing::fails:
-      return "\u2717";
-    case Standing::not_seen:
-    case Standing::ours:
-      return "\u25B3";
-    case Standing::undecided:
-      return "?";
-    case Standing::not_applicable:
-      break;
-  }
-  return "\u25CB";
-}
-
-const char* name_of(Standing standing) {
-  switch (standing) {
-    case Standing::holds:
-      return "holds";
-    case Standing::slip:
-      return "slip";
-    case Standing::fails:
-      return "fails";
-    case Standing::not_seen:
-      return "not-seen";
-    case Standing::ours:
-      return "ours";
-    case Standing::undecided:
-      return "undecided";
-    case Standing::not_applicable:
-      break;
-  }
-  return "not-applicable";
-}
-
-std::size_t ClaimCounts::of(Standing standing) const {
-  switch (standing) {
-    case Standing::holds:
-      return holds;
-    case Standing::slip:
-      return slips;
-    case Standing::fails:
-      return fails;
-    case Standing::not_seen:
-      return not_seen;
-    case Standing::ours:
-      return ours;
-    case Standing::undecided:
-      return undecided;
-    case Standing::not_applicable:
-      break;
-  }
-  return not_applicable;
-}
-
-ClaimCounts count(const std::vector<Claim>& claims) {
-  ClaimCounts out;
-  std::set<std::string> ids, slips;
-  for (const Claim& claim : claims) ids.insert(claim.id);
-  for (const Claim& claim : claims) {
-    if (!claim.judged_in.empty()) {
-      ++out.elsewhere;
-      continue;
-    }
-    if (!claim.misprint_of.empty() && ids.contains(claim.misprint_of)) continue;
-    switch (standing_of(claim)) {
-      case Standing::holds:
-        ++out.holds;
-        break;
-      case Standing::slip:
-        slips.insert(claim.slip);
-        break;
-      case Standing::fails:
-        ++out.fails;
-        break;
-      case Standing::not_seen:
-        ++out.not_seen;
-        break;
-      case Standing::ours:
-        ++out.ours;
-        break;
-      case Standing::undecided:
-        ++out.undecided;
-        break;
-      case Standing::not_applicable:
-        ++out.not_applicable;
-        break;
-    }
-  }
-  out.slips = slips.size();
-  return out;
-}
-
-std::string counts_text(const ClaimCounts& counts) {
-  std::vector<std::string> words;
-  const auto add = [&](std::size_t n, const std::string& one, const std::string& many) {
-    if (n > 0) words.push_back(std::to_string(n) + " " + (n == 1 ? one : many));
-  };
-  add(counts.fails, "fails", "fail");
-  add(counts.slips, "slip", "slips");
-  add(counts.not_seen, "not seen", "not seen");
-  add(counts.ours, "beyond the paper does not hold", "beyond the paper do not hold");
-  add(counts.holds, "holds", "hold");
-  add(counts.undecided, "undecided", "undecided");
-  add(counts.not_applicable, "not applicable", "not applicable");
-  add(counts.elsewhere, "judged in another preset", "judged in another preset");
-  return words.empty() ? "no claims" : joined(words);
-}
-
-const char* name_of(StatementVerdict verdict) {
-  switch (verdict) {
-    case StatementVerdict::is_true:
-      return "true";
-    case StatementVerdict::true_slip_in_proof:
-      return "true-slip-in-proof";
-    case StatementVerdict::false_as_printed:
-      return "false-as-printed";
-    case StatementVerdict::consistent:
-      return "consistent";
-    case StatementVerdict::not_seen:
-      return "not-seen";
-    case StatementVerdict::undecided:
-      return "undecided";
-    case StatementVerdict::not_judged:
-      break;
-  }
-  return "not-judged";
+const VerdictWords& words_of(StatementVerdict verdict) {
+  static constexpr std::array<VerdictWords, 7> list = {{
+      {"true", "\u2713", Standing::holds},
+      {"true-slip-in-proof", "\u2713", Standing::holds},
+      {"false-as-printed", "\u2717", Standing::fails},
+      {"consistent", "\u2248", Standing::holds},
+      {"not-seen", "\u25B3", Standing::not_seen},
+      {"undecided", "?", Standing::undecided},
+      {"not-judged", "\u25CB", Standing::undecided},
+  }};
+  return list[static_cast<std::size_t>(verdict)];
 }
 
 bool JudgedStatement::is_typo() const {
   if (verdict != StatementVerdict::false_as_printed) return false;
   return std::all_of(claims.begin(), claims.end(), [&](const Appearance& form) {
     const Slip* slip = slip_of(*entry, *form.claim);
-    return slip == nullptr || slip->in_proof() || slip->type == "constant" ||
+    return slip == nullptr || slip->in_proof() || slip->is_typo() ||
            form.claim->verdict != Verdict::fails;
   });
 }
@@ -321,11 +171,9 @@ const Appearance* JudgedStatement::leading() const {
         return verdict == StatementVerdict::false_as_printed && slip != nullptr &&
                !slip->in_proof() && claim.verdict == Verdict::fails;
       },
-      [&](const Claim& claim) { return is_own(claim) && standing_of(claim) == Standing::fails; },
-      [&](const Claim& claim) { return is_own(claim) && standing_of(claim) == Standing::not_seen; },
-      [&](const Claim& claim) {
-        return is_own(claim) && standing_of(claim) == Standing::undecided;
-      },
+      [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::fails; },
+      [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::not_seen; },
+      [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::undecided; },
       is_own};
   for (const auto& wanted : order) {
     if (const Appearance* found = first(wanted)) return found;
@@ -356,7 +204,7 @@ std::string with_expected(const Claim& claim) {
 std::string JudgedStatement::evidence() const {
   const std::vector<const Claim*> own = primary(deciding(*this));
   const bool all_hold = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
-    return claim->verdict == Verdict::holds;
+    return weight_of(*claim) == Standing::holds;
   });
   double cases = 0;
   for (const Claim* claim : own) {
@@ -416,6 +264,18 @@ VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements) {
     for (std::size_t i = 0; i < verdict_groups; ++i) {
       const VerdictGroup& group = groups_of_verdicts[i];
       if (group.verdict == statement.verdict && group.is_typo == statement.is_typo()) ++out[i];
+    }
+  }
+  return out;
+}
+
+std::vector<FalseStatement> false_statements(const std::vector<JudgedStatement>& statements) {
+  std::vector<FalseStatement> out;
+  for (const JudgedStatement& statement : statements) {
+    const PaperStatement& entry = *statement.entry;
+    if (statement.verdict != StatementVerdict::false_as_printed || !entry.is_numbered()) continue;
+    for (const Slip& slip : entry.slips) {
+      if (!slip.in_proof()) out.push_back({&entry, &slip});
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Verdicts for readers: on one claim, and on a statement of a paper from all claims that judge it.
+// The verdict on a statement of a paper, from all claims that judge it.
 #pragma once
 
 #include <array>
@@ -8,36 +8,9 @@
 
 #include "report/catalog.hpp"
 #include "report/result.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
-
-/// What a claim says in its run. slip: the form as printed of something that the catalog calls
-/// wrong, and it fails. fails: a statement for every finite case has a violation. not_seen: an
-/// asymptotic statement, a figure, a printed number or a reading does not show at this scale. ours:
-/// a statement that is not in the paper, and it fails. undecided: too few data.
-enum class Standing { holds, slip, fails, not_seen, ours, undecided, not_applicable };
-
-Standing standing_of(const Claim& claim);
-
-/// "holds", "consistent" (an asymptotic claim that holds), "slip", "fails", "not seen", "does not
-/// hold" (ours), "undecided", "not applicable".
-std::string standing_words(const Claim& claim);
-/// ✓, ✎, ✗, △, ? or ○.
-const char* symbol_of(Standing standing);
-/// "holds", "slip", ...: a word for style sheets.
-const char* name_of(Standing standing);
-
-/// How many claims of a run have which standing. A corrected form counts with its form as printed,
-/// and several claims that show one slip count once. Claims that another preset judges are counted
-/// apart.
-struct ClaimCounts {
-  std::size_t holds = 0, slips = 0, fails = 0, not_seen = 0, ours = 0, undecided = 0,
-              not_applicable = 0, elsewhere = 0;
-  std::size_t of(Standing standing) const;
-};
-ClaimCounts count(const std::vector<Claim>& claims);
-/// "7 hold, 1 slip, 2 not seen"; "no claims" if there are none.
-std::string counts_text(const ClaimCounts& counts);
 
 /// The verdict on a statement, by rule from its claims:
 ///  * false_as_printed: a claim shows a slip that is not in a proof;
@@ -46,11 +19,12 @@ std::string counts_text(const ClaimCounts& counts);
 ///    printed numbers;
 ///  * consistent: the same, but some are asymptotic, or observations;
 ///  * not_seen: an asymptotic claim or an observation does not show at the sizes of the runs;
-///  * undecided: too few data, or a violation without a derivation in the catalog;
+///  * undecided: too few data, or a violation for which the catalog has no derivation;
 ///  * not_judged: no claim, or the hypotheses are met in no run.
-/// Claims about the statement itself decide; if there are none, those about the text, the caption
-/// and the definition, else those about the proof. What is not in the paper never counts, nor does
-/// a claim that another preset judges.
+/// Claims about the statement itself decide. Without such claims, those about the text, the caption
+/// and the definition do, and without these, those about the proof. What is not in the paper never
+/// counts, nor does a claim that another preset judges. A claim that is undecided after Holm's
+/// correction counts as undecided.
 enum class StatementVerdict {
   is_true,
   true_slip_in_proof,
@@ -61,8 +35,13 @@ enum class StatementVerdict {
   not_judged
 };
 
-/// "true", "true-slip-in-proof", "false-as-printed", ...: for programs.
-const char* name_of(StatementVerdict verdict);
+/// The words for a verdict: its name for programs ("true-slip-in-proof"), its symbol, and the
+/// standing of a claim whose color it has.
+struct VerdictWords {
+  const char *name, *symbol;
+  Standing color;
+};
+const VerdictWords& words_of(StatementVerdict verdict);
 
 /// A claim in one of several results.
 struct Appearance {
@@ -79,7 +58,7 @@ struct JudgedStatement {
   std::string words() const;
   /// False as printed only because of typos and wrong constants: with them replaced, it stands.
   bool is_typo() const;
-  /// The numbers behind it, in one line; empty if there are none.
+  /// The numbers behind it, in one line; empty if no claim decides it.
   std::string evidence() const;
   /// The claim that shows the verdict best, or null.
   const Appearance* leading() const;
@@ -105,6 +84,14 @@ extern const std::array<VerdictGroup, verdict_groups> groups_of_verdicts;
 /// How many numbered statements are in which group.
 using VerdictCounts = std::array<std::size_t, verdict_groups>;
 VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements);
+
+/// A slip that makes a numbered statement false as printed.
+struct FalseStatement {
+  const PaperStatement* entry = nullptr;
+  const Slip* slip = nullptr;
+};
+/// In the paper's order; a statement with two such slips is listed twice.
+std::vector<FalseStatement> false_statements(const std::vector<JudgedStatement>& statements);
 
 /// Throws std::logic_error if the claim names no statement of the catalog, or a slip that its
 /// statement does not have.

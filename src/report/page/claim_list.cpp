@@ -18,25 +18,13 @@ namespace {
 
 constexpr std::size_t lines_shown = 3;
 
-int rank(const Claim& claim) {
-  if (!claim.judged_in.empty()) return 7;
-  switch (standing_of(claim)) {
-    case Standing::fails:
-      return 0;
-    case Standing::slip:
-      return 1;
-    case Standing::not_seen:
-      return 2;
-    case Standing::ours:
-      return 3;
-    case Standing::holds:
-      return 4;
-    case Standing::undecided:
-      return 5;
-    case Standing::not_applicable:
-      break;
-  }
-  return 6;
+// Claims that are judged elsewhere come last.
+std::size_t rank(const Claim& claim) {
+  return claim.judged_in.empty() ? static_cast<std::size_t>(standing_of(claim)) : standings;
+}
+
+bool is_failure(const Claim& claim) {
+  return standing_of(claim) < Standing::holds;
 }
 
 // Failures first; a corrected form follows its form as printed.
@@ -91,20 +79,13 @@ std::string place_html(const Claim& claim) {
 
 std::string counts_html(const ClaimCounts& counts) {
   std::vector<std::string> parts;
-  const auto add = [&](Standing standing, const std::string& one, const std::string& many) {
-    const std::size_t n = counts.of(standing);
-    if (n == 0) return;
-    parts.push_back("<span class=\"verdict " + std::string(name_of(standing)) + "\">" +
-                    symbol_of(standing) + " " + std::to_string(n) + "</span> " +
-                    (n == 1 ? one : many));
-  };
-  add(Standing::fails, "fails", "fail");
-  add(Standing::slip, "slip", "slips");
-  add(Standing::not_seen, "not seen", "not seen");
-  add(Standing::ours, "beyond the paper does not hold", "beyond the paper do not hold");
-  add(Standing::holds, "holds", "hold");
-  add(Standing::undecided, "undecided", "undecided");
-  add(Standing::not_applicable, "not applicable", "not applicable");
+  for (std::size_t i = 0; i < standings; ++i) {
+    const std::size_t n = counts.by_standing[i];
+    const StandingWords& of = words_of(static_cast<Standing>(i));
+    if (n == 0) continue;
+    parts.push_back(std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol + " " +
+                    std::to_string(n) + "</span> " + (n == 1 ? of.one : of.many));
+  }
   return joined(parts);
 }
 
@@ -118,13 +99,13 @@ std::string claim_lines_html(const Entry& entry) {
         chosen.push_back(claim);
     }
   };
-  choose([](const Claim& claim) { return rank(claim) <= 3; });
-  choose([](const Claim& claim) {
-    return rank(claim) == 4 && !claim.figures.empty() && claim.part != Part::ours;
-  });
-  choose([](const Claim& claim) {
-    return rank(claim) == 4 && (claim.figures.empty() || claim.part == Part::ours);
-  });
+  const auto is_about_a_figure = [](const Claim& claim) {
+    return !claim.figures.empty() && claim.part != Part::ours;
+  };
+  const auto holds = [](const Claim& claim) { return standing_of(claim) == Standing::holds; };
+  choose(is_failure);
+  choose([&](const Claim& claim) { return holds(claim) && is_about_a_figure(claim); });
+  choose([&](const Claim& claim) { return holds(claim) && !is_about_a_figure(claim); });
   std::string out;
   for (const Claim* claim : chosen) out += line_html(*claim);
   return out.empty() ? "" : "<ul class=\"lines\">\n" + out + "</ul>\n";

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "report/page/entry.hpp"
-#include "report/verdicts.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 
@@ -15,8 +15,8 @@ std::string counts_html(const ClaimCounts& counts);
 /// The failing claims and, if there is room, some that hold, one line each.
 std::string claim_lines_html(const Entry& entry);
 
-/// The number of claims that other presets judge, with links to their results; empty if there are
-/// none.
+/// The number of claims that other presets judge, with links to their results; empty without such
+/// claims.
 std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
 
 /// All of the result's claims with statement and evidence, folded.

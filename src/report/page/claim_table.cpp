@@ -29,22 +29,23 @@ std::string words_of_kind(const Claim& claim) {
   return "not in the paper";
 }
 
-}  // namespace
-
 std::string kind_html(const Claim& claim) {
   return words_of_kind(claim) +
          (claim.part == Part::proof && claim.kind != Kind::theorem ? ", in a proof" : "");
 }
 
+}  // namespace
+
 std::string standing_html(const Claim& claim) {
   const auto words = [](Standing standing, const std::string& text) {
-    return std::string("<span class=\"verdict ") + name_of(standing) + "\">" + symbol_of(standing) +
-           " " + text + "</span>";
+    const StandingWords& of = words_of(standing);
+    return std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol + " " + text +
+           "</span>";
   };
   if (!claim.judged_in.empty())
     return words(Standing::not_applicable, "judged in " + escape_markup(claim.judged_in));
   const Standing standing = standing_of(claim);
-  return words(standing, claim.shortened ? "undecided: short run" : standing_words(claim)) +
+  return words(standing, claim.shortened ? "undecided: short run" : standing_text(claim)) +
          (claim.holm_undecided && standing != Standing::undecided
               ? " <small>not after Holm&#39;s correction</small>"
               : "");

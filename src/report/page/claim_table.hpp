@@ -4,8 +4,7 @@
 
 #include <string>
 
-#include "report/result.hpp"
-#include "report/verdicts.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 
@@ -13,11 +12,7 @@ namespace ranklab {
 /// is judged elsewhere it names the preset.
 std::string standing_html(const Claim& claim);
 
-/// "our threshold: ...", "not in the paper", "asymptotic", ...: the kind of a claim and its part of
-/// the statement.
-std::string kind_html(const Claim& claim);
-
-/// The beginning of a table of claims, up to its first row. `kind` is its class.
+/// The beginning of a table of claims, up to its first row.
 std::string claim_table_start(const std::string& caption);
 
 /// The two rows of a claim. `place` is HTML for the second line: where the claim is from.

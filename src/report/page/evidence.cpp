@@ -61,13 +61,8 @@ struct Shown {
                    : half_width > 0 && half_width < 1e-6
                        ? html_number(e.mean) + " \u00B1 " + html_number(half_width)
                        : interval_text(e.mean, half_width);
-    const std::string unit = claim.unit == Unit::training   ? "training"
-                             : claim.unit == Unit::draw     ? "draw"
-                             : claim.unit == Unit::sequence ? "sequence"
-                             : claim.unit == Unit::seed     ? "seed"
-                                                            : "trial";
-    out.detail =
-        prose(clauses(short_number(100 * e.level) + " %, " + counted(e.n, unit), claim.detail));
+    out.detail = prose(clauses(
+        short_number(100 * e.level) + " %, " + counted(e.n, name_of(claim.unit)), claim.detail));
   }
 };
 

@@ -61,15 +61,10 @@ std::string cell_of(const Entry& entry) {
 std::string false_statements_markdown(const std::vector<PaperView>& views) {
   std::string out;
   for (const PaperView& view : views) {
-    for (const JudgedStatement& statement : view.statements) {
-      const PaperStatement& entry = *statement.entry;
-      if (statement.verdict != StatementVerdict::false_as_printed || !entry.is_numbered()) continue;
-      for (const Slip& slip : entry.slips) {
-        if (!slip.in_proof())
-          out += "* " + view.paper->key + " [" + prose(entry.name) + "](statements.md#" +
-                 anchor_of(entry) + ")" + (slip.type == "constant" ? " (typo or constant)" : "") +
-                 ": " + prose(slip.says) + "\n";
-      }
+    for (const auto& [entry, slip] : false_statements(view.statements)) {
+      out += "* " + view.paper->key + " [" + prose(entry->name) + "](statements.md#" +
+             anchor_of(*entry) + ")" + (slip->is_typo() ? " (typo or constant)" : "") + ": " +
+             prose(slip->says) + "\n";
     }
   }
   return out.empty() ? "" : "\nNumbered statements that are false as printed:\n\n" + out;

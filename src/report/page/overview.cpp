@@ -1,6 +1,5 @@
 #include "report/page/overview.hpp"
 
-#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -21,24 +20,15 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::array<std::pair<Standing, const char*>, 7> standings = {{
-    {Standing::holds, "Holds"},
-    {Standing::slip, "Slips"},
-    {Standing::fails, "Fails"},
-    {Standing::not_seen, "Not seen"},
-    {Standing::ours, "Beyond the paper, does not hold"},
-    {Standing::undecided, "Undecided"},
-    {Standing::not_applicable, "Not applicable"},
-}};
-
 std::string count_cells(const ClaimCounts& counts) {
   std::string out;
-  for (const auto& [standing, label] : standings) {
-    const std::size_t n = counts.of(standing);
-    out += cell(label,
+  for (std::size_t i = 0; i < standings; ++i) {
+    const StandingWords& of = words_of(static_cast<Standing>(i));
+    const std::size_t n = counts.by_standing[i];
+    out += cell(capitalized(of.many),
                 n == 0 ? "0"
-                       : std::string("<span class=\"verdict ") + name_of(standing) + "\">" +
-                             symbol_of(standing) + std::to_string(n) + "</span>",
+                       : std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol +
+                             std::to_string(n) + "</span>",
                 "number");
   }
   return out;
@@ -130,7 +120,8 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   }
   if (rows.empty()) return "";
   std::vector<std::string> names = {"Result", "Trials", "Time"};
-  for (const auto& [standing, label] : standings) names.emplace_back(label);
+  for (std::size_t i = 0; i < standings; ++i)
+    names.push_back(capitalized(words_of(static_cast<Standing>(i)).many));
   return table_start(name_of_paper(paper), names, "overview") + rows +
          "</tbody>\n<tfoot><tr><th scope=\"row\">all</th><td></td>" +
          cell("Time", html_duration(Json(seconds)), "number") + "</tr></tfoot></table>\n";

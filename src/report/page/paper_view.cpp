@@ -21,20 +21,7 @@ namespace {
 constexpr std::ptrdiff_t results_of_a_survey = 3;
 
 const char* class_of(StatementVerdict verdict) {
-  switch (verdict) {
-    case StatementVerdict::is_true:
-    case StatementVerdict::true_slip_in_proof:
-    case StatementVerdict::consistent:
-      return "holds";
-    case StatementVerdict::false_as_printed:
-      return "fails";
-    case StatementVerdict::not_seen:
-      return "not-seen";
-    case StatementVerdict::undecided:
-    case StatementVerdict::not_judged:
-      break;
-  }
-  return "undecided";
+  return words_of(words_of(verdict).color).name;
 }
 
 // Why a statement has no verdict.
@@ -130,7 +117,7 @@ std::string counts_row_html(const std::string& name, const VerdictCounts& counts
                 counts[i] == 0
                     ? "0"
                     : std::string("<span class=\"verdict ") + class_of(group.verdict) + "\">" +
-                          symbol_of(group.verdict) + std::to_string(counts[i]) + "</span>",
+                          words_of(group.verdict).symbol + std::to_string(counts[i]) + "</span>",
                 "number");
   }
   return out + "</tr>\n";
@@ -157,25 +144,6 @@ std::string markdown(const std::string& text) {
 
 }  // namespace
 
-const char* symbol_of(StatementVerdict verdict) {
-  switch (verdict) {
-    case StatementVerdict::is_true:
-    case StatementVerdict::true_slip_in_proof:
-      return "\u2713";
-    case StatementVerdict::consistent:
-      return "\u2248";
-    case StatementVerdict::false_as_printed:
-      return "\u2717";
-    case StatementVerdict::not_seen:
-      return "\u25B3";
-    case StatementVerdict::undecided:
-      return "?";
-    case StatementVerdict::not_judged:
-      break;
-  }
-  return "\u25CB";
-}
-
 std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
   std::vector<PaperView> out;
   for (std::size_t i = 0; i < papers().size(); ++i) {
@@ -198,7 +166,7 @@ std::string anchor_of(const PaperStatement& statement) {
 
 std::string verdict_html(const JudgedStatement& statement) {
   return std::string("<span class=\"verdict ") + class_of(statement.verdict) + "\">" +
-         symbol_of(statement.verdict) + "</span> <b>" + prose(statement.words()) + "</b>";
+         words_of(statement.verdict).symbol + "</span> <b>" + prose(statement.words()) + "</b>";
 }
 
 std::string counts_html(const std::vector<PaperView>& views) {
@@ -222,7 +190,7 @@ std::string counts_html(const std::vector<PaperView>& views) {
 std::string counts_markdown(const std::vector<PaperView>& views) {
   std::string head = "| numbered statements", rule = "|---";
   for (const VerdictGroup& group : groups_of_verdicts) {
-    head += std::string(" | ") + symbol_of(group.verdict) + " " + group.words;
+    head += std::string(" | ") + words_of(group.verdict).symbol + " " + group.words;
     rule += "|--:";
   }
   std::string out = head + " |\n" + rule + "|\n";
@@ -239,15 +207,10 @@ std::string counts_markdown(const std::vector<PaperView>& views) {
 std::string false_statements_html(const std::vector<PaperView>& views) {
   std::string out;
   for (const PaperView& view : views) {
-    for (const JudgedStatement& statement : view.statements) {
-      const PaperStatement& entry = *statement.entry;
-      if (statement.verdict != StatementVerdict::false_as_printed || !entry.is_numbered()) continue;
-      for (const Slip& slip : entry.slips) {
-        if (slip.in_proof()) continue;
-        out += "<li><a href=\"#" + anchor_of(entry) + "\">" + view.paper->key + " " +
-               prose(entry.name) + "</a>" + (slip.type == "constant" ? " (typo or constant)" : "") +
-               ": " + prose(slip.says) + "</li>\n";
-      }
+    for (const auto& [entry, slip] : false_statements(view.statements)) {
+      out += "<li><a href=\"#" + anchor_of(*entry) + "\">" + view.paper->key + " " +
+             prose(entry->name) + "</a>" + (slip->is_typo() ? " (typo or constant)" : "") + ": " +
+             prose(slip->says) + "</li>\n";
     }
   }
   return out.empty() ? ""
@@ -286,7 +249,7 @@ std::string statements_markdown(const std::vector<PaperView>& views,
            ")\n\n| statement | says | verdict | evidence |\n|---|---|---|---|\n";
     for (const JudgedStatement& statement : view.statements) {
       const PaperStatement& entry = *statement.entry;
-      std::string verdict = std::string(symbol_of(statement.verdict)) + " **" +
+      std::string verdict = std::string(words_of(statement.verdict).symbol) + " **" +
                             markdown(statement.words()) + "**",
                   found = markdown(statement.evidence());
       if (const std::string reason = reason_of(statement); !reason.empty())

@@ -17,7 +17,7 @@ struct PaperView {
   std::vector<JudgedStatement> statements;
 };
 
-/// The papers of which a result judges a statement, in the order of the catalog.
+/// The papers with a statement that one of the results judges, in the order of the catalog.
 std::vector<PaperView> views_of(const std::vector<Entry>& entries);
 
 /// "spectral-thm-3.7": the anchor of a statement on the page.
@@ -25,8 +25,6 @@ std::string anchor_of(const PaperStatement& statement);
 
 /// The verdict as word, symbol and color.
 std::string verdict_html(const JudgedStatement& statement);
-/// ✓, ≈, ✎, △, ? or ○.
-const char* symbol_of(StatementVerdict verdict);
 
 /// How many numbered statements of each paper are true, false as printed, and so on.
 std::string counts_html(const std::vector<PaperView>& views);

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "report/page/entry.hpp"
-#include "report/verdicts.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 

@@ -89,6 +89,9 @@ TEST_CASE("a claim is the same after writing and reading; malformed parts are re
     CHECK(written["kind"] == "asymptotic");
     CHECK(written["part"] == "definition");
     CHECK(written["slip"] == "slip");
+    CHECK(written["holm_undecided"] == true);
+    CHECK(written["shortened"] == true);
+    CHECK(written["judged_in"] == "spectral-fig03");
     CHECK(written["statement_id"] == "spectral/eq-1.5");
     CHECK(back.evidence.index() == evidence.index());
   }

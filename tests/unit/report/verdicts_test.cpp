@@ -59,7 +59,7 @@ JudgedStatement judged(const std::vector<Claim>& claims) {
 }
 
 std::string verdict(const std::vector<Claim>& claims) {
-  return name_of(judged(claims).verdict);
+  return words_of(judged(claims).verdict).name;
 }
 
 constexpr auto holds = Verdict::holds, fails = Verdict::fails, open = Verdict::not_applicable;
@@ -153,7 +153,28 @@ TEST_CASE("what the paper does not say, corrected forms and claims judged elsewh
     CHECK(verdict({other}) == "not-judged");
   }
   CHECK(standing_of(claim(Kind::beyond, Part::ours, fails)) == Standing::ours);
-  CHECK(standing_words(claim(Kind::beyond, Part::ours, fails)) == "does not hold");
+  CHECK(standing_text(claim(Kind::beyond, Part::ours, fails)) == "does not hold");
+}
+
+TEST_CASE("a claim that Holm's correction leaves undecided decides nothing about its statement") {
+  for (const Verdict found : {holds, fails}) {
+    Claim corrected = claim(Kind::figure, Part::statement, found);
+    corrected.holm_undecided = true;
+    CHECK(verdict({corrected}) == "undecided");
+    CHECK(verdict({claim(Kind::figure, Part::statement, holds), corrected}) == "undecided");
+  }
+}
+
+TEST_CASE("numbered statements that are false are listed with each slip outside of a proof") {
+  const Claim wrong = claim(Kind::theorem, Part::statement, fails, "false");
+  const std::vector<JudgedStatement> statements = {judge_statement(theorem, {{&wrong, 0}}),
+                                                   judge_statement(theorem, {})};
+  std::vector<std::string> slips;
+  for (const FalseStatement& each : false_statements(statements)) slips.push_back(each.slip->id);
+  CHECK(slips == std::vector<std::string>{"constant", "false", "caption"});
+  const VerdictCounts counts = count_numbered(statements);
+  CHECK(counts[4] == 1);  // false as printed
+  CHECK(counts[7] == 1);  // not judged
 }
 
 TEST_CASE("the order and the ids of claims change no verdict") {
@@ -179,15 +200,15 @@ TEST_CASE(
   for (std::size_t i = 0; i < claims.size(); ++i) claims[i].id = std::to_string(i);
   claims[2].misprint_of = "1";
   const ClaimCounts counts = count(claims);
-  CHECK(counts.slips == 1);
-  CHECK(counts.holds == 0);
-  CHECK(counts.not_seen == 1);
+  CHECK(counts.of(Standing::slip) == 1);
+  CHECK(counts.of(Standing::holds) == 0);
+  CHECK(counts.of(Standing::not_seen) == 1);
   CHECK(counts.elsewhere == 1);
-  CHECK(counts.undecided == 1);
+  CHECK(counts.of(Standing::undecided) == 1);
   CHECK(counts_text(counts) == "1 slip, 1 not seen, 1 undecided, 1 judged in another preset");
   CHECK(counts_text({}) == "no claims");
   claims[2].misprint_of = "lost";  // without its printed form it counts itself
-  CHECK(count(claims).holds == 1);
+  CHECK(count(claims).of(Standing::holds) == 1);
 }
 
 TEST_CASE("the evidence of a statement is a count of its cases, or the numbers of a claim") {

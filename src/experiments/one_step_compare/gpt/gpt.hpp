@@ -82,9 +82,9 @@ struct Plan {
   /// The run of this optimizer with exactly these changes, or null.
   const Run* find(const std::string& optimizer, const Changes& changes = {}) const;
   MeanTokenPair mean_token_pair(const std::string& optimizer) const;
-  /// The run that the paper's figures show, which is Muon's; null if there is none.
+  /// The run that the paper's figures show, which is Muon's; null if the plan has no such run.
   const Run* paper_run() const;
-  /// The run whose ranks our figures show: the paper's, or the first if there is none.
+  /// The run whose ranks our figures show: the paper's, else the first.
   const Run& shown_run() const;
 };
 

@@ -60,7 +60,7 @@ double exponent(const StableRankConfig& config, std::uint64_t samples,
 }
 
 // The theorems promise the bound with failure probability 4 exp(-c x) and leave c unspecified.
-// Violations count only if x is so large that the theorem promises anything with c = 1. Without a
+// With c = 1 the theorem says nothing for small x; violations count only for larger x. Without a
 // violation the claim holds for every x.
 void judge_probable(const Statement& probable, double epsilon, const Tally& measured, double x,
                     const std::string& detail, Claims& claims) {
