@@ -2,10 +2,8 @@
 
 #include <unistd.h>
 
-#include <cmath>
 #include <cstdio>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -14,56 +12,21 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/compare.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
 using Rows = std::vector<std::vector<std::string>>;
 
-constexpr const char* marks[] = {"", "differs"};
-
-std::string mean_text(double mean) {
-  return std::isnan(mean) ? "-" : short_number(mean);
+std::string cell(const std::string& text) {
+  return text.empty() ? "-" : text;
 }
 
-std::string errors_text(double standard_errors) {
-  return std::isinf(standard_errors) ? "no error bars" : short_number(standard_errors);
-}
-
-Rows claim_rows(const Comparison& comparison) {
-  Rows rows = {{"CLAIM", "A", "B", ""}};
-  for (const ComparedClaim& claim : comparison.claims)
-    rows.push_back({claim.id, claim.a.empty() ? "-" : claim.a, claim.b.empty() ? "-" : claim.b,
-                    claim.a != claim.b || claim.field.empty() ? marks[claim.differs()]
-                                                              : "another " + claim.field});
-  return rows;
-}
-
-Rows advice_rows(const Comparison& comparison) {
-  Rows rows = {{"ADVICE", "A", "B", ""}};
-  for (const ComparedAdvice& layer : comparison.advice)
-    rows.push_back({layer.layer, layer.a.empty() ? "-" : layer.a, layer.b.empty() ? "-" : layer.b,
-                    marks[layer.differs()]});
-  return rows;
-}
-
-Rows scalar_rows(const Comparison& comparison) {
-  Rows rows = {{"SCALAR", "A", "B", "STANDARD ERRORS", ""}};
-  for (const ComparedScalar& scalar : comparison.scalars) {
-    rows.push_back({scalar.name, mean_text(scalar.a), mean_text(scalar.b),
-                    errors_text(scalar.standard_errors),
-                    scalar.missing.empty() ? marks[scalar.differs] : scalar.missing});
-  }
-  return rows;
-}
-
-Rows series_rows(const Comparison& comparison) {
-  Rows rows = {{"SERIES", "POINTS", "DIFFER", "MOST STANDARD ERRORS", "AT", ""}};
-  for (const ComparedSeries& series : comparison.series) {
-    rows.push_back({series.name, std::to_string(series.points), std::to_string(series.beyond),
-                    errors_text(series.farthest), mean_text(series.at),
-                    series.missing.empty() ? marks[series.differs()] : series.missing});
+Rows rows_of(const Comparison& comparison, ComparedItem::Kind kind, const std::string& heading) {
+  Rows rows = {{heading, "A", "B", "", ""}};
+  for (const ComparedItem& item : comparison.items) {
+    if (item.kind == kind)
+      rows.push_back({item.name, cell(item.a), cell(item.b), item.distance, item.difference});
   }
   return rows;
 }
@@ -76,6 +39,21 @@ void print_table(const Rows& rows) {
     std::printf("%s\n", shortened(printable(line.substr(0, end + 1)), columns).c_str());
   }
   std::printf("\n");
+}
+
+// "differ: 0 of 12 verdicts, 1 of 40 scalars, 0 of 6 series"
+std::string summary_of(const Comparison& comparison) {
+  using enum ComparedItem::Kind;
+  const auto differing = [&](ComparedItem::Kind kind, const std::string& unit) {
+    return std::to_string(comparison.differing(kind)) + " of " +
+           (unit == "series" ? std::to_string(comparison.count(kind)) + " series"
+                             : counted(comparison.count(kind), unit));
+  };
+  return "differ: " + differing(claim, "verdict") +
+         (comparison.count(advice) == 0 ? "" : ", advice for " + differing(advice, "layer")) +
+         ", " + differing(scalar, "scalar") + ", " + differing(series, "series") +
+         (comparison.same_bits() ? " (bit for bit equal)" : "") +
+         (comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
 }
 
 }  // namespace
@@ -94,37 +72,21 @@ int compare_command(const std::vector<std::string>& words) {
   if (arguments.positional.size() != 2)
     throw UsageError("compare takes two result files, " +
                      std::to_string(arguments.positional.size()) + " given");
-  const nlohmann::json a = read_result(arguments.positional[0]),
-                       b = read_result(arguments.positional[1]);
-  try {
-    const Comparison comparison = compare_results(a, b, "A", "B");
-    std::printf("A: %s, %s\nB: %s, %s\n\n", printable(arguments.positional[0]).c_str(),
-                counted(comparison.trials_a, "trial").c_str(),
-                printable(arguments.positional[1]).c_str(),
-                counted(comparison.trials_b, "trial").c_str());
-    print_table(claim_rows(comparison));
-    print_table(advice_rows(comparison));
-    print_table(scalar_rows(comparison));
-    print_table(series_rows(comparison));
-    if (!comparison.parts.empty()) std::printf("different: %s\n", joined(comparison.parts).c_str());
-    const std::string advice = comparison.advice.empty()
-                                   ? ""
-                                   : ", advice for " +
-                                         std::to_string(comparison.differing_advice()) + " of " +
-                                         counted(comparison.advice.size(), "layer");
-    std::printf("differ: %zu of %s%s, %zu of %s, %zu of %zu series%s%s\n",
-                comparison.differing_claims(), counted(comparison.claims.size(), "verdict").c_str(),
-                advice.c_str(), comparison.differing_scalars(),
-                counted(comparison.scalars.size(), "scalar").c_str(), comparison.differing_series(),
-                comparison.series.size(), comparison.same_bits ? " (bit for bit equal)" : "",
-                comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
-    const std::size_t differing = comparison.differing_claims() + comparison.differing_advice() +
-                                  comparison.differing_scalars() + comparison.parts.size();
-    return differing > 0 ? 1 : 0;
-  } catch (const nlohmann::json::exception& error) {
-    throw Failure(printable(joined(arguments.positional)) +
-                  ": not complete result files: " + error.what());
-  }
+  const std::string &path_a = arguments.positional[0], &path_b = arguments.positional[1];
+  const Comparison comparison = compare_results(read_result(path_a), read_result(path_b), "A", "B");
+  std::printf("A: %s, %s\nB: %s, %s\n\n", printable(path_a).c_str(),
+              counted(comparison.trials_a, "trial").c_str(), printable(path_b).c_str(),
+              counted(comparison.trials_b, "trial").c_str());
+  using enum ComparedItem::Kind;
+  print_table(rows_of(comparison, claim, "CLAIM"));
+  print_table(rows_of(comparison, advice, "ADVICE"));
+  print_table(rows_of(comparison, scalar, "SCALAR"));
+  print_table(rows_of(comparison, series, "SERIES"));
+  print_table(rows_of(comparison, part, "PART"));
+  std::printf("%s\n", summary_of(comparison).c_str());
+  const std::size_t differing = comparison.differing(claim) + comparison.differing(advice) +
+                                comparison.differing(scalar) + comparison.differing(part);
+  return differing > 0 ? 1 : 0;
 }
 
 }  // namespace ranklab

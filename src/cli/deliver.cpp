@@ -1,32 +1,32 @@
 #include "cli/deliver.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "cli/summary.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
 void print_summary(const ResolvedRun& run, const Execution& execution) {
   if (run.prints_table) {
-    print_result_table(execution.document, stdout);
+    print_result_table(*execution.result, stdout);
     std::fflush(stdout);  // before the path on standard error
     return;
   }
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
                run.options.study.c_str(), counted(execution.completed, "trial").c_str(),
-               execution.wall_seconds, execution.document["status"].get<std::string>().c_str());
-  print_findings(execution.document, execution.claims);
+               execution.result->timing.wall,
+               std::string(name_of(execution.result->status)).c_str());
+  print_findings(*execution.result);
 }
 
-void write_result(const std::string& out, const nlohmann::ordered_json& document) {
-  const std::string text = format_json(document);
+void write_result(const std::string& out, const ResultFile& result) {
+  const std::string text = result_text(result);
   if (out == "-") {
     if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size())
       throw Failure("cannot write to standard output");
@@ -37,7 +37,10 @@ void write_result(const std::string& out, const nlohmann::ordered_json& document
 
 int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (execution.signal != 0) return 128 + execution.signal;
-  return execution.any_gate_fails || (run.options.strict && execution.any_claim_fails) ? 3 : 0;
+  if (!execution.result) return 0;
+  const bool a_claim_fails = std::ranges::any_of(
+      execution.result->claims, [](const Claim& claim) { return claim.verdict == Verdict::fails; });
+  return !execution.result->failed_gates.empty() || (run.options.strict && a_claim_fails) ? 3 : 0;
 }
 
 // The working directory, relative to the folder of the result. Relative paths in the config start
@@ -53,7 +56,7 @@ bool is_complete_result(const std::string& file) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(file, error)) return false;
   try {
-    return read_result(file).value("status", "") == "complete";
+    return read_result(file).status == Status::complete;
   } catch (const Failure&) {
     return false;
   }
@@ -73,15 +76,15 @@ std::string default_out(const ResolvedRun& run) {
 
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   const CommonOptions& options = run.options;
-  const bool has_result = !execution.document.is_null(),
+  const bool has_result = execution.result.has_value(),
              to_file = !options.out.empty() && options.out != "-",
              keeps_earlier = execution.signal != 0 && !options.force && to_file &&
                              !is_special_file(options.out) && is_complete_result(options.out),
              writes = has_result && !keeps_earlier && !options.out.empty();
   if (writes) {
     if (to_file && !is_special_file(options.out))
-      execution.document["environment"]["folder"] = working_directory_relative_to(options.out);
-    write_result(options.out, execution.document);
+      execution.result->environment["folder"] = working_directory_relative_to(options.out);
+    write_result(options.out, *execution.result);
   }
   if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->close();
   if (options.quiet) return exit_code(run, execution);

@@ -7,9 +7,9 @@
 
 #include "cli/presets.hpp"
 #include "linalg/blas.hpp"
+#include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/environment.hpp"
-#include "report/result_json.hpp"
 #include "report/verdicts.hpp"
 #include "run/interrupt.hpp"
 #include "run/pool.hpp"
@@ -63,40 +63,33 @@ Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progr
           progress,     run.shard};
 }
 
-// Builds the result document from the completed trials.
+// The result file, if a trial has finished.
 void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timing,
             nlohmann::ordered_json environment) {
-  out.wall_seconds = timing.wall;
   if (out.completed == 0) return;
-  ResultFile file;
+  ResultFile& file = out.result.emplace();
   file.command = run.experiment->name;
   file.study = run.options.study;
-  file.preset = run.options.preset;
+  if (!run.options.preset.empty()) file.preset = run.options.preset;
   file.title = run.title;
-  file.paper = run.paper;
-  file.figure = run.figure;
+  if (!run.paper.empty() || !run.figure.empty()) file.source = {run.paper, run.figure};
+  file.config = run.config();
+  if (out.signal != 0) file.status = Status::interrupted;
+  file.trials = {run.options.trials, out.completed, run.trial_unit};
+  file.changed = run.changed();
   file.see = run.see;
-  file.finding = &run.finding;
-  file.trial_unit = run.trial_unit;
-  const nlohmann::ordered_json changed = run.changed();
-  file.changed = &changed;
-  withhold_verdicts(result.claims, changed, run.trial_unit);
-  for (const JudgedElsewhere& other : judged_elsewhere(run.options.preset)) {
-    refer_verdicts(result.claims, changed, other.preset, other.claims);
-  }
-  file.trials_requested = run.options.trials;
-  file.trials_completed = out.completed;
-  file.interrupted = out.signal != 0;
-  file.wall_seconds = timing.wall;
-  file.cpu_seconds = timing.cpu;
-  file.trial_seconds = timing.trials;
-  out.any_gate_fails = !result.failed_gates.empty();
-  for (const Claim& claim : result.claims) {
+  file.finding = finding_from(run.finding);
+  file.environment = std::move(environment);
+  file.timing = timing;
+  add_result(file, std::move(result));
+  withhold_verdicts(file);
+  for (const JudgedElsewhere& other : judged_elsewhere(run.options.preset))
+    refer_verdicts(file, other.preset, other.claims);
+  for (Claim& claim : file.claims) {
     require_in_catalog(claim);
-    out.any_claim_fails |= claim.verdict == Verdict::fails;
+    claim.paper = paper_of_statement(claim.statement_id);
+    claim.undecided = claim.undecided && claim.verdict == Verdict::not_applicable;
   }
-  out.document = result_json(file, result, run.config(), std::move(environment));
-  out.claims = std::move(result.claims);
 }
 
 }  // namespace

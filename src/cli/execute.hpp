@@ -3,29 +3,21 @@
 
 #include <chrono>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/resolve.hpp"
-#include "report/result.hpp"
+#include "report/result_file.hpp"
 #include "run/journal.hpp"
 #include "run/progress.hpp"
 
 namespace ranklab {
 
 struct Execution {
-  nlohmann::ordered_json document;  // null if no trial finished
-  std::vector<Claim> claims;        // those of the document
+  std::optional<ResultFile> result;  // none if no trial finished
   std::uint64_t completed = 0;
   int signal = 0;  // the signal that interrupted the run, or 0
-  bool any_claim_fails = false, any_gate_fails = false;
-  double wall_seconds = 0;
-};
-
-/// Times of a run in seconds: wall-clock time, CPU time of all threads, and time inside trials
-/// summed over threads.
-struct Timing {
-  double wall = 0, cpu = 0, trials = 0;
 };
 
 /// Identifies a run, with the program in the first line. --resume continues a journal only if all

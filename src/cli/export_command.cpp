@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -12,7 +11,6 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/export.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 
@@ -50,7 +48,7 @@ int export_command(const std::vector<std::string>& words) {
     return 0;
   const std::vector<std::string>& paths = arguments.positional;
   if (paths.empty()) throw UsageError("export takes one or more result files, none given");
-  std::vector<nlohmann::json> results;
+  std::vector<ResultFile> results;
   for (const std::string& path : paths) results.push_back(read_result(path));
   std::string csv;
   try {

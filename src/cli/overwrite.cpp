@@ -48,12 +48,10 @@ void refuse_to_replace(ResolvedRun& run) {
   };
   Json earlier;
   try {
-    earlier = read_json(out);  // of this version or an earlier one
+    earlier = read_json(out);
   } catch (const Failure&) {
   }
-  const Json schema = earlier.is_object() ? member(earlier, "schema") : nullptr;
-  if ((schema != result_schema && schema != earlier_schema) ||
-      !member(earlier, "config").is_object())
+  if (member(earlier, "schema") != result_schema || !member(earlier, "config").is_object())
     return refuse("is not a ranklab result");
   if (earlier["command"] != run.experiment->name)
     return refuse("holds a different run (" +

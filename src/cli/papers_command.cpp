@@ -15,7 +15,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/claim_json.hpp"
 #include "report/page/page.hpp"
 #include "report/result_json.hpp"
 #include "report/verdicts.hpp"
@@ -28,18 +27,17 @@ using OrderedJson = nlohmann::ordered_json;
 
 // The results whose claims judge the statements.
 struct Judges {
-  std::vector<nlohmann::json> results;
+  std::vector<ResultFile> results;
   std::vector<std::string> files;
-  std::vector<std::vector<Claim>> claims;
 
   std::vector<JudgedStatement> judge(const Paper& paper) const {
     std::vector<const std::vector<Claim>*> lists;
-    for (const std::vector<Claim>& list : claims) lists.push_back(&list);
+    for (const ResultFile& result : results) lists.push_back(&result.claims);
     return judge_statements(paper, lists);
   }
   std::string preset(std::size_t result) const {
-    const nlohmann::json& name = member(results[result], "preset");
-    return name.is_string() ? printable_key(name) : printable(files[result]);
+    const std::optional<std::string>& name = results[result].preset;
+    return name ? printable_key(*name) : printable(files[result]);
   }
 };
 
@@ -55,8 +53,7 @@ Judges read_folder(const std::string& folder) {
   for (const std::string& path : paths) {
     const nlohmann::json document = read_json(path);
     if (!document.is_object() || member(document, "schema") != result_schema) continue;
-    out.claims.push_back(claims_from(document));
-    out.results.push_back(document);
+    out.results.push_back(result_from(document, printable(path)));
     out.files.push_back(path);
   }
   return out;

@@ -1,7 +1,6 @@
 // `ranklab plot RESULT.json`: draws the figure that a result describes.
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -9,7 +8,6 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/figure/picture.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -34,7 +32,7 @@ int plot_command(const std::vector<std::string>& words) {
   const std::string usage = "plot RESULT.json [--out PICTURE]";
   if (prints_help(arguments, usage, "Draws the figure of a result.", fields)) return 0;
   const std::string path = single_result_path(arguments, "plot");
-  const nlohmann::json result = read_result(path);
+  const ResultFile result = read_result(path);
   if (out.empty()) out = default_picture(path);
   std::vector<std::string> pictures;
   try {

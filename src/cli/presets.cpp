@@ -12,6 +12,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "report/result_file.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -166,7 +167,7 @@ nlohmann::json read_config_file(const std::string& path) {
   nlohmann::json document = read_json(path);
   const std::string where = "--config " + path;
   if (document.is_object() && document.contains("schema")) {
-    if (document["schema"] != result_schema && document["schema"] != earlier_schema)
+    if (document["schema"] != result_schema)
       throw UsageError(where + ": 'schema' is not " + result_schema);
     check_shared_keys(document, where);
   } else {

@@ -4,7 +4,6 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "cli/arguments.hpp"
 #include "cli/commands.hpp"
@@ -13,7 +12,6 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/page/page.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -53,7 +51,7 @@ int report_command(const std::vector<std::string>& words) {
   if (arguments.positional.empty())
     throw UsageError("report takes one or more result files, none given");
   refuse_to_replace_a_result(out, arguments.positional);
-  std::vector<nlohmann::json> results;
+  std::vector<ResultFile> results;
   // `train --save` writes a config file next to the results, and results/*.json includes it.
   const auto is_config = [](const std::string& path) { return path.ends_with(".config.json"); };
   std::vector<std::string> paths;

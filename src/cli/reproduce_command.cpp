@@ -22,7 +22,6 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/claim_json.hpp"
 #include "report/environment.hpp"
 #include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
@@ -50,7 +49,7 @@ struct Task {
   bool requested = true;        // else its finished result is only shown in the report
   std::string after;            // a task that writes files that this one reads
   std::string problem;          // why the task cannot run, if found before the first run
-  Json finished = {};           // its result; null: not finished
+  std::optional<ResultFile> finished = {};  // its result; none: not finished
 };
 
 Task task_of(const std::string& name, const Options& options) {
@@ -119,21 +118,21 @@ std::vector<Task> tasks_of(std::vector<std::string> requested, const Options& op
   return tasks;
 }
 
-// The complete result of an earlier run to keep, or null. A result is kept if it is of this program
-// with the task's parameters, or of any program with the preset's full parameters if the task uses
-// the reduced ones. Throws Failure if the file holds a run with different parameters.
-Json finished_result(const Task& task) {
-  if (!fs::exists(task.result)) return nullptr;
-  Json earlier = read_result(task.result);
-  const Json config = earlier["config"];
+// The complete result of an earlier run to keep, if there is one. A result is kept if it is of this
+// program with the task's parameters, or of any program with the preset's full parameters if the
+// task uses the reduced ones. Throws Failure if the file holds a run with different parameters.
+std::optional<ResultFile> finished_result(const Task& task) {
+  if (!fs::exists(task.result)) return {};
+  ResultFile earlier = read_result(task.result);
+  const Json config = earlier.config;
   if (config != task.full && config != task.reduced)
     throw Failure(task.result + " holds a run with different parameters; --force replaces it");
-  if (earlier["status"] == "interrupted") return nullptr;
+  if (earlier.status == Status::interrupted) return {};
   const bool is_same =
-      config == task.config && earlier["environment"].value("program", "") == program_checksum();
+      config == task.config && earlier.environment.value("program", "") == program_checksum();
   // Never replace a full run, which may have taken hours, by a reduced run of a newer program.
   const bool is_more = config == task.full && task.config != task.full;
-  return is_same || is_more ? earlier : Json();
+  return is_same || is_more ? std::optional(std::move(earlier)) : std::nullopt;
 }
 
 // Opens the journal of the task, with the trials of an interrupted run of this program.
@@ -212,7 +211,7 @@ class Reproduction {
     std::size_t kept = 0;
     double seconds = 0;
     for (const Task& task : tasks_) {
-      if (task.requested) task.finished.is_null() ? void(seconds += task.seconds) : void(++kept);
+      if (task.requested) task.finished ? void(++kept) : void(seconds += task.seconds);
     }
     print_line(counted(requested_count_, "preset") + ", " +
                (kept > 0 ? std::to_string(kept) + " of them finished, " : "") + "about " +
@@ -233,22 +232,22 @@ class Reproduction {
       // The files that were missing may have been written in the meantime.
       if (!task.after.empty() && !task.problem.empty()) {
         task = task_of(task.name, options_);
-        task.finished = options_.force ? Json() : finished_result(task);
+        task.finished = options_.force ? std::nullopt : finished_result(task);
       }
       if (!task.problem.empty()) throw Failure(task.problem);
-      const bool is_new = task.finished.is_null();
+      const bool is_new = !task.finished;
       std::string took = "kept";
       if (is_new) {
         if (!options_.force) finished_result(task);  // throws if the file holds a different run
-        const Execution execution = compute(task);
+        Execution execution = compute(task);
         if (execution.signal != 0) return execution.signal;
-        write_file_atomically(task.result, format_json(execution.document));
-        task.finished = Json::parse(execution.document.dump());
-        took = duration_text(execution.wall_seconds);
+        task.finished = std::move(execution.result);
+        write_file_atomically(task.result, result_text(*task.finished));
+        took = duration_text(task.finished->timing.wall);
       }
-      if (is_new || needs_drawing(task)) draw_figure(task.finished, task.picture);
+      if (is_new || needs_drawing(task)) draw_figure(*task.finished, task.picture);
       print_line(label(task) + "  " + std::string(took.size() < 7 ? 7 - took.size() : 0, ' ') +
-                 took + "  " + counts_text(count(claims_from(task.finished))));
+                 took + "  " + counts_text(count(task.finished->claims)));
       if (is_new) write_page();
     } catch (const std::exception& error) {
       ++failed_;
@@ -276,11 +275,11 @@ class Reproduction {
   }
 
   void write_page() {
-    std::vector<Json> results;
+    std::vector<ResultFile> results;
     std::vector<std::string> files;
     for (const Task& task : tasks_) {
-      if (task.finished.is_null()) continue;
-      results.push_back(task.finished);
+      if (!task.finished) continue;
+      results.push_back(*task.finished);
       files.push_back(task.result);
     }
     write_file_atomically(page(), html_report(results, files));

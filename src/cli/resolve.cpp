@@ -262,12 +262,12 @@ nlohmann::ordered_json ResolvedRun::trials_config() {
   return out;
 }
 
-nlohmann::ordered_json ResolvedRun::changed() {
-  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+std::vector<Change> ResolvedRun::changed() {
+  std::vector<Change> out;
   const nlohmann::ordered_json mine = config();
   for (const auto& [key, value] : mine.items()) {
     if (key == "preset" || !preset_config.contains(key) || preset_config[key] == value) continue;
-    out.push_back({{"name", key}, {"preset", preset_config[key]}, {"run", value}});
+    out.push_back({key, preset_config[key], value});
   }
   return out;
 }
@@ -280,9 +280,9 @@ ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments
   return resolve(experiment, arguments, config);
 }
 
-ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result,
+ResolvedRun resolve_result(const Experiment& experiment, const ResultFile& result,
                            const std::string& path) {
-  return resolve(experiment, {}, {path, result, true});
+  return resolve(experiment, {}, {path, result_json(result), true});
 }
 
 ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments,

@@ -10,6 +10,7 @@
 #include "cli/arguments.hpp"
 #include "cli/options.hpp"
 #include "experiments/study.hpp"
+#include "report/result_file.hpp"
 #include "run/part.hpp"
 
 namespace ranklab {
@@ -30,8 +31,8 @@ struct ResolvedRun {
   nlohmann::ordered_json config();
   /// The part of the config on which the trials depend.
   nlohmann::ordered_json trials_config();
-  /// The parameters that differ from the preset, as a list of {"name", "preset", "run"}.
-  nlohmann::ordered_json changed();
+  /// The parameters that differ from the preset.
+  std::vector<Change> changed();
 };
 
 /// Throws UsageError for a study, key or value that is not allowed and for a file of another
@@ -40,7 +41,7 @@ ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments
 
 /// Resolves the config of a result file for a rerun that is only compared: fields that name output
 /// files are ignored.
-ResolvedRun resolve_result(const Experiment& experiment, const nlohmann::json& result,
+ResolvedRun resolve_result(const Experiment& experiment, const ResultFile& result,
                            const std::string& path);
 
 /// Resolves with a config file that is already read: `document` has "command" and "config" like a

@@ -72,12 +72,15 @@ void print_dry_run(ResolvedRun& run) {
   const Estimate cost = run.study->estimate();
   const double bytes = memory_estimate(run, run.options.threads);
   const TimeEstimate time = estimate_time(run);
+  nlohmann::ordered_json changed = nlohmann::ordered_json::array();
+  for (const Change& change : run.changed())
+    changed.push_back({{"name", change.name}, {"preset", change.preset}, {"run", change.run}});
   const nlohmann::ordered_json plan = {
       {"command", run.experiment->name},
       {"study", run.options.study},
       {"out", run.options.out},
       {"config", run.config()},
-      {"changed", run.changed()},
+      {"changed", changed},
       {"threads", run.options.threads},
       {"estimate",
        {{"memory_bytes", bytes},

@@ -15,98 +15,64 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/compare.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
-const Experiment& experiment_of(const nlohmann::json& result, const std::string& path) {
-  const Experiment* experiment = result["command"].is_string()
-                                     ? find_experiment(result["command"].get<std::string>())
-                                     : nullptr;
+const Experiment& experiment_of(const ResultFile& result, const std::string& path) {
+  const Experiment* experiment = find_experiment(result.command);
   if (experiment != nullptr) return *experiment;
-  throw Failure(printable(path) + ": unknown command " + result["command"].dump(-1, ' ', true));
+  throw Failure(printable(path) + ": unknown command '" + printable_key(result.command) + "'");
 }
 
-std::string shown(const nlohmann::json& value) {
+std::string shown(const nlohmann::ordered_json& value) {
   return value.is_string() ? printable_key(value.get<std::string>())
                            : printable_key(value.dump(-1, ' ', true));
 }
 
 // Describes how the environments of the two runs differ, because that can explain different bits.
-std::string changed_environment(const nlohmann::json& before, const nlohmann::json& now) {
+std::string changed_environment(const ResultFile& before, const ResultFile& now) {
+  const auto value = [](const ResultFile& result, const char* key) {
+    return result.environment.value(key, nlohmann::ordered_json());
+  };
   std::vector<std::string> changed;
   for (const char* key : {"git", "compiler", "flags", "armadillo", "blas", "cpu"}) {
-    if (before.value(key, nlohmann::json()) != now.value(key, nlohmann::json()))
-      changed.emplace_back(key);
+    if (value(before, key) != value(now, key)) changed.emplace_back(key);
   }
-  const nlohmann::json kernel = before.value("blas_core", nlohmann::json()),
-                       mine = now.value("blas_core", nlohmann::json());
+  const nlohmann::ordered_json kernel = value(before, "blas_core"), mine = value(now, "blas_core");
   if (kernel != mine)
     changed.push_back("BLAS kernel " + shown(kernel) + " before, " + shown(mine) + " now");
   return changed.empty() ? "same CPU type and program" : "changed since: " + joined(changed);
 }
 
-// Verdicts first, then scalars, then series.
-std::vector<std::string> differences_of(const Comparison& comparison) {
-  std::vector<std::string> out;
-  const auto beyond = [](double standard_errors) {
-    return std::isinf(standard_errors) ? std::string("no error bars")
-                                       : short_number(standard_errors) + " standard errors";
-  };
-  for (const ComparedClaim& claim : comparison.claims) {
-    const auto said = [](const std::string& verdict) {
-      return verdict.empty() ? std::string("missing") : verdict;
-    };
-    if (claim.a != claim.b) {
-      out.push_back("claim " + claim.id + ": " + said(claim.a) + " before, " + said(claim.b) +
-                    " now");
-    } else if (claim.differs()) {
-      out.push_back("claim " + claim.id + ": another " + claim.field);
-    }
-  }
-  for (const ComparedAdvice& layer : comparison.advice) {
-    if (layer.differs())
-      out.push_back("advice for " + layer.layer + ": " + (layer.a.empty() ? "none" : layer.a) +
-                    " before, " + (layer.b.empty() ? "none" : layer.b) + " now");
-  }
-  for (const std::string& part : comparison.parts) out.push_back("another " + part);
-  for (const ComparedScalar& scalar : comparison.scalars) {
-    if (!scalar.differs) continue;
-    const std::string numbers = short_number(scalar.a) + " before, " + short_number(scalar.b) +
-                                " now (" + beyond(scalar.standard_errors) + ")";
-    out.push_back("scalar " + scalar.name + ": " +
-                  (scalar.missing.empty() ? numbers : scalar.missing));
-  }
-  for (const ComparedSeries& series : comparison.series) {
-    if (!series.differs()) continue;
-    const std::string points = std::to_string(series.beyond) + " of " +
-                               counted(series.points, "point") + " differ, most at " +
-                               short_number(series.at) + " (" + beyond(series.farthest) + ")";
-    out.push_back("series " + series.name + ": " +
-                  (series.missing.empty() ? points : series.missing));
-  }
-  return out;
+// "claim spectral/eq-1.5: holds before, fails now"
+std::string line_of(const ComparedItem& item) {
+  const auto said = [](const std::string& text) { return text.empty() ? "missing" : text; };
+  if (item.kind == ComparedItem::Kind::part) return item.difference;
+  const std::string values =
+      item.a != item.b ? said(item.a) + " before, " + said(item.b) + " now" : item.difference;
+  return std::string(name_of(item.kind)) + " " + item.name + ": " +
+         (item.kind == ComparedItem::Kind::series ? item.difference : values) +
+         (item.distance.empty() ? "" : " (" + item.distance + ")");
 }
 
 // How many numbers were compared, and by which criterion.
 std::string compared_text(const Comparison& comparison) {
-  const std::string what = counted(comparison.claims.size(), "verdict") + ", " +
-                           counted(comparison.scalars.size(), "scalar") + " and " +
-                           counted(comparison.points(), "point") + " of series";
+  const std::string what = counted(comparison.count(ComparedItem::Kind::claim), "verdict") + ", " +
+                           counted(comparison.count(ComparedItem::Kind::scalar), "scalar") +
+                           " and " + counted(comparison.points, "point") + " of series";
   if (comparison.no_error_bars())
     return what + " compared; 1 trial: no error bars, so only rounding differences are allowed";
   return what + " compared; Student's quantile at level " + short_number(comparison_level) +
          " divided by the number of comparisons";
 }
 
-int report_comparison(const std::string& path, const nlohmann::json& earlier,
-                      const nlohmann::json& again) {
+int report_comparison(const std::string& path, const ResultFile& earlier, const ResultFile& again) {
   constexpr std::size_t most_shown = 10;
   const Comparison comparison = compare_results(earlier, again, "the file", "this run");
-  const std::string where = changed_environment(earlier["environment"], again["environment"]);
+  const std::string where = changed_environment(earlier, again);
   const std::string name = printable(path);
-  if (comparison.same_bits) {
+  if (comparison.same_bits()) {
     std::printf("%s: reproduced bit for bit\n", name.c_str());
     return 0;
   }
@@ -115,18 +81,22 @@ int report_comparison(const std::string& path, const nlohmann::json& earlier,
   std::printf("%s: %s (%s)\n  %s\n", name.c_str(),
               comparison.agrees() ? (within + ", not bit for bit").c_str() : "not reproduced",
               where.c_str(), compared_text(comparison).c_str());
-  std::vector<std::string> differences = differences_of(comparison);
-  const std::size_t all = differences.size();
-  differences.resize(std::min(all, most_shown));
-  for (const auto& line : differences) std::printf("  %s\n", printable(line).c_str());
-  if (all > most_shown) std::printf("  and %zu more\n", all - most_shown);
+  std::size_t shown_lines = 0, all = 0;
+  for (const ComparedItem& item : comparison.items) {
+    if (item.difference.empty()) continue;
+    ++all;
+    if (shown_lines == most_shown) continue;
+    ++shown_lines;
+    std::printf("  %s\n", printable(line_of(item)).c_str());
+  }
+  if (all > shown_lines) std::printf("  and %zu more\n", all - shown_lines);
   return comparison.agrees() ? 0 : 1;
 }
 
 // Relative paths in a config start at the working directory of the run, which the result stores
 // relative to its own folder. If the files are not found there, paths start at the current
 // directory.
-ResolvedRun resolve_in_original_folder(const nlohmann::json& earlier, const std::string& path) {
+ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path) {
   namespace fs = std::filesystem;
   const Experiment& experiment = experiment_of(earlier, path);
   const auto resolved_here = [&] {
@@ -134,9 +104,8 @@ ResolvedRun resolve_in_original_folder(const nlohmann::json& earlier, const std:
     run.study->estimate();  // reads the input files
     return run;
   };
-  const nlohmann::json environment = earlier["environment"];
-  const nlohmann::json folder =
-      environment.is_object() ? environment.value("folder", nlohmann::json()) : nlohmann::json();
+  const nlohmann::ordered_json folder =
+      earlier.environment.value("folder", nlohmann::ordered_json());
   if (!folder.is_string()) return resolved_here();
   std::error_code error;
   const fs::path here = fs::current_path(),
@@ -153,8 +122,8 @@ ResolvedRun resolve_in_original_folder(const nlohmann::json& earlier, const std:
 
 // Returns the exit code.
 int verify(const std::string& path, std::uint64_t threads, bool quiet) {
-  const nlohmann::json earlier = read_result(path);
-  if (earlier["status"] == "interrupted")
+  const ResultFile earlier = read_result(path);
+  if (earlier.status == Status::interrupted)
     throw Failure(printable(path) + ": the run was interrupted; finish it with --resume first");
   ResolvedRun run = resolve_in_original_folder(earlier, path);
   if (threads > 0) run.options.threads = threads;
@@ -162,11 +131,7 @@ int verify(const std::string& path, std::uint64_t threads, bool quiet) {
 
   const Execution execution = execute(run, nullptr, {!quiet && ::isatty(STDERR_FILENO) != 0}, {});
   if (execution.signal != 0) return 128 + execution.signal;
-  try {
-    return report_comparison(path, earlier, nlohmann::json::parse(execution.document.dump()));
-  } catch (const nlohmann::json::exception& error) {
-    throw Failure(printable(path) + ": not a complete result file: " + error.what());
-  }
+  return report_comparison(path, earlier, *execution.result);
 }
 
 }  // namespace

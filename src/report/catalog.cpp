@@ -12,14 +12,12 @@
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::json;
-
-Slip slip_from(const Json& json) {
+Slip slip_from(const nlohmann::json& json) {
   return {json.at("id"), json.at("says"), json.at("where"), json.at("type"),
           json.at("derivation").get<std::vector<std::string>>()};
 }
 
-PaperStatement statement_from(const Json& json) {
+PaperStatement statement_from(const nlohmann::json& json) {
   PaperStatement out{json.at("id"),
                      json.at("name"),
                      json.at("section"),
@@ -30,7 +28,7 @@ PaperStatement statement_from(const Json& json) {
                      json.value("not_judged", ""),
                      json.value("scale", "")};
   if (json.contains("slip")) out.slips.push_back(slip_from(json["slip"]));
-  for (const Json& slip : json.value("more_slips", Json::array()))
+  for (const nlohmann::json& slip : json.value("more_slips", nlohmann::json::array()))
     out.slips.push_back(slip_from(slip));
   return out;
 }
@@ -38,12 +36,12 @@ PaperStatement statement_from(const Json& json) {
 Paper paper_from(std::span<const char* const> pieces) {
   std::string text;
   for (const char* piece : pieces) text += piece;
-  const Json json = Json::parse(text);
+  const nlohmann::json json = nlohmann::json::parse(text);
   const std::string name = json.at("paper"), arxiv = json.at("arxiv"), version = json.at("version");
   Paper out{
       "[" + name + "]",           name, json.at("anchor"), json.at("authors"), json.at("title"),
       "arXiv:" + arxiv + version, {}};
-  for (const Json& statement : json.at("statements"))
+  for (const nlohmann::json& statement : json.at("statements"))
     out.statements.push_back(statement_from(statement));
   return out;
 }
@@ -51,7 +49,7 @@ Paper paper_from(std::span<const char* const> pieces) {
 std::vector<Paper> read_catalog() {
   try {
     return {paper_from(spectral_json), paper_from(lambda_skip_json), paper_from(shallow_json)};
-  } catch (const Json::exception& error) {
+  } catch (const nlohmann::json::exception& error) {
     throw std::logic_error(std::string("the catalog of statements is damaged: ") + error.what());
   }
 }

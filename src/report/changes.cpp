@@ -6,31 +6,29 @@
 #include <vector>
 
 #include "core/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::json;
+using Value = nlohmann::ordered_json;  // of a parameter
 
 // Whether `run` is a nonempty proper part of the list `preset`.
-bool is_part(const Json& run, const Json& preset) {
+bool is_part(const Value& run, const Value& preset) {
   return run.is_array() && preset.is_array() && !run.empty() && run.size() < preset.size() &&
-         std::all_of(run.begin(), run.end(), [&](const Json& item) {
+         std::all_of(run.begin(), run.end(), [&](const Value& item) {
            return std::find(preset.begin(), preset.end(), item) != preset.end();
          });
 }
 
-bool is_fewer_trials(const Json& change) {
-  const Json &preset = member(change, "preset"), &run = member(change, "run");
-  return member(change, "name") == "trials" && preset.is_number() && run.is_number() &&
-         run < preset;
+bool is_fewer_trials(const Change& change) {
+  return change.name == "trials" && change.preset.is_number_unsigned() && change.run.is_number() &&
+         change.run < change.preset;
 }
 
 // Whether every number of `run`, alone or after "model:", is smaller than the number of `preset` at
 // the same position.
-bool is_smaller(const Json& run, const Json& preset) {
-  const auto number = [](const Json& value) {
+bool is_smaller(const Value& run, const Value& preset) {
+  const auto number = [](const Value& value) {
     if (value.is_number()) return value.get<double>();
     const std::string text = value.is_string() ? value.get<std::string>() : "";
     return std::atof(text.substr(text.find(':') + 1).c_str());
@@ -38,21 +36,18 @@ bool is_smaller(const Json& run, const Json& preset) {
   if (!run.is_array()) return number(run) < number(preset);
   return preset.is_array() && run.size() == preset.size() &&
          std::equal(run.begin(), run.end(), preset.begin(),
-                    [&](const Json& a, const Json& b) { return number(a) < number(b); });
+                    [&](const Value& a, const Value& b) { return number(a) < number(b); });
 }
 
 // Whether the run has fewer steps, fewer values, or fewer recorded steps.
-bool is_shorter(const Json& change) {
-  const Json &name = member(change, "name"), &preset = member(change, "preset"),
-             &run = member(change, "run");
-  if (name == "steps") return is_smaller(run, preset);
-  if (name == "record-every") return is_smaller(preset, run);
-  return is_part(run, preset);
+bool is_shorter(const Change& change) {
+  if (change.name == "steps") return is_smaller(change.run, change.preset);
+  if (change.name == "record-every") return is_smaller(change.preset, change.run);
+  return is_part(change.run, change.preset);
 }
 
-std::string change_text(const Json& change, const std::string& unit) {
-  const std::string name = member(change, "name").get<std::string>();
-  const Json &preset = member(change, "preset"), &run = member(change, "run");
+std::string change_text(const Change& change, const std::string& unit) {
+  const auto& [name, preset, run] = change;
   if (name == "steps" && run.is_number() && preset.is_number() && run < preset)
     return run.dump() + " of " + preset.dump() + " steps";
   if (is_fewer_trials(change)) return run.dump() + " of " + preset.dump() + " " + unit + "s";
@@ -66,7 +61,7 @@ std::string change_text(const Json& change, const std::string& unit) {
 
 }  // namespace
 
-std::string flag_text(const Json& value) {
+std::string flag_text(const Value& value) {
   if (value.is_boolean()) return value.get<bool>() ? "on" : "off";
   if (value.is_string()) return value.get<std::string>();
   if (!value.is_array()) {
@@ -74,35 +69,28 @@ std::string flag_text(const Json& value) {
     return number.ends_with(".0") ? number.substr(0, number.size() - 2) : number;
   }
   std::vector<std::string> words;
-  for (const Json& item : value) words.push_back(flag_text(item));
+  for (const Value& item : value) words.push_back(flag_text(item));
   return words.empty() ? "none" : joined(words, ",");
 }
 
-std::string changes_text(const Json& result) {
-  const Json changed = member(result, "changed");
-  if (!changed.is_array() || changed.empty()) return "";
-  const Json& unit = member(member(result, "trials"), "unit");
+std::string changes_text(const ResultFile& file) {
+  if (file.changed.empty()) return "";
   std::vector<std::string> changes;
-  for (const Json& change : changed) {
-    if (member(change, "name").is_string())
-      changes.push_back(change_text(change, unit.is_string() ? unit.get<std::string>() : "trial"));
-  }
-  if (changes.empty()) return "";
-  return (changes_more_than_trials(result) ? "changed from the preset: " : "") + joined(changes);
+  for (const Change& change : file.changed)
+    changes.push_back(change_text(change, file.trial_unit()));
+  return (changes_more_than_trials(file) ? "changed from the preset: " : "") + joined(changes);
 }
 
-void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed,
-                       const std::string& unit) {
+void withhold_verdicts(ResultFile& file) {
   bool fewer_trials = false, shorter = false;
   std::vector<std::string> words;
-  for (const auto& entry : changed) {
-    const Json change = entry;
+  for (const Change& change : file.changed) {
     if (!is_fewer_trials(change) && !is_shorter(change)) continue;
     (is_fewer_trials(change) ? fewer_trials : shorter) = true;
-    words.push_back(change_text(change, unit.empty() ? "trial" : unit));
+    words.push_back(change_text(change, file.trial_unit()));
   }
   if (!fewer_trials && !shorter) return;
-  for (Claim& claim : claims) {
+  for (Claim& claim : file.claims) {
     if (claim.verdict == Verdict::not_applicable && !claim.undecided) continue;
     const bool counts = std::holds_alternative<CountEvidence>(claim.evidence);
     const bool is_kept = (counts && claim.kind == Kind::theorem) ||
@@ -115,13 +103,13 @@ void withhold_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json&
   }
 }
 
-void refer_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& changed,
-                    const std::string& preset, const std::vector<std::string>& globs) {
-  const auto only_shortens = [](const Json& change) {
+void refer_verdicts(ResultFile& file, const std::string& preset,
+                    const std::vector<std::string>& globs) {
+  const auto only_shortens = [](const Change& change) {
     return is_fewer_trials(change) || is_shorter(change);
   };
-  if (!std::all_of(changed.begin(), changed.end(), only_shortens)) return;
-  for (Claim& claim : claims) {
+  if (!std::all_of(file.changed.begin(), file.changed.end(), only_shortens)) return;
+  for (Claim& claim : file.claims) {
     const auto matches_id = [&](const std::string& glob) { return matches_glob(glob, claim.id); };
     if (claim.verdict == Verdict::not_applicable && !claim.shortened) continue;
     if (std::none_of(globs.begin(), globs.end(), matches_id)) continue;
@@ -131,18 +119,13 @@ void refer_verdicts(std::vector<Claim>& claims, const nlohmann::ordered_json& ch
   }
 }
 
-bool changes_more_than_trials(const Json& result) {
-  const Json& changed = member(result, "changed");
-  return changed.is_array() && std::any_of(changed.begin(), changed.end(), [](const Json& change) {
-           return member(change, "name").is_string() && !is_fewer_trials(change);
-         });
+bool changes_more_than_trials(const ResultFile& file) {
+  return !std::all_of(file.changed.begin(), file.changed.end(), is_fewer_trials);
 }
 
-Json trials_of_preset(const Json& result) {
-  const Json& changed = member(result, "changed");
-  if (!changed.is_array()) return nullptr;
-  const auto fewer = std::find_if(changed.begin(), changed.end(), is_fewer_trials);
-  return fewer == changed.end() ? Json() : member(*fewer, "preset");
+std::uint64_t trials_of_preset(const ResultFile& file) {
+  const auto fewer = std::find_if(file.changed.begin(), file.changed.end(), is_fewer_trials);
+  return fewer == file.changed.end() ? file.trials.requested : fewer->preset.get<std::uint64_t>();
 }
 
 }  // namespace ranklab

@@ -4,38 +4,24 @@
 #include <cmath>
 #include <limits>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
-#include "report/claim_json.hpp"
-#include "report/result_json.hpp"
+#include "report/result_members.hpp"
 #include "report/standing.hpp"
 
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::json;
+using Item = ComparedItem;
 
 // The names of the results, for items that one of them lacks.
-struct Names {
+struct ResultNames {
   const std::string &a, &b;
   std::string missing_in_a() const { return "missing in " + a; }
   std::string missing_in_b() const { return "missing in " + b; }
 };
-
-double number(const Json& value) {
-  return value.is_number() ? value.get<double>() : undefined;
-}
-
-double number(const Json& object, const char* key) {
-  return object.contains(key) ? number(object[key]) : undefined;
-}
-
-Summary summary_of(const Json& scalar) {
-  return {number(scalar, "mean"), number(scalar, "std"), whole_count(number(scalar, "n"))};
-}
 
 double squared_error(const Summary& summary) {
   return summary.n > 1 && std::isfinite(summary.std)
@@ -71,89 +57,99 @@ Difference difference_of(const Summary& a, const Summary& b, std::size_t compari
   return {apart / error, !rounding && apart > quantile * error};
 }
 
-ComparedScalar compare_scalar(const std::string& name, const Json& a, const Json& b,
-                              std::size_t comparisons) {
-  const Summary first = summary_of(a), second = summary_of(b);
-  const Difference difference = difference_of(first, second, comparisons, rounding_tolerance);
-  return {name, first.mean, second.mean, difference.standard_errors, "", difference.differs};
+std::string errors_text(double standard_errors) {
+  return std::isinf(standard_errors) ? "no error bars"
+                                     : short_number(standard_errors) + " standard errors";
 }
 
-std::vector<ComparedScalar> compare_scalars(const Json& a, const Json& b, const Names& names) {
-  std::vector<ComparedScalar> out;
-  const std::size_t comparisons = std::max<std::size_t>(1, a.size());
-  for (const auto& [name, scalar] : a.items()) {
-    if (b.contains(name)) {
-      out.push_back(compare_scalar(name, scalar, b[name], comparisons));
+std::string mean_text(double mean) {
+  return std::isnan(mean) ? "-" : short_number(mean);
+}
+
+// Calls compared(in_a, in_b) for every name in either list, in the order of a, then of b. A pointer
+// is null if its list lacks the name.
+template <class Value, class NameOf, class Compared>
+void for_each_name(const std::vector<Value>& a, const std::vector<Value>& b, const NameOf& name_of,
+                   const Compared& compared) {
+  std::map<std::string_view, const Value*> in_a, in_b;
+  for (const Value& value : a) in_a.emplace(name_of(value), &value);
+  for (const Value& value : b) in_b.emplace(name_of(value), &value);
+  for (const Value& value : a) {
+    const auto other = in_b.find(name_of(value));
+    compared(&value, other == in_b.end() ? nullptr : other->second);
+  }
+  for (const Value& value : b) {
+    if (!in_a.contains(name_of(value))) compared(nullptr, &value);
+  }
+}
+
+void compare_scalars(const ResultFile& a, const ResultFile& b, const ResultNames& names,
+                     std::vector<Item>& out) {
+  using Mean = NamedMeans::value_type;
+  const std::size_t comparisons = std::max<std::size_t>(1, a.means.size());
+  const auto name_of = [](const Mean& mean) -> std::string_view { return mean.first; };
+  for_each_name(a.means, b.means, name_of, [&](const Mean* x, const Mean* y) {
+    Item item{Item::Kind::scalar, x != nullptr ? x->first : y->first, "", "", "", ""};
+    if (x != nullptr) item.a = mean_text(x->second.mean);
+    if (y != nullptr) item.b = mean_text(y->second.mean);
+    if (x == nullptr || y == nullptr) {
+      item.difference = x == nullptr ? names.missing_in_a() : names.missing_in_b();
     } else {
-      out.push_back(
-          {name, number(scalar, "mean"), undefined, undefined, names.missing_in_b(), true});
+      const Difference difference =
+          difference_of(x->second, y->second, comparisons, rounding_tolerance);
+      item.distance = errors_text(difference.standard_errors);
+      item.difference = difference.differs ? "differs" : "";
     }
-  }
-  for (const auto& [name, scalar] : b.items()) {
-    if (!a.contains(name))
-      out.push_back(
-          {name, undefined, number(scalar, "mean"), undefined, names.missing_in_a(), true});
-  }
-  return out;
+    out.push_back(std::move(item));
+  });
 }
 
-std::map<std::string, const Json*> by_key(const Json& list, const char* key) {
-  std::map<std::string, const Json*> out;
-  for (const Json& item : list) out.emplace(item.value(key, ""), &item);
-  return out;
+bool same_x(double a, double b) {
+  return a == b || (std::isnan(a) && std::isnan(b)) || is_rounding(a, b, point_tolerance);
 }
 
-bool same_x(const Json& a, const Json& b) {
-  return a == b || (a.is_number() && b.is_number() &&
-                    is_rounding(a.get<double>(), b.get<double>(), point_tolerance));
-}
-
-bool same_points(const Json& a, const Json& b) {
-  const std::size_t points = a.at("x").size();
-  return std::equal(a["x"].begin(), a["x"].end(), b.at("x").begin(), b["x"].end(), same_x) &&
-         a.at("mean").size() == points && a.at("std").size() == points &&
-         b.at("mean").size() == points && b.at("std").size() == points;
-}
-
-ComparedSeries compare_points(const Json& a, const Json& b, const Comparison& runs,
-                              std::size_t comparisons) {
-  ComparedSeries out{.name = a.value("name", ""), .points = a["mean"].size(), .missing = ""};
-  const auto point = [](const Json& series, std::size_t i, std::uint64_t trials) {
-    const std::size_t n = series.contains("n") ? whole_count(number(series["n"].at(i))) : trials;
-    return Summary{number(series["mean"][i]), number(series["std"][i]), n};
+void compare_points(const Series& a, const Series& b, const Comparison& runs,
+                    std::size_t comparisons, Item& item) {
+  const auto point = [](const Series& series, std::size_t i, std::uint64_t trials) {
+    return Summary{series.mean[i], series.std[i], series.n.empty() ? trials : series.n[i]};
   };
-  for (std::size_t i = 0; i < out.points; ++i) {
+  std::size_t beyond = 0, at = 0;
+  double farthest = 0;
+  for (std::size_t i = 0; i < a.x.size(); ++i) {
     const Difference difference = difference_of(
         point(a, i, runs.trials_a), point(b, i, runs.trials_b), comparisons, point_tolerance);
-    out.beyond += difference.differs ? 1 : 0;
-    if (i > 0 && difference.standard_errors <= out.farthest) continue;
-    out.farthest = difference.standard_errors;
-    out.at = number(a["x"][i]);
+    beyond += difference.differs ? 1 : 0;
+    if (difference.standard_errors <= farthest) continue;
+    farthest = difference.standard_errors;
+    at = i;
   }
-  return out;
+  if (a.x.empty()) return;
+  item.distance = (std::isinf(farthest) ? "" : "at most ") + errors_text(farthest) + ", at " +
+                  mean_text(a.x[at]);
+  if (beyond > 0)
+    item.difference =
+        "differs at " + std::to_string(beyond) + " of " + counted(a.x.size(), "point");
 }
 
-std::vector<ComparedSeries> compare_series(const Json& a, const Json& b, const Comparison& runs,
-                                           const Names& names) {
+void compare_series(const ResultFile& a, const ResultFile& b, const ResultNames& names,
+                    Comparison& out) {
   std::size_t points = 0;
-  for (const Json& series : a) points += series.value("mean", Json::array()).size();
-  std::vector<ComparedSeries> out;
-  const std::map<std::string, const Json*> in_a = by_key(a, "name"), in_b = by_key(b, "name");
-  for (const Json& series : a) {
-    const auto found = in_b.find(series.value("name", ""));
-    const Json* other = found == in_b.end() ? nullptr : found->second;
-    if (other != nullptr && same_points(series, *other)) {
-      out.push_back(compare_points(series, *other, runs, std::max<std::size_t>(1, points)));
+  for (const Series& series : a.series) points += series.x.size();
+  const auto name_of = [](const Series& series) -> std::string_view { return series.name; };
+  for_each_name(a.series, b.series, name_of, [&](const Series* x, const Series* y) {
+    Item item{Item::Kind::series, x != nullptr ? x->name : y->name, "", "", "", ""};
+    if (x != nullptr) item.a = counted(x->x.size(), "point");
+    if (y != nullptr) item.b = counted(y->x.size(), "point");
+    if (x == nullptr || y == nullptr) {
+      item.difference = x == nullptr ? names.missing_in_a() : names.missing_in_b();
+    } else if (!std::equal(x->x.begin(), x->x.end(), y->x.begin(), y->x.end(), same_x)) {
+      item.difference = "different points";
     } else {
-      out.push_back({.name = series.value("name", ""),
-                     .missing = other == nullptr ? names.missing_in_b() : "different points"});
+      compare_points(*x, *y, out, std::max<std::size_t>(1, points), item);
+      out.points += x->x.size();
     }
-  }
-  for (const Json& series : b) {
-    if (!in_a.contains(series.value("name", "")))
-      out.push_back({.name = series.value("name", ""), .missing = names.missing_in_a()});
-  }
-  return out;
+    out.items.push_back(std::move(item));
+  });
 }
 
 // The sentence without its numbers, which rounding may change.
@@ -173,121 +169,99 @@ std::string without_numbers(const std::string& text) {
   return out;
 }
 
-// Whether two values have the same form, words and, up to rounding, numbers.
-bool is_same(const Json& a, const Json& b) {
-  if (a.is_number() && b.is_number())
-    return is_rounding(a.get<double>(), b.get<double>(), point_tolerance);
-  if (a.type() != b.type()) return false;
-  if (a.is_string())
-    return without_numbers(a.get_ref<const std::string&>()) ==
-           without_numbers(b.get_ref<const std::string&>());
-  if (!a.is_structured()) return a == b;
-  if (a.is_object()) {
-    return a.size() == b.size() &&
-           std::all_of(a.items().begin(), a.items().end(), [&](const auto& item) {
-             const auto other = b.find(item.key());
-             return other != b.end() && is_same(item.value(), *other);
-           });
-  }
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), is_same);
+// Equal words and, up to rounding, numbers.
+constexpr Equality up_to_rounding = {
+    [](double a, double b) { return a == b || is_rounding(a, b, point_tolerance); },
+    [](const std::string& a, const std::string& b) {
+      return without_numbers(a) == without_numbers(b);
+    }};
+
+// The claim without what chance changes: its verdict, its numbers and the words about them.
+Claim without_numbers(Claim claim) {
+  claim.verdict = Verdict::not_applicable;
+  claim.measured = undefined;
+  claim.detail = "";
+  claim.undecided = claim.holm_undecided = claim.shortened = false;
+  std::visit([](auto& evidence) { evidence = {}; }, claim.evidence);
+  return claim;
 }
 
-// The fields of a claim that no chance changes.
-std::string differing_field(const Json& a, const Json& b) {
-  for (const char* key : {"statement_id", "part", "kind", "slip", "misprint_of", "figures",
-                          "source", "statement", "expected", "threshold", "unit", "judged_in"}) {
-    if (!is_same(member(a, key), member(b, key))) return key;
-  }
-  const Json &x = member(a, "evidence"), &y = member(b, "evidence");
-  return is_same(member(x, "type"), member(y, "type")) ? "" : "evidence";
+void compare_claims(const ResultFile& a, const ResultFile& b, std::vector<Item>& out) {
+  const auto id_of = [](const Claim& claim) -> std::string_view { return claim.id; };
+  for_each_name(a.claims, b.claims, id_of, [&](const Claim* x, const Claim* y) {
+    Item item{Item::Kind::claim, x != nullptr ? x->id : y->id, "", "", "", ""};
+    if (x != nullptr) item.a = standing_text(*x);
+    if (y != nullptr) item.b = standing_text(*y);
+    if (item.a != item.b) {
+      item.difference = "differs";
+    } else if (const DifferencePlace place =
+                   difference(without_numbers(*x), without_numbers(*y), up_to_rounding)) {
+      item.difference = "another " + place->substr(1, place->find_first_of(".[", 1) - 1);
+    }
+    out.push_back(std::move(item));
+  });
 }
 
-std::vector<ComparedClaim> compare_claims(const Json& a, const Json& b) {
-  std::vector<ComparedClaim> out;
-  const std::map<std::string, const Json*> in_a = by_key(a, "id"), in_b = by_key(b, "id");
-  for (const Json& claim : a) {
-    const std::string id = claim.value("id", "");
-    const auto other = in_b.find(id);
-    const bool in_both = other != in_b.end();
-    out.push_back({id, standing_text(claim_from(claim)),
-                   in_both ? standing_text(claim_from(*other->second)) : "",
-                   in_both ? differing_field(claim, *other->second) : ""});
-  }
-  for (const Json& claim : b) {
-    const std::string id = claim.value("id", "");
-    if (!in_a.contains(id)) out.push_back({id, "", standing_text(claim_from(claim)), ""});
-  }
-  return out;
+void compare_advice(const ResultFile& a, const ResultFile& b, std::vector<Item>& out) {
+  const auto layer_of = [](const AdvisedLayer& one) -> std::string_view { return one.layer; };
+  for_each_name(a.advice, b.advice, layer_of, [&](const AdvisedLayer* x, const AdvisedLayer* y) {
+    Item item{Item::Kind::advice, x != nullptr ? x->layer : y->layer, "", "", "", ""};
+    if (x != nullptr) item.a = x->advice;
+    if (y != nullptr) item.b = y->advice;
+    item.difference = item.a == item.b ? "" : "differs";
+    out.push_back(std::move(item));
+  });
 }
 
-std::uint64_t completed_trials(const Json& result) {
-  return whole_count(number(result.at("trials"), "completed"));
-}
-
-template <class List, class Predicate>
-std::size_t count_of(const List& list, const Predicate& predicate) {
-  return static_cast<std::size_t>(std::count_if(list.begin(), list.end(), predicate));
-}
-
-// In the order of `a`, then what only `b` has.
-std::vector<ComparedAdvice> compare_advice(const Json& a, const Json& b) {
-  std::vector<ComparedAdvice> out;
-  std::map<std::string, std::size_t> places;
-  const auto at = [&](const Json& entry) -> ComparedAdvice& {
-    const auto layer = entry.at("layer").get<std::string>();
-    const auto [place, is_new] = places.emplace(layer, out.size());
-    if (is_new) out.push_back({layer, "", ""});
-    return out[place->second];
+// The other parts. Numbers in the table and in the advice have error bars of their own.
+void compare_parts(const ResultFile& a, const ResultFile& b, std::vector<Item>& out) {
+  const auto compare = [&](const char* name, const auto& x, const auto& y) {
+    if (difference(x, y, up_to_rounding))
+      out.push_back({Item::Kind::part, name, "", "", "", std::string("another ") + name});
   };
-  for (const Json& entry : a) at(entry).a = entry.at("advice").get<std::string>();
-  for (const Json& entry : b) at(entry).b = entry.at("advice").get<std::string>();
-  return out;
+  compare("title", a.title, b.title);
+  compare("source", a.source, b.source);
+  compare("status", a.status, b.status);
+  compare("figure", a.figure, b.figure);
+  compare("more_figures", a.more_figures, b.more_figures);
+  compare("notes", a.notes, b.notes);
+  compare("skipped", a.skipped, b.skipped);
+  compare("failed_gates", a.failed_gates, b.failed_gates);
 }
 
 }  // namespace
 
-std::size_t Comparison::differing_claims() const {
-  return count_of(claims, [](const ComparedClaim& claim) { return claim.differs(); });
+const char* name_of(ComparedItem::Kind kind) {
+  static constexpr const char* names[] = {"claim", "advice", "scalar", "series", "the result's"};
+  return names[static_cast<std::size_t>(kind)];
 }
 
-std::size_t Comparison::differing_advice() const {
-  return count_of(advice, [](const ComparedAdvice& layer) { return layer.differs(); });
+std::size_t Comparison::count(ComparedItem::Kind kind) const {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(items, [&](const Item& item) { return item.kind == kind; }));
 }
 
-std::size_t Comparison::differing_scalars() const {
-  return count_of(scalars, [](const ComparedScalar& scalar) { return scalar.differs; });
+std::size_t Comparison::differing(ComparedItem::Kind kind) const {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      items, [&](const Item& item) { return item.kind == kind && !item.difference.empty(); }));
 }
 
-std::size_t Comparison::differing_series() const {
-  return count_of(series, [](const ComparedSeries& one) { return one.differs(); });
+bool Comparison::agrees() const {
+  return std::ranges::all_of(items, [](const Item& item) { return item.difference.empty(); });
 }
 
-std::size_t Comparison::points() const {
-  std::size_t out = 0;
-  for (const ComparedSeries& one : series) out += one.points;
-  return out;
-}
-
-Comparison compare_results(const Json& a, const Json& b, const std::string& name_a,
+Comparison compare_results(const ResultFile& a, const ResultFile& b, const std::string& name_a,
                            const std::string& name_b) {
-  const Names names{name_a, name_b};
+  const ResultNames names{name_a, name_b};
   Comparison out;
-  out.same_bits = a.contains("trial_values") && b.contains("trial_values");
-  for (const char* key : {"scalars", "trial_values", "series", "claims"})
-    out.same_bits = out.same_bits && member(a, key) == member(b, key);
-  for (const char* key : {"title", "source", "status", "figure", "more_figures", "table", "notes",
-                          "skipped", "advice", "failed_gates"}) {
-    out.same_bits = out.same_bits && member(a, key) == member(b, key);
-    const bool has_chance = std::string_view(key) == "table" || std::string_view(key) == "advice";
-    if (!has_chance && !is_same(member(a, key), member(b, key))) out.parts.emplace_back(key);
-  }
-  out.trials_a = completed_trials(a);
-  out.trials_b = completed_trials(b);
-  out.claims = compare_claims(a.at("claims"), b.at("claims"));
-  if (a.contains("advice") && b.contains("advice"))
-    out.advice = compare_advice(a["advice"], b["advice"]);
-  out.scalars = compare_scalars(a.at("scalars"), b.at("scalars"), names);
-  out.series = compare_series(a.at("series"), b.at("series"), out, names);
+  out.first_difference = first_difference(a, b);
+  out.trials_a = a.trials.completed;
+  out.trials_b = b.trials.completed;
+  compare_claims(a, b, out.items);
+  compare_advice(a, b, out.items);
+  compare_scalars(a, b, names, out.items);
+  compare_series(a, b, names, out);
+  compare_parts(a, b, out.items);
   return out;
 }
 

@@ -1,4 +1,5 @@
-// Two results compared: verdicts, scalars and series, with their differences in standard errors.
+// Two results compared: verdicts, advice, scalars, series and every other part, with differences of
+// means in standard errors.
 //
 // The means of a scalar or of a point of a series are a and b, over n_a and n_b trials with sample
 // deviations s_a and s_b. Their difference has the standard error sqrt(s_a^2 / n_a + s_b^2 / n_b).
@@ -8,9 +9,10 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "report/result_file.hpp"
 
 namespace ranklab {
 
@@ -30,58 +32,36 @@ inline constexpr double point_tolerance = 2e-6;
 /// Smaller numbers count as zero: residuals of identities, which consist of rounding only.
 inline constexpr double rounding_floor = 1e-9;
 
-struct ComparedClaim {
-  std::string id, a, b;  // verdicts in words; empty: the result does not have the claim
-  std::string field;     // another field that differs: "kind", "expected"; empty: none
-  bool differs() const { return a != b || !field.empty(); }
-};
-
-/// The advice for a layer; empty: the result does not judge the layer.
-struct ComparedAdvice {
-  std::string layer, a, b;
-  bool differs() const { return a != b; }
-};
-
-struct ComparedScalar {
+/// One item of two results, in words.
+struct ComparedItem {
+  enum class Kind { claim, advice, scalar, series, part } kind = Kind::claim;
   std::string name;
-  double a = 0, b = 0;         // means; NaN: undefined
-  double standard_errors = 0;  // between them; infinite if they differ without a spread
-  std::string missing;         // the result that lacks it; empty: neither
-  bool differs = false;
+  std::string a, b;        // what each result says; empty: it does not have the item
+  std::string distance;    // of means: "1.3 standard errors"
+  std::string difference;  // "differs", "missing in B", "another kind"; empty: none
 };
-
-struct ComparedSeries {
-  std::string name;
-  std::size_t points = 0, beyond = 0;  // points compared, and those that differ
-  double farthest = 0, at = 0;         // the largest difference in standard errors, and its x
-  std::string missing;                 // as above, or "different points"
-  bool differs() const { return beyond > 0 || !missing.empty(); }
-};
+/// "claim", "advice", "scalar", "series"; a part is "the result's".
+const char* name_of(ComparedItem::Kind kind);
 
 struct Comparison {
-  bool same_bits = false;  // everything that a run computes agrees digit by digit
+  std::string first_difference;  // where the results differ bit for bit; empty: nowhere
   std::uint64_t trials_a = 0, trials_b = 0;
-  std::vector<ComparedClaim> claims;
-  std::vector<ComparedAdvice> advice;  // empty if a result has none, as results of earlier versions
-  std::vector<ComparedScalar> scalars;
-  std::vector<ComparedSeries> series;
-  // Other parts that differ by more than rounding: "title", "figure", "notes". Numbers inside a
-  // sentence are not compared.
-  std::vector<std::string> parts;
+  std::uint64_t points = 0;  // of series
+  // Claims, advice, scalars and series in the order of A, then what only B has; and the other parts
+  // that differ by more than rounding, such as "title" and "figure". Numbers inside a sentence are
+  // not compared.
+  std::vector<ComparedItem> items;
 
-  std::size_t differing_claims() const, differing_advice() const, differing_scalars() const,
-      differing_series() const, points() const;
+  std::size_t count(ComparedItem::Kind kind) const;
+  std::size_t differing(ComparedItem::Kind kind) const;
+  bool same_bits() const { return first_difference.empty(); }
   /// A single trial has no spread; only differences of rounding size are allowed then.
   bool no_error_bars() const { return trials_a < 2 || trials_b < 2; }
-  bool agrees() const {
-    return differing_claims() + differing_advice() + differing_scalars() + differing_series() +
-               parts.size() ==
-           0;
-  }
+  bool agrees() const;
 };
 
 /// Compares everything in either result; an item that one result lacks is "missing in <its name>".
-Comparison compare_results(const nlohmann::json& a, const nlohmann::json& b,
-                           const std::string& name_a, const std::string& name_b);
+Comparison compare_results(const ResultFile& a, const ResultFile& b, const std::string& name_a,
+                           const std::string& name_b);
 
 }  // namespace ranklab

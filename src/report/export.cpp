@@ -2,200 +2,231 @@
 
 #include <algorithm>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/changes.hpp"
-#include "report/result_json.hpp"
+#include "report/result_members.hpp"
 
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::json;
+/// One cell: a number as in the result file, a text in quotes if it needs them.
+struct Cell {
+  Cell(const std::string& value) : text(value) {
+    if (text.find_first_of(",\"\r\n") == std::string::npos) return;
+    text = "\"";
+    for (const char c : value) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    text += "\"";
+  }
+  Cell(const char* value) : Cell(std::string(value)) {}
+  Cell(double value) : text(std::isfinite(value) ? OrderedJson(value).dump() : "") {}
+  Cell(std::uint64_t value) : text(std::to_string(value)) {}
+  Cell(bool value) : text(value ? "true" : "") {}
+  template <class Enumeration>
+  requires std::is_enum_v<Enumeration> Cell(Enumeration value)
+      : text(Names<Enumeration>::list[static_cast<std::size_t>(value)]) {}
 
-std::string cell(const Json& value) {
-  if (value.is_null()) return "";
-  if (!value.is_string()) return value.dump();
-  std::string text = value.get<std::string>();
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
-}
+  std::string text;
+};
 
 class Csv {
  public:
-  // If there are several results, each row begins with the cells of its result.
-  void header(std::initializer_list<Json> names) {
-    if (text.empty()) add(leading_names, names);
+  // If there are several results, each row begins with the cells of its result. A parameter with
+  // the name of a column is called config.NAME.
+  void header(std::initializer_list<const char*> names) {
+    if (!text.empty()) return;
+    std::vector<Cell> cells;
+    for (const std::string& name : leading_names) {
+      const bool is_column = std::find(names.begin(), names.end(), name) != names.end();
+      cells.emplace_back((is_column ? "config." : "") + name);
+    }
+    cells.insert(cells.end(), names.begin(), names.end());
+    add(cells);
   }
-  void row(std::initializer_list<Json> values) { add(leading, values); }
+  void row(std::initializer_list<Cell> values) {
+    std::vector<Cell> cells = leading;
+    cells.insert(cells.end(), values);
+    add(cells);
+  }
 
   std::string text;
-  std::vector<Json> leading_names, leading;
+  std::vector<std::string> leading_names;
+  std::vector<Cell> leading;
 
  private:
-  void add(const std::vector<Json>& first, std::initializer_list<Json> values) {
-    std::vector<std::string> cells;
-    for (const Json& value : first) cells.push_back(cell(value));
-    for (const Json& value : values) cells.push_back(cell(value));
-    for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + cells[i];
+  void add(const std::vector<Cell>& cells) {
+    for (std::size_t i = 0; i < cells.size(); ++i) text += (i > 0 ? "," : "") + cells[i].text;
     text += "\n";
   }
 };
 
-void add_scalars(const Json& result, Csv& out) {
+void add_scalars(const ResultFile& result, Csv& out) {
   out.header({"name", "mean", "std", "n"});
-  for (const auto& [name, scalar] : result.at("scalars").items())
-    out.row({name, scalar.at("mean"), scalar.at("std"), scalar.at("n")});
+  for (const auto& [name, of] : result.means) out.row({name, of.mean, of.std, of.n});
 }
 
-void add_series(const Json& result, Csv& out) {
+void add_series(const ResultFile& result, Csv& out) {
   out.header({"name", "x_name", "x", "mean", "std", "n"});
-  for (const Json& series : result.at("series")) {
-    const Json& x = series.at("x");
-    for (std::size_t i = 0; i < x.size(); ++i) {
-      const Json& n =
-          series.contains("n") ? series["n"].at(i) : result.at("trials").at("completed");
-      out.row({series.at("name"), series.at("x_name"), x.at(i), series.at("mean").at(i),
-               series.at("std").at(i), n});
-    }
+  for (const Series& series : result.series) {
+    for (std::size_t i = 0; i < series.x.size(); ++i)
+      out.row({series.name, series.x_name, series.x[i], series.mean[i], series.std[i],
+               series.n.empty() ? result.trials.completed : series.n[i]});
   }
 }
 
-void add_trials(const Json& result, Csv& out) {
+void add_trials(const ResultFile& result, Csv& out) {
   out.header({"name", "trial", "value"});
-  for (const auto& [name, values] : result.at("trial_values").items()) {
-    for (std::size_t trial = 0; trial < values.size(); ++trial)
-      out.row({name, trial, values.at(trial)});
+  for (const Scalar& scalar : result.scalars) {
+    for (std::size_t trial = 0; trial < scalar.per_trial.size(); ++trial)
+      out.row({scalar.name, trial, scalar.per_trial[trial]});
   }
 }
 
-void add_claims(const Json& result, Csv& out) {
+/// The cells of a claim's evidence: type, violations, cases, worst, low, high, margin, level, n.
+struct EvidenceCells {
+  Cell type = "none", violations = "", cases = "", worst = "", low = "", high = "", margin = "",
+       level = "", n = "";
+
+  void operator()(std::monostate) {}
+  void operator()(const NumberEvidence&) { type = "number"; }
+  void operator()(const CountEvidence& e) {
+    type = "count";
+    violations = e.violations;
+    cases = e.cases;
+    worst = e.worst;
+  }
+  void operator()(const MeanEvidence& e) {
+    type = "mean";
+    interval(e);
+  }
+  void operator()(const EquivalenceEvidence& e) {
+    type = "equivalence";
+    margin = e.margin;
+    interval(e);
+  }
+  template <class Interval>
+  void interval(const Interval& e) {
+    low = e.low;
+    high = e.high;
+    level = e.level;
+    n = e.n;
+  }
+};
+
+std::pair<double, double> expected_range(const Claim& claim) {
+  if (const auto* value = std::get_if<double>(&claim.expected)) return {*value, *value};
+  const auto* range = std::get_if<std::pair<double, double>>(&claim.expected);
+  return range == nullptr ? std::pair(undefined, undefined) : *range;
+}
+
+void add_claims(const ResultFile& result, Csv& out) {
   out.header({"id",          "statement_id", "part",           "kind",      "slip",
               "misprint_of", "paper",        "figures",        "source",    "statement",
               "verdict",     "undecided",    "holm_undecided", "shortened", "judged_in",
               "measured",    "expected_low", "expected_high",  "threshold", "unit",
               "evidence",    "violations",   "cases",          "worst",     "low",
               "high",        "margin",       "level",          "n",         "detail"});
-  for (const Json& claim : result.at("claims")) {
-    const Json &expected = claim.at("expected"), &evidence = member(claim, "evidence");
-    const bool range = expected.is_array();
-    std::vector<std::string> figures;
-    for (const Json& figure : member(claim, "figures")) figures.push_back(figure);
-    const auto of = [&](const char* key) { return member(claim, key); };
-    const auto shown = [&](const char* key) { return member(evidence, key); };
-    out.row({of("id"),
-             of("statement_id"),
-             of("part"),
-             of("kind"),
-             of("slip"),
-             of("misprint_of"),
-             of("paper"),
-             joined(figures, "; "),
-             of("source"),
-             of("statement"),
-             of("verdict"),
-             of("undecided"),
-             of("holm_undecided"),
-             of("shortened"),
-             of("judged_in"),
-             of("measured"),
-             range ? expected.at(0) : expected,
-             range ? expected.at(1) : expected,
-             of("threshold"),
-             of("unit"),
-             shown("type"),
-             shown("violations"),
-             shown("cases"),
-             shown("worst"),
-             shown("low"),
-             shown("high"),
-             shown("margin"),
-             shown("level"),
-             shown("n"),
-             of("detail")});
+  for (const Claim& c : result.claims) {
+    EvidenceCells e;
+    std::visit(e, c.evidence);
+    const auto [low, high] = expected_range(c);
+    out.row({c.id,
+             c.statement_id,
+             c.part,
+             c.kind,
+             c.slip,
+             c.misprint_of,
+             c.paper,
+             joined(c.figures, "; "),
+             c.source,
+             c.statement,
+             c.verdict,
+             c.undecided,
+             c.holm_undecided,
+             c.shortened,
+             c.judged_in,
+             c.measured,
+             low,
+             high,
+             c.threshold,
+             c.unit,
+             e.type,
+             e.violations,
+             e.cases,
+             e.worst,
+             e.low,
+             e.high,
+             e.margin,
+             e.level,
+             e.n,
+             c.detail});
   }
 }
 
-void add_advice(const Json& result, Csv& out) {
+void add_advice(const ResultFile& result, Csv& out) {
   out.header({"layer", "role", "m", "k", "n", "stable_rank", "nuclear_rank", "ratio", "ratio_low",
               "ratio_high", "advice", "direction", "predicted_decrease", "length"});
-  if (!result.contains("advice"))
+  if (result.advice.empty())
     throw Failure("the result has no advice; `ranklab advise` and `--study files` give advice");
-  for (const Json& layer : result.at("advice")) {
-    const auto add = [&](const Json& direction, const Json& decrease, const Json& length) {
-      out.row({layer.at("layer"), layer.at("role"), layer.at("m"), layer.at("k"), layer.at("n"),
-               layer.at("stable_rank"), layer.at("nuclear_rank"), layer.at("ratio"),
-               layer.at("ratio_low"), layer.at("ratio_high"), layer.at("advice"), direction,
-               decrease, length});
-    };
-    if (layer.at("steps").empty()) add(nullptr, nullptr, nullptr);
-    for (const Json& step : layer.at("steps"))
-      add(step.at("direction"), step.at("predicted_decrease"), step.at("length"));
+  for (const AdvisedLayer& of : result.advice) {
+    std::vector<AdvisedStep> steps = of.steps;
+    if (steps.empty()) steps.push_back({"", undefined, undefined});
+    for (const AdvisedStep& step : steps)
+      out.row({of.layer, of.role, of.m, of.k, of.n, of.stable_rank, of.nuclear_rank, of.ratio,
+               of.ratio_low, of.ratio_high, of.advice, step.direction, step.decrease, step.length});
   }
 }
 
-void add_part(const Json& result, const std::string& part, Csv& out) {
-  try {
-    if (part == "advice") return add_advice(result, out);
-    if (part == "series") return add_series(result, out);
-    if (part == "trials") return add_trials(result, out);
-    if (part == "claims") return add_claims(result, out);
-    add_scalars(result, out);
-  } catch (const Json::exception& error) {
-    const std::string what = error.what();  // "[json.exception.out_of_range.403] key 'x' not found"
-    throw Failure("the result file is incomplete or damaged: " + what.substr(what.find("] ") + 2));
-  }
-}
-
-const Json& config_of(const Json& result) {
-  static const Json none = Json::object();
-  const Json& config = member(result, "config");
-  return config.is_object() ? config : none;
+void add_part(const ResultFile& result, const std::string& part, Csv& out) {
+  if (part == "advice") return add_advice(result, out);
+  if (part == "series") return add_series(result, out);
+  if (part == "trials") return add_trials(result, out);
+  if (part == "claims") return add_claims(result, out);
+  add_scalars(result, out);
 }
 
 // Parameters that do not have the same value in all results.
-std::vector<std::string> differing_keys(const std::vector<Json>& results) {
+std::vector<std::string> differing_keys(const std::vector<ResultFile>& results) {
   std::set<std::string> keys;
-  for (const Json& result : results) {
-    for (const auto& [key, unused] : config_of(result).items()) keys.insert(key);
+  for (const ResultFile& result : results) {
+    for (const auto& [key, unused] : result.config.items()) keys.insert(key);
   }
   std::vector<std::string> out;
   for (const std::string& key : keys) {
-    const Json& first = member(config_of(results.front()), key.c_str());
-    const auto differs = [&](const Json& result) {
-      return member(config_of(result), key.c_str()) != first;
+    const OrderedJson first = results.front().config.value(key, OrderedJson());
+    const auto differs = [&](const ResultFile& result) {
+      return result.config.value(key, OrderedJson()) != first;
     };
     if (std::any_of(results.begin(), results.end(), differs)) out.push_back(key);
   }
   return out;
 }
 
+Cell parameter_cell(const OrderedJson& value) {
+  if (value.is_null()) return "";
+  return value.is_array() || value.is_string() ? flag_text(value) : value.dump();
+}
+
 }  // namespace
 
-std::string export_csv(const Json& result, const std::string& part) {
+std::string export_csv(const ResultFile& result, const std::string& part) {
   Csv out;
   add_part(result, part, out);
   return out.text;
 }
 
-std::string export_csv(const std::vector<Json>& results, const std::vector<std::string>& files,
-                       const std::string& part) {
+std::string export_csv(const std::vector<ResultFile>& results,
+                       const std::vector<std::string>& files, const std::string& part) {
   const std::vector<std::string> keys = differing_keys(results);
   Csv out;
-  out.leading_names.emplace_back("file");
-  // A parameter may have the same name as a column of the table.
-  for (const std::string& key : keys)
-    out.leading_names.emplace_back(key == "n" || key == "x" ? "config." + key : key);
+  out.leading_names = {"file"};
+  out.leading_names.insert(out.leading_names.end(), keys.begin(), keys.end());
   for (std::size_t i = 0; i < results.size(); ++i) {
     out.leading = {files[i]};
-    for (const std::string& key : keys) {
-      const Json& value = member(config_of(results[i]), key.c_str());
-      out.leading.push_back(value.is_array() ? Json(flag_text(value)) : value);
-    }
+    for (const std::string& key : keys)
+      out.leading.push_back(parameter_cell(results[i].config.value(key, OrderedJson())));
     try {
       add_part(results[i], part, out);
     } catch (const Failure& error) {

@@ -2,9 +2,10 @@
 // empty cell for null.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "report/result_file.hpp"
 
 namespace ranklab {
 
@@ -16,12 +17,12 @@ namespace ranklab {
 inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "claims",
                                                         "advice"};
 
-/// One of these parts as CSV. Throws Failure if the document does not contain the whole part.
-std::string export_csv(const nlohmann::json& result, const std::string& part);
+/// One of these parts as CSV. Throws Failure if the result has no advice.
+std::string export_csv(const ResultFile& result, const std::string& part);
 
 /// The same for several results in one table. The first columns are `file` and each parameter in
 /// which the results differ. Throws a Failure that names the file.
-std::string export_csv(const std::vector<nlohmann::json>& results,
+std::string export_csv(const std::vector<ResultFile>& results,
                        const std::vector<std::string>& files, const std::string& part);
 
 }  // namespace ranklab

@@ -20,11 +20,10 @@ Series series_over_trials(std::string name, std::string x_name, std::vector<doub
     const Summary summary = summarize(column);
     series.mean.push_back(summary.mean);
     series.std.push_back(summary.std);
-    series.n.push_back(static_cast<double>(summary.n));
+    series.n.push_back(summary.n);
   }
-  const auto all = static_cast<double>(per_trial.size());
-  if (std::all_of(series.n.begin(), series.n.end(), [&](double n) { return n == all; }))
-    series.n.clear();
+  const auto has_all_trials = [&](std::uint64_t n) { return n == per_trial.size(); };
+  if (std::all_of(series.n.begin(), series.n.end(), has_all_trials)) series.n.clear();
   return series;
 }
 

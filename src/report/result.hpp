@@ -16,7 +16,8 @@ struct Series {
   std::string name;
   std::string x_name;
   std::vector<double> x, mean, std;  // of equal length
-  std::vector<double> n = {};  // number of trials that define each point; empty: all, or unknown
+  std::vector<std::uint64_t> n =
+      {};  // number of trials that define each point; empty: all, or unknown
   std::vector<std::vector<double>> trials =
       {};  // the values of every trial at x, if a curve shows them; else empty
 };
@@ -67,16 +68,20 @@ struct EquivalenceEvidence {
 using Evidence =
     std::variant<std::monostate, MeanEvidence, CountEvidence, NumberEvidence, EquivalenceEvidence>;
 
+/// The expected number, or the smallest and the largest; an infinite end is open.
+using Expected = std::variant<std::monostate, double, std::pair<double, double>>;
+
 /// A statement of a paper, judged from the numbers of the run.
 struct Claim {
   std::string id;            // spectral/eq-1.5/gd
   std::string statement_id;  // the statement of the catalog that it judges: spectral/eq-1.5
+  std::string paper;         // the name of its paper: Spectral
   Part part = Part::statement;
   std::string source;     // the place in the paper
   std::string statement;  // the statement, in our words
   Verdict verdict = Verdict::not_applicable;
   double measured = 0.0;  // NaN: null
-  std::variant<std::monostate, double, std::pair<double, double>> expected;
+  Expected expected;
   std::string detail;  // what the evidence does not say: how it was measured, or the hypothesis
                        // that is not met
   Kind kind = Kind::theorem;
@@ -124,6 +129,12 @@ struct AdvisedLayer {
   double ratio, ratio_low, ratio_high;  // nr/st with its interval; NaN: no interval
   std::vector<AdvisedStep> steps;       // empty: not predicted
 };
+
+/// The beginning of a note about an assumption of the run. Such notes are shown on the terminal
+/// too.
+inline constexpr char assumed[] = "Assumed: ";
+/// The same for what `advise --validate` found.
+inline constexpr char validated[] = "Validation: ";
 
 struct Result {
   std::string title;

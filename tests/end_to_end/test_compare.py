@@ -32,13 +32,15 @@ class CompareTest(ProgramTest):
         self.changed(lambda d: d["scalars"]["stable_rank_A"].update({"mean": 99.0}))
         self.assertRegex(self.run_program("compare a.json b.json", 1).stdout, r"(?m)^stable_rank_A .* 99 .* differs$")
         self.changed(lambda d: d["series"][0]["mean"].__setitem__(3, 1e9))
-        self.assertRegex(self.run_program("compare a.json b.json").stdout, rf"(?m)^{self.document['series'][0]['name']} .* differs$")
+        self.assertRegex(self.run_program("compare a.json b.json").stdout, rf"(?m)^{self.document['series'][0]['name']} .* differs at 1 of 21 points$")
 
     def test_changed_advice_is_reported_and_fails(self):
         document = self.result(TINY)
-        document["advice"] = [{"layer": "fc1", "role": "hidden", "advice": "muon"}, {"layer": "fc2", "role": "hidden", "advice": "either"}]
+        numbers = dict.fromkeys(("m", "k", "n", "stable_rank", "nuclear_rank", "ratio", "ratio_low", "ratio_high"), 1.0)
+        of = lambda layer, advice: {"layer": layer, "role": "hidden", "advice": advice, **numbers, "steps": []}
+        document["advice"] = [of("fc1", "muon"), of("fc2", "either")]
         self.write("a.json", document)
-        document["advice"] = [{"layer": "fc1", "role": "hidden", "advice": "either"}, {"layer": "head", "role": "head", "advice": "either"}]
+        document["advice"] = [of("fc1", "either"), of("head", "either")]
         self.write("b.json", document)
         shown = self.run_program("compare a.json b.json", 1).stdout
         for line in (r"fc1 +muon +either +differs", r"fc2 +either +- +differs", r"head +- +either +differs", "advice for 3 of 3 layers"):

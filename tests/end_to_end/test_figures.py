@@ -44,7 +44,7 @@ class PlotTest(ProgramTest):
         self.assertTrue(os.path.exists(self.path("y.3.png")))
         self.document["more_figures"][1]["panels"][0]["curves"] = 7
         self.write("out.json", self.document)
-        self.refused("plot out.json --out z.svg", "needs a list as 'curves'", exit_code=1)
+        self.refused("plot out.json --out z.svg", "figure.panels[0].curves: must be a list", exit_code=1)
         self.assertFalse(os.path.exists(self.path("z.svg")))
 
     def test_a_shaded_range_is_in_the_picture_and_in_its_description(self):

@@ -1,29 +1,24 @@
 // A result file through every command that reads one.
 
-#include <nlohmann/json.hpp>
-
 #include "cli/commands.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/resolve.hpp"
 #include "report/export.hpp"
-#include "report/figure/json.hpp"
 #include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
-#include "report/result_json.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {
 namespace {
 
-void draw(const nlohmann::json& result) {
-  for (std::size_t which = 0; which < number_of_figures(result); ++which)
+void draw(const ResultFile& result) {
+  for (std::size_t which = 0; which <= result.more_figures.size(); ++which)
     draw_svg(result, Extract::whole, which);
 }
 
 // As `verify` does before it runs the study.
-void resolve_again(const nlohmann::json& result, const std::string& path) {
-  if (!result["command"].is_string()) return;
-  const Experiment* experiment = find_experiment(result["command"].get<std::string>());
+void resolve_again(const ResultFile& result, const std::string& path) {
+  const Experiment* experiment = find_experiment(result.command);
   if (experiment == nullptr) return;
   ResolvedRun run = resolve_result(*experiment, result, path);
   run.study->estimate();
@@ -37,8 +32,8 @@ void read_result(std::string_view bytes) {
   const std::size_t zero = bytes.find('\0');
   const std::string first = put("a.json", bytes.substr(0, zero)),
                     second = put("b.json", bytes.substr(zero == std::string::npos ? 0 : zero + 1));
-  const std::vector<nlohmann::json> results = {ranklab::read_result(first),
-                                               ranklab::read_result(second)};
+  const std::vector<ResultFile> results = {ranklab::read_result(first),
+                                           ranklab::read_result(second)};
   const std::vector<std::string> paths = {first, second};
   attempt([&] { draw(results[0]); });
   attempt([&] { html_report(results, paths); });

@@ -13,9 +13,8 @@ namespace {
 
 // The unit of trials of the run, in words: "12 seeds".
 std::string trials_of(const FigureSource& source) {
-  return source.completed_trials > 0
-             ? counted(whole_count(source.completed_trials), source.trial_unit)
-             : "the " + source.trial_unit + "s";
+  return source.trials.completed > 0 ? counted(source.trials.completed, source.trial_unit())
+                                     : "the " + source.trial_unit() + "s";
 }
 
 BandKind band_of(const Curve& curve, const FigureSource& source) {
@@ -62,15 +61,15 @@ std::string words_for(BandKind kind, const FigureSource& source) {
 // number are named only if others lose another number.
 std::string remaining(const FigureSource& source) {
   constexpr std::size_t most_names = 4;
-  std::map<double, std::vector<std::string>> labels;
+  std::map<std::uint64_t, std::vector<std::string>> labels;
   std::set<std::string> seen;
   bool some_stay = false;
   for (const Panel& panel : source.figure.panels) {
     for (const Curve& curve : panel.curves) {
       const Series& series = source.series.at(curve.series);
       const auto last =
-          std::find_if(series.n.rbegin(), series.n.rend(), [](double n) { return n > 0; });
-      const bool drops = last != series.n.rend() && *last < source.completed_trials;
+          std::find_if(series.n.rbegin(), series.n.rend(), [](std::uint64_t n) { return n > 0; });
+      const bool drops = last != series.n.rend() && *last < source.trials.completed;
       const std::string label = one_line(curve.label);
       some_stay |= !drops;
       if (drops && seen.insert(label).second) labels[*last].push_back(label);
@@ -79,11 +78,11 @@ std::string remaining(const FigureSource& source) {
   std::vector<std::string> parts;
   for (const auto& [n, names] : labels) {
     const bool is_named = (labels.size() > 1 || some_stay) && names.size() <= most_names;
-    parts.push_back(number_with_digits(n) + " of " + number_with_digits(source.completed_trials) +
+    parts.push_back(std::to_string(n) + " of " + std::to_string(source.trials.completed) +
                     (is_named ? " (" + joined(names) + ")" : ""));
   }
   return parts.empty() ? ""
-                       : " " + capitalized(source.trial_unit) +
+                       : " " + capitalized(source.trial_unit()) +
                              "s left at the end: " + joined(parts, "; ") + ".";
 }
 
@@ -106,13 +105,14 @@ std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>&
   std::string note = bands.empty() ? "" : "Bands: " + joined(bands, "; ") + ".";
   if (!panels_with(BandKind::trials, source, panels).empty())
     note += std::string(note.empty() ? "" : " ") + "Thin lines and dots: single " +
-            source.trial_unit + "s (" + number_with_digits(source.completed_trials, 12) +
+            source.trial_unit() + "s (" + std::to_string(source.trials.completed) +
             "); thick lines and dashes: their median.";
   note += remaining(source);
-  if (source.status == "interrupted")
-    note += " Interrupted after " + number_with_digits(source.completed_trials, 12) + " of " +
-            number_with_digits(source.requested_trials, 12) + " trials.";
-  if (source.status == "diverged") note += " Some trials diverged; undefined points are left out.";
+  if (source.status == Status::interrupted)
+    note += " Interrupted after " + std::to_string(source.trials.completed) + " of " +
+            std::to_string(source.trials.requested) + " trials.";
+  if (source.status == Status::diverged)
+    note += " Some trials diverged; undefined points are left out.";
   return one_line(note);
 }
 

@@ -197,18 +197,12 @@ void keep_in_domain(Runs& runs, const Domain& domain) {
   }
 }
 
-// Results written before domains were stored say it by the values that the axis covers.
-Domain domain_of(const Axis& axis) {
-  const bool is_unit_axis = axis.scale == Scale::linear && axis.covers == std::vector<double>{0, 1};
-  return is_unit_axis ? Domain{0, 1} : axis.domain;
-}
-
-double number_of_trials(const Series& series, std::size_t i, double trials) {
+std::uint64_t number_of_trials(const Series& series, std::size_t i, std::uint64_t trials) {
   return series.n.empty() ? trials : series.n[i];
 }
 
 // The series with the band that the curve asks for.
-Series with_requested_band(Series series, const Curve& curve, double trials) {
+Series with_requested_band(Series series, const Curve& curve, std::uint64_t trials) {
   if (curve.band == BandKind::trials && !series.trials.empty()) {
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       std::vector<double> values;
@@ -218,12 +212,12 @@ Series with_requested_band(Series series, const Curve& curve, double trials) {
     }
   }
   for (std::size_t i = 0; i < series.std.size(); ++i) {
-    const double n = number_of_trials(series, i, trials), std = series.std[i];
+    const std::uint64_t n = number_of_trials(series, i, trials);
+    const double std = series.std[i];
     if (curve.band == BandKind::standard_error)
-      series.std[i] = n > 1 ? std / std::sqrt(n) : undefined;
+      series.std[i] = n > 1 ? std / std::sqrt(static_cast<double>(n)) : undefined;
     if (curve.band == BandKind::interval)
-      series.std[i] =
-          n > 1 ? confidence_half_width({series.mean[i], std, whole_count(n)}) : undefined;
+      series.std[i] = n > 1 ? confidence_half_width({series.mean[i], std, n}) : undefined;
   }
   return series;
 }
@@ -276,10 +270,10 @@ DrawnPanel draw_curves(const Panel& source, const FigureSource& figure, std::siz
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
     const bool lines = drawn.look != Look::scatter && drawn.look != Look::bars;
-    drawn.runs = thinned(drawn_runs(with_requested_band(series, curve, figure.completed_trials),
+    drawn.runs = thinned(drawn_runs(with_requested_band(series, curve, figure.trials.completed),
                                     curve, log_x, log_y),
                          log_x, lines, stretches);
-    keep_in_domain(drawn.runs, domain_of(source.y));
+    keep_in_domain(drawn.runs, source.y.domain);
     if (curve.band == BandKind::trials) {
       for (const auto& trial : series.trials) {
         const Series one{series.name, "", series.x, trial, std::vector<double>(trial.size(), 0.0)};

@@ -6,7 +6,7 @@
 
 #include "report/figure/axis.hpp"
 #include "report/figure/curve.hpp"
-#include "report/figure/json.hpp"
+#include "report/figure/source.hpp"
 
 namespace ranklab {
 

@@ -1,14 +1,13 @@
 #include "report/figure/picture.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "io/subprocess.hpp"
-#include "report/figure/json.hpp"
+#include "report/figure/source.hpp"
 #include "report/figure/svg.hpp"
 
 namespace ranklab {
@@ -59,9 +58,9 @@ std::string path_of(const std::string& out_path, std::size_t which) {
 
 }  // namespace
 
-std::vector<std::string> draw_figure(const nlohmann::json& result, const std::string& out_path) {
+std::vector<std::string> draw_figure(const ResultFile& result, const std::string& out_path) {
   const std::string format = format_of(out_path);
-  const std::size_t count = number_of_figures(result);
+  const std::size_t count = 1 + result.more_figures.size();
   std::vector<std::string> paths, pictures;
   for (std::size_t which = 0; which < count; ++which) {
     paths.push_back(path_of(out_path, which));
@@ -77,9 +76,9 @@ std::vector<std::string> draw_figure(const nlohmann::json& result, const std::st
   return paths;
 }
 
-std::string draw_svg(const nlohmann::json& result, Extract extract, std::size_t which,
+std::string draw_svg(const ResultFile& result, Extract extract, std::size_t which,
                      std::size_t panel) {
-  return figure_svg(read_figure(result, which), extract, panel);
+  return figure_svg(figure_source(result, which), extract, panel);
 }
 
 }  // namespace ranklab

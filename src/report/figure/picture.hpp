@@ -2,7 +2,6 @@
 // into PNG and PDF.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
@@ -15,11 +14,11 @@ namespace ranklab {
 /// created, and a picture appears whole or not at all; `out_path` appears after all others. Throws
 /// UsageError for another ending, Failure for a broken figure, an unwritable path, or a missing
 /// rsvg-convert if the format needs it.
-std::vector<std::string> draw_figure(const nlohmann::json& result, const std::string& out_path);
+std::vector<std::string> draw_figure(const ResultFile& result, const std::string& out_path);
 
 /// A figure as an `<svg>` element. `which` is 0 for the figure of the result and counts its further
 /// figures from 1; `panel` is that of a thumbnail.
-std::string draw_svg(const nlohmann::json& result, Extract extract = Extract::whole,
+std::string draw_svg(const ResultFile& result, Extract extract = Extract::whole,
                      std::size_t which = 0, std::size_t panel = 0);
 
 }  // namespace ranklab

@@ -1,6 +1,5 @@
 #include "report/figure/words.hpp"
 
-#include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "report/figure/note.hpp"
 #include "report/figure/text.hpp"
@@ -56,12 +55,14 @@ std::string describe_figure(const FigureSource& source) {
   if (!source.changes.empty())
     out += " Not the unchanged preset: " + one_line(source.changes) + ".";
   for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
-  if (source.completed_trials > 0) {
-    const std::string trials = counted(whole_count(source.completed_trials), source.trial_unit);
-    out += source.completed_trials == 1 ? " One " + source.trial_unit + "."
-                                        : " Over " + trials + ". " + note_for(source, {});
+  const std::uint64_t trials = source.trials.completed;
+  if (trials > 0) {
+    out += trials == 1
+               ? " One " + source.trial_unit() + "."
+               : " Over " + counted(trials, source.trial_unit()) + ". " + note_for(source, {});
   }
-  if (source.status != "complete") out += " Status of the run: " + one_line(source.status) + ".";
+  if (source.status != Status::complete)
+    out += " Status of the run: " + std::string(name_of(source.status)) + ".";
   return out;
 }
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "report/figure/json.hpp"
+#include "report/figure/source.hpp"
 
 namespace ranklab {
 

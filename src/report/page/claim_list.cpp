@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "report/catalog.hpp"
@@ -11,7 +10,6 @@
 #include "report/page/evidence.hpp"
 #include "report/page/paper_view.hpp"
 #include "report/page/prose.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -31,10 +29,10 @@ bool is_failure(const Claim& claim) {
 std::vector<const Claim*> ordered_claims(const Entry& entry) {
   std::vector<const Claim*> printed, out;
   std::map<std::string, std::vector<const Claim*>> corrected;
-  for (const Claim& claim : entry.claims) {
+  for (const Claim& claim : entry.result->claims) {
     const bool has_printed =
         !claim.misprint_of.empty() &&
-        std::any_of(entry.claims.begin(), entry.claims.end(),
+        std::any_of(entry.result->claims.begin(), entry.result->claims.end(),
                     [&](const Claim& other) { return other.id == claim.misprint_of; });
     if (has_printed) {
       corrected[claim.misprint_of].push_back(&claim);
@@ -62,9 +60,8 @@ std::string line_html(const Claim& claim) {
 }
 
 const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>& all) {
-  const auto found = std::find_if(all.begin(), all.end(), [&](const Entry& entry) {
-    return member(*entry.result, "preset") == preset;
-  });
+  const auto found = std::find_if(
+      all.begin(), all.end(), [&](const Entry& entry) { return entry.result->preset == preset; });
   return found == all.end() ? nullptr : &*found;
 }
 
@@ -113,7 +110,7 @@ std::string claim_lines_html(const Entry& entry) {
 
 std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
   std::map<std::string, std::size_t> presets;
-  for (const Claim& claim : entry.claims) {
+  for (const Claim& claim : entry.result->claims) {
     if (!claim.judged_in.empty()) ++presets[claim.judged_in];
   }
   std::string out;
@@ -127,10 +124,10 @@ std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
 }
 
 std::string claims_html(const Entry& entry) {
-  if (entry.claims.empty()) return "<p>This run has no claims.</p>\n";
+  if (entry.result->claims.empty()) return "<p>This run has no claims.</p>\n";
   std::string out = "<details" + std::string(entry.paper == papers().size() ? " open" : "") +
-                    ">\n<summary>Claims: " + counts_html(count(entry.claims)) + "</summary>\n" +
-                    claim_table_start("Claims of this run");
+                    ">\n<summary>Claims: " + counts_html(count(entry.result->claims)) +
+                    "</summary>\n" + claim_table_start("Claims of this run");
   for (const Claim* claim : ordered_claims(entry)) out += claim_rows(*claim, place_html(*claim));
   return out + "</tbody></table>\n</details>\n";
 }

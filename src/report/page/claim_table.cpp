@@ -1,7 +1,5 @@
 #include "report/page/claim_table.hpp"
 
-#include <nlohmann/json.hpp>
-
 #include "core/text.hpp"
 #include "report/figure/text.hpp"
 #include "report/page/evidence.hpp"

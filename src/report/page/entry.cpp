@@ -3,28 +3,19 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
-#include "report/claim_json.hpp"
 #include "report/figure/text.hpp"
 #include "report/order.hpp"
 #include "report/page/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::json;
-
-std::string paper_key(const Json& result) {
-  return plain(member(member(result, "source"), "paper"));
-}
-
-std::string figure_name(const Json& result) {
-  return plain(member(member(result, "source"), "figure"));
+std::string figure_name(const ResultFile& result) {
+  return result.source ? result.source->figure : "";
 }
 
 bool comes_before(const Entry& a, const Entry& b) {
@@ -46,18 +37,17 @@ bool is_anchor(const std::string& name) {
 
 }  // namespace
 
-std::vector<Entry> entries_of(const std::vector<Json>& results,
+std::vector<Entry> entries_of(const std::vector<ResultFile>& results,
                               const std::vector<std::string>& file_names) {
   std::map<std::string, int> uses;
-  for (const Json& result : results) ++uses[plain(member(result, "preset"))];
+  for (const ResultFile& result : results) ++uses[preset_of(result)];
   std::vector<Entry> out;
   for (std::size_t i = 0; i < results.size(); ++i) {
-    const std::string preset = plain(member(results[i], "preset"));
+    const std::string preset = preset_of(results[i]);
     const bool named = is_anchor(preset) && uses[preset] == 1 && !preset.starts_with("result-");
-    out.push_back({&results[i], claims_from(results[i]),
-                   i < file_names.size() ? file_names[i] : "RESULT.json",
+    out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json",
                    named ? preset : "result-" + std::to_string(i + 1),
-                   paper_of(paper_key(results[i]))});
+                   paper_of(results[i].source ? results[i].source->paper : "")});
   }
   std::stable_sort(out.begin(), out.end(), comes_before);
   return out;
@@ -65,23 +55,26 @@ std::vector<Entry> entries_of(const std::vector<Json>& results,
 
 std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entries) {
   std::vector<const std::vector<Claim>*> out;
-  for (const Entry& entry : entries) out.push_back(&entry.claims);
+  for (const Entry& entry : entries) out.push_back(&entry.result->claims);
   return out;
+}
+
+std::string preset_of(const ResultFile& result) {
+  return result.preset.value_or("");
 }
 
 std::string name_of_paper(std::size_t paper) {
   return paper < papers().size() ? papers()[paper].key : "other results";
 }
 
-std::string short_name(const Json& result) {
-  std::string figure = html(member(member(result, "source"), "figure"));
+std::string short_name(const ResultFile& result) {
+  const std::string figure = escape_markup(figure_name(result));
   if (!figure.empty()) return figure;
-  const std::string title = html(member(result, "title"));
-  return title.empty() ? "untitled" : title;
+  return result.title.empty() ? "untitled" : escape_markup(result.title);
 }
 
-std::string link_name(const Json& result) {
-  const std::string preset = html(member(result, "preset"));
+std::string link_name(const ResultFile& result) {
+  const std::string preset = escape_markup(preset_of(result));
   return preset.empty() ? short_name(result) : preset;
 }
 
@@ -89,20 +82,15 @@ std::string link_to(const Entry& entry, const std::string& html) {
   return "<a href=\"#" + entry.anchor + "\">" + html + "</a>";
 }
 
-std::string changes_html(const Json& result) {
+std::string changes_html(const ResultFile& result) {
   return escape_markup(changes_text(result));
 }
 
-std::string trials_html(const Json& result) {
-  const Json &trials = member(result, "trials"), &completed = member(trials, "completed"),
-             &requested = member(trials, "requested");
-  const Json of_preset = completed == requested ? trials_of_preset(result) : Json(),
-             &all = of_preset.is_null() ? requested : of_preset;
-  const std::string unit =
-      member(trials, "unit").is_string() ? html(member(trials, "unit")) : "trial";
-  const std::string plural = completed == 1 && all == 1 ? "" : "s";
-  return html_number(completed) + (completed == all ? " " : " of " + html_number(all) + " ") +
-         unit + plural;
+std::string trials_html(const ResultFile& result) {
+  const std::uint64_t completed = result.trials.completed, requested = result.trials.requested,
+                      all = completed == requested ? trials_of_preset(result) : requested;
+  return std::to_string(completed) + (completed == all ? " " : " of " + std::to_string(all) + " ") +
+         escape_markup(result.trial_unit()) + (completed == 1 && all == 1 ? "" : "s");
 }
 
 }  // namespace ranklab

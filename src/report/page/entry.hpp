@@ -1,17 +1,15 @@
 // A result on the page, and the ways in which other parts of the page refer to it.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
-#include "report/result.hpp"
+#include "report/result_file.hpp"
 
 namespace ranklab {
 
 struct Entry {
-  const nlohmann::json* result = nullptr;
-  std::vector<Claim> claims;
+  const ResultFile* result = nullptr;
   std::string file_name;
   std::string anchor;  // the preset's name if only one result has it, otherwise "result-<number>"
   std::size_t paper = 0;  // papers().size(): no paper
@@ -19,29 +17,32 @@ struct Entry {
 
 /// Sorted by paper and figure, then other sources by name. Results without a paper come last, in
 /// the given order.
-std::vector<Entry> entries_of(const std::vector<nlohmann::json>& results,
+std::vector<Entry> entries_of(const std::vector<ResultFile>& results,
                               const std::vector<std::string>& file_names);
 
 /// The claims of all entries, in their order.
 std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entries);
 
+/// The name of the preset; empty: none.
+std::string preset_of(const ResultFile& result);
+
 /// "[Spectral]", or "other results" for papers().size().
 std::string name_of_paper(std::size_t paper);
 
 /// "Figure 3", "Theorem 4.1", or the title if the result has no source; escaped.
-std::string short_name(const nlohmann::json& result);
+std::string short_name(const ResultFile& result);
 
 /// The preset's name, which distinguishes two results of one figure, otherwise the short name.
-std::string link_name(const nlohmann::json& result);
+std::string link_name(const ResultFile& result);
 
 /// A link to the result's section.
 std::string link_to(const Entry& entry, const std::string& html);
 
 /// "12 trials"; "4 of 32 inputs" if the preset has 32; "3 of 12 trials" for an interrupted run.
 /// Escaped.
-std::string trials_html(const nlohmann::json& result);
+std::string trials_html(const ResultFile& result);
 
 /// The changes from the preset. Escaped; empty if nothing was changed.
-std::string changes_html(const nlohmann::json& result);
+std::string changes_html(const ResultFile& result);
 
 }  // namespace ranklab

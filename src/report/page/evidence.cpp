@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"

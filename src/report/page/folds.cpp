@@ -7,26 +7,28 @@
 #include "report/figure/text.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
 
-using Json = nlohmann::json;
+// The values in the order of their names.
+using Values = nlohmann::json;
 
-std::string object_table(const std::string& caption, const Json& object) {
-  if (!object.is_object() || object.empty()) return "";
+std::string value_text(const Values& value) {
+  return value.is_string() ? value.get<std::string>()
+                           : value.dump(-1, ' ', false, Values::error_handler_t::replace);
+}
+
+std::string object_table(const std::string& caption, const Values& object) {
+  if (object.empty()) return "";
   std::string out = table_start(caption, {"Name", "Value"}, "compact");
   for (const auto& [key, value] : object.items()) {
-    const std::string shown = value.is_null() ? "<span title=\"undefined\">\u2013</span>"
-                                              : "<code>" + html(value) + "</code>";
+    const std::string shown = value.is_null()
+                                  ? "<span title=\"undefined\">\u2013</span>"
+                                  : "<code>" + escape_markup(value_text(value)) + "</code>";
     out += "<tr><td>" + escape_markup(key) + "<td>" + shown + "\n";
   }
   return out + "</tbody></table>\n";
-}
-
-bool is_filled_list(const Json& value) {
-  return value.is_array() && !value.empty();
 }
 
 std::string fold(const std::string& summary, const std::string& content,
@@ -37,76 +39,70 @@ std::string fold(const std::string& summary, const std::string& content,
 
 }  // namespace
 
-std::string notes_html(const Json& result) {
-  const Json &notes = member(result, "notes"), &skipped = member(result, "skipped");
+std::string notes_html(const ResultFile& result) {
   std::string list, summary;
-  if (is_filled_list(notes)) {
-    summary = counted(notes.size(), "note");
-    for (const Json& note : notes) list += "<li>" + prose(plain(note)) + "</li>\n";
-  }
-  if (is_filled_list(skipped)) {
-    summary += (summary.empty() ? "" : ", ") + std::to_string(skipped.size()) + " left out";
-    for (const Json& item : skipped)
-      list += "<li>Left out: <code>" + html_id(plain(member(item, "name"))) +
-              "</code>: " + html(member(item, "reason")) + "</li>\n";
-  }
+  if (!result.notes.empty()) summary = counted(result.notes.size(), "note");
+  for (const std::string& note : result.notes) list += "<li>" + prose(note) + "</li>\n";
+  if (!result.skipped.empty())
+    summary += (summary.empty() ? "" : ", ") + std::to_string(result.skipped.size()) + " left out";
+  for (const Skipped& item : result.skipped)
+    list += "<li>Left out: <code>" + html_id(item.name) + "</code>: " + escape_markup(item.reason) +
+            "</li>\n";
   return list.empty() ? "" : fold(summary, "<ul>\n" + list + "</ul>\n", " class=\"notes\"");
 }
 
-std::string table_html(const Json& result, bool open) {
-  const Json &columns = member(member(result, "table"), "columns"),
-             &rows = member(member(result, "table"), "rows");
-  if (!is_filled_list(columns) || !rows.is_array()) return "";
+std::string table_html(const ResultFile& result, bool open) {
+  const Table& table = result.table;
+  if (table.columns.empty()) return "";
   std::vector<std::string> names;
-  for (const Json& column : columns) names.push_back(html(column));
+  for (const std::string& column : table.columns) names.push_back(escape_markup(column));
   std::string out = table_start("Findings", names, "cards");
-  for (const Json& row : rows) {
-    if (!row.is_array() || row.size() != names.size()) continue;
+  for (const std::vector<std::string>& row : table.rows) {
     out += "<tr>";
-    for (std::size_t i = 0; i < names.size(); ++i) out += cell(names[i], html(row[i]));
+    for (std::size_t i = 0; i < names.size(); ++i) out += cell(names[i], escape_markup(row[i]));
     out += "</tr>\n";
   }
-  const std::string summary = html(member(member(result, "table"), "summary"));
-  return fold(summary.empty() ? "Table" : summary, out + "</tbody></table>\n", open ? " open" : "");
+  return fold(table.summary.empty() ? "Table" : escape_markup(table.summary),
+              out + "</tbody></table>\n", open ? " open" : "");
 }
 
 // Thousands of rows: end tags that HTML leaves to the reader are left out.
-std::string scalars_html(const Json& result) {
-  const Json& scalars = member(result, "scalars");
-  if (!scalars.is_object() || scalars.empty()) return "";
-  const Json& unit = member(member(result, "trials"), "unit");
-  const std::string over = unit.is_string() ? html(unit) + "s" : "trials";
+std::string scalars_html(const ResultFile& result) {
+  if (result.means.empty()) return "";
+  const std::string over = escape_markup(result.trial_unit()) + "s";
   std::string out =
       "<table class=\"compact\"><thead><tr><th scope=\"col\">Name<th scope=\"col\">Mean \u00B1 "
-      "standard "
-      "deviation over " +
+      "standard deviation over " +
       over + "<th scope=\"col\">n</thead><tbody>\n";
-  for (const auto& [name, value] : scalars.items()) {
-    out += "<tr><td>" + escape_markup(name) + "<td>" + html_number(member(value, "mean")) +
-           (member(value, "std") == 0 ? "" : " \u00B1 " + html_number(member(value, "std"))) +
-           "<td>" + html_number(member(value, "n")) + "\n";
+  for (const auto& [name, of] : by_name(result.means)) {
+    out += "<tr><td>" + escape_markup(name) + "<td>" + html_number(of.mean) +
+           (of.std == 0 ? "" : " \u00B1 " + html_number(of.std)) + "<td>" + std::to_string(of.n) +
+           "\n";
   }
-  return fold(counted(scalars.size(), "scalar"), out + "</tbody></table>\n");
+  return fold(counted(result.means.size(), "scalar"), out + "</tbody></table>\n");
 }
 
-std::string provenance_html(const Json& result, const std::vector<std::string>& commands,
-                            const Json* first, const std::string& first_link) {
+std::string provenance_html(const ResultFile& result, const std::vector<std::string>& commands,
+                            const ResultFile* first, const std::string& first_link) {
   const std::string again =
       "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
-  const std::string study = "<p>Command <code>" + html(member(result, "command")) +
-                            "</code>, study <code>" + html(member(result, "study")) +
+  const std::string study = "<p>Command <code>" + escape_markup(result.command) +
+                            "</code>, study <code>" + escape_markup(result.study) +
                             "</code>.</p>\n";
-  Json environment = member(result, "environment");
+  Values environment = result.environment;
   std::string caption = "Environment";
-  if (first != nullptr && environment.is_object()) {
-    const Json& other = member(*first, "environment");
+  if (first != nullptr) {
+    const Values other = first->environment;
     caption += " (otherwise as for " + first_link + ")";
     for (auto each = environment.begin(); each != environment.end();)
-      each = member(other, each.key().c_str()) == *each ? environment.erase(each) : std::next(each);
+      each = other.value(each.key(), Values()) == *each ? environment.erase(each) : std::next(each);
   }
-  return fold("Config", again + study + object_table("Config", member(result, "config")) +
+  const Values timing = {{"cpu_s", result.timing.cpu},
+                         {"trials_s", result.timing.trials},
+                         {"wall_s", result.timing.wall}};
+  return fold("Config", again + study + object_table("Config", result.config) +
                             object_table(caption, environment) +
-                            object_table("Timing (seconds)", member(result, "timing")));
+                            object_table("Timing (seconds)", timing));
 }
 
 }  // namespace ranklab

@@ -1,24 +1,25 @@
 // The folded parts of a result: notes, tables, scalars, config and provenance.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
+
+#include "report/result_file.hpp"
 
 namespace ranklab {
 
 /// Notes and the list of left-out items; unfolded in print too.
-std::string notes_html(const nlohmann::json& result);
+std::string notes_html(const ResultFile& result);
 
 /// The result's table; `open` unfolds it, for results that belong to no paper.
-std::string table_html(const nlohmann::json& result, bool open);
+std::string table_html(const ResultFile& result, bool open);
 
-std::string scalars_html(const nlohmann::json& result);
+std::string scalars_html(const ResultFile& result);
 
 /// The config, environment and timing, with the commands that repeat the run. Of the environment,
 /// only what differs from that of `first`, another result of the page to which `first_link` links;
 /// null: everything.
-std::string provenance_html(const nlohmann::json& result, const std::vector<std::string>& commands,
-                            const nlohmann::json* first, const std::string& first_link);
+std::string provenance_html(const ResultFile& result, const std::vector<std::string>& commands,
+                            const ResultFile* first, const std::string& first_link);
 
 }  // namespace ranklab

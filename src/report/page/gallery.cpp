@@ -1,4 +1,3 @@
-#include <nlohmann/json.hpp>
 
 #include "core/text.hpp"
 #include "report/catalog.hpp"
@@ -10,12 +9,9 @@
 #include "report/page/prose.hpp"
 #include "report/page/summary.hpp"
 #include "report/page/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string picture_of(const std::string& file_name) {
   return file_name.substr(0, file_name.rfind(".json")) + ".svg";
@@ -38,14 +34,14 @@ std::string findings_markdown(const std::vector<Finding>& findings) {
 
 // A link to each further picture.
 std::string more_pictures(const Entry& entry) {
-  const Json& more = member(*entry.result, "more_figures");
+  const std::vector<Figure>& more = entry.result->more_figures;
   std::vector<std::string> links;
-  for (std::size_t i = 0; more.is_array() && i < more.size(); ++i) {
+  for (std::size_t i = 0; i < more.size(); ++i) {
     const std::string main = picture_of(entry.file_name);
     links.push_back(
         "<a href=\"" +
         escape_markup(main.substr(0, main.size() - 4) + "." + std::to_string(i + 2) + ".svg") +
-        "\">" + html(member(more[i], "title")) + "</a>");
+        "\">" + escape_markup(more[i].title) + "</a>");
   }
   return links.empty() ? "" : "<br>More: " + joined(links, "; ");
 }
@@ -55,7 +51,7 @@ std::string cell_of(const Entry& entry) {
                     name = short_name(*entry.result);
   return "<td width=\"50%\"><a href=\"" + picture + "\"><img src=\"" + picture + "\" alt=\"" +
          name + "\"></a><br><b>" + name + "</b> <code>" + link_name(*entry.result) + "</code><br>" +
-         counts_text(count(entry.claims)) + more_pictures(entry) + "</td>\n";
+         counts_text(count(entry.result->claims)) + more_pictures(entry) + "</td>\n";
 }
 
 std::string false_statements_markdown(const std::vector<PaperView>& views) {
@@ -72,7 +68,7 @@ std::string false_statements_markdown(const std::vector<PaperView>& views) {
 
 }  // namespace
 
-std::string markdown_gallery(const std::vector<Json>& results,
+std::string markdown_gallery(const std::vector<ResultFile>& results,
                              const std::vector<std::string>& file_names) {
   constexpr std::size_t columns = 2;
   const std::vector<Entry> entries = entries_of(results, file_names);
@@ -97,7 +93,7 @@ std::string markdown_gallery(const std::vector<Json>& results,
   return out + (column > 0 ? "</tr>\n" : "") + "</table>\n";
 }
 
-std::string markdown_statements(const std::vector<Json>& results,
+std::string markdown_statements(const std::vector<ResultFile>& results,
                                 const std::vector<std::string>& file_names,
                                 const std::string& page) {
   const std::vector<Entry> entries = entries_of(results, file_names);

@@ -1,7 +1,6 @@
 #include "report/page/overview.hpp"
 
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -13,12 +12,9 @@
 #include "report/page/prose.hpp"
 #include "report/page/summary.hpp"
 #include "report/page/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string count_cells(const ClaimCounts& counts) {
   std::string out;
@@ -36,12 +32,12 @@ std::string count_cells(const ClaimCounts& counts) {
 
 // The panel that shows the finding, drawn small; empty if the result does not name one.
 std::string thumbnail_html(const Entry& entry) {
-  const nlohmann::json& panel = member(member(*entry.result, "finding"), "panel");
-  if (!panel.is_number_integer() || panel <= 0) return "";
+  const std::uint64_t panel = entry.result->finding ? entry.result->finding->panel : 0;
+  if (panel == 0) return "";
   try {
     return "<a class=\"thumbnail\" href=\"#" + entry.anchor + "\" title=\"" +
            short_name(*entry.result) + "\">" +
-           draw_svg(*entry.result, Extract::thumbnail, 0, panel.get<std::size_t>() - 1) + "</a>";
+           draw_svg(*entry.result, Extract::thumbnail, 0, panel - 1) + "</a>";
   } catch (const Failure&) {
     return "";  // the section says why
   }
@@ -81,7 +77,7 @@ std::string contents_html(const std::vector<Entry>& entries) {
     std::vector<std::string> links;
     for (const Entry& entry : entries) {
       if (entry.paper != paper || is_input(entry)) continue;
-      const std::string preset = html(member(*entry.result, "preset"));
+      const std::string preset = escape_markup(preset_of(*entry.result));
       const std::string more =
           uses[key(entry)] > 1 && !preset.empty() ? " <small>" + preset + "</small>" : "";
       links.push_back(link_to(entry, short_name(*entry.result)) + more);
@@ -94,19 +90,17 @@ std::string contents_html(const std::vector<Entry>& entries) {
 }
 
 std::string row_html(const Entry& entry) {
-  const Json& result = *entry.result;
-  const bool complete = plain(member(result, "status")) == "complete";
-  const std::string preset = html(member(result, "preset")),
-                    status = html(member(result, "status"));
+  const ResultFile& result = *entry.result;
+  const std::string preset = escape_markup(preset_of(result));
   std::string name = is_input(entry) ? short_name(result) : link_to(entry, short_name(result));
   if (!preset.empty()) name += " <code>" + preset + "</code>";
   if (changes_more_than_trials(result)) name += " <small class=\"changed\">changed</small>";
-  if (!complete)
-    name +=
-        " <small><strong>\u26A0 " + (status.empty() ? "no status" : status) + "</strong></small>";
+  if (result.status != Status::complete) {
+    name += " <small><strong>\u26A0 " + std::string(name_of(result.status)) + "</strong></small>";
+  }
   return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
-         cell("Time", html_duration(member(member(result, "timing"), "wall_s")), "number") +
-         count_cells(count(entry.claims)) + "</tr>\n";
+         cell("Time", html_duration(result.timing.wall), "number") +
+         count_cells(count(entry.result->claims)) + "</tr>\n";
 }
 
 std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
@@ -115,8 +109,7 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     if (entry.paper != paper) continue;
     rows += row_html(entry);
-    const Json& time = member(member(*entry.result, "timing"), "wall_s");
-    if (time.is_number()) seconds += time.get<double>();
+    seconds += entry.result->timing.wall;
   }
   if (rows.empty()) return "";
   std::vector<std::string> names = {"Result", "Trials", "Time"};
@@ -124,7 +117,7 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
     names.push_back(capitalized(words_of(static_cast<Standing>(i)).many));
   return table_start(name_of_paper(paper), names, "overview") + rows +
          "</tbody>\n<tfoot><tr><th scope=\"row\">all</th><td></td>" +
-         cell("Time", html_duration(Json(seconds)), "number") + "</tr></tfoot></table>\n";
+         cell("Time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
 }
 
 }  // namespace

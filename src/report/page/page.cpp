@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "page_files.hpp"  // page.html, style.css and symbols.html as text
@@ -12,7 +11,6 @@
 #include "report/page/paper_view.hpp"
 #include "report/page/section.hpp"
 #include "report/page/summary.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -50,7 +48,7 @@ std::string sections_html(const std::vector<Entry>& entries) {
 
 }  // namespace
 
-std::string html_report(const std::vector<nlohmann::json>& results,
+std::string html_report(const std::vector<ResultFile>& results,
                         const std::vector<std::string>& file_names) {
   const std::vector<Entry> entries = entries_of(results, file_names);
   const bool of_papers = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "core/text.hpp"
@@ -12,7 +11,6 @@
 #include "report/page/evidence.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

@@ -2,15 +2,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "report/figure/text.hpp"
-#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
-
-using Json = nlohmann::json;
 
 std::string format_number(double value) {
   const double size = std::abs(value);
@@ -31,26 +27,12 @@ std::string format_number(double value) {
 
 }  // namespace
 
-std::string plain(const Json& value) {
-  if (value.is_null()) return "";
-  if (value.is_string()) return value.get<std::string>();
-  return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+std::string html_number(double value) {
+  return std::isfinite(value) ? format_number(value) : "<span title=\"undefined\">\u2013</span>";
 }
 
-std::string html(const Json& value) {
-  return escape_markup(plain(value));
-}
-
-std::string html_number(const Json& value) {
-  if (value.is_null()) return "<span title=\"undefined\">\u2013</span>";
-  if (!value.is_number()) return html(value);
-  const double number = value.get<double>();
-  return std::isfinite(number) ? format_number(number) : "<span title=\"undefined\">\u2013</span>";
-}
-
-std::string html_duration(const Json& seconds) {
-  if (!seconds.is_number()) return "";
-  const double s = seconds.get<double>();
+std::string html_duration(double s) {
+  if (!std::isfinite(s)) return "";
   if (s < 1) return "under 1 s";
   if (s < 99.5) return digits_of(s, std::chars_format::fixed, 0) + " s";
   if (s < 99.5 * 60) return digits_of(s / 60, std::chars_format::fixed, s < 570 ? 1 : 0) + " min";

@@ -1,25 +1,18 @@
-// Values of a result document as HTML text, for any type.
+// Numbers, durations, tables and words of a shell as HTML text.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 namespace ranklab {
 
-/// Plain text of any value: strings unchanged, null as "", everything else as JSON.
-std::string plain(const nlohmann::json& value);
+/// A number with four significant digits (integers in full), an undefined one as a dash with a tool
+/// tip.
+std::string html_number(double value);
 
-/// The same, escaped for HTML.
-std::string html(const nlohmann::json& value);
-
-/// A number with four significant digits (integers in full), null as a dash with a tool tip,
-/// everything else as escaped text.
-std::string html_number(const nlohmann::json& value);
-
-/// "8 s", "13 min", "1.5 h"; empty if the value is not a number.
-std::string html_duration(const nlohmann::json& seconds);
+/// "8 s", "13 min", "1.5 h"; empty if the value is undefined.
+std::string html_duration(double seconds);
 
 /// A table cell that carries the name of its column, which is shown if a narrow screen folds the
 /// table into cards.

@@ -3,12 +3,17 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <ctime>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
+
+#include "report/typed.hpp"
 
 namespace compare_test {
 
 using namespace ranklab;
+using Kind = ComparedItem::Kind;
 using nlohmann::json;
 
 namespace {
@@ -20,22 +25,32 @@ json sample() {
     "trial_values": {"a": [8, 9, 11, 12]},
     "series": [{"name": "s", "x_name": "t", "x": [0, 1], "mean": [1.0, 2.0], "std": [0.5, 0.0]}],
     "claims": [{"id": "spectral/eq-1.5", "kind": "theorem", "part": "statement", "verdict": "holds", "expected": [0, null],
-                "evidence": {"type": "mean", "mean": 2.0}}],
-    "title": "T", "notes": ["at step 12.5, 3 of 4"], "figure": {"panels": [{"title": "P", "lines": [{"y": 1.0}]}]},
+                "evidence": {"type": "mean", "mean": 2.0, "low": 1, "high": 3, "level": 0.99, "n": 4}}],
+    "title": "T", "notes": ["at step 12.5, 3 of 4"], "figure": {"panels": [{"title": "P", "x": {"label": "t", "scale": "linear"}, "y": {"label": "v", "scale": "log"},
+                           "curves": [], "lines": [{"y": 1.0, "label": ""}]}]},
     "advice": [{"layer": "W", "advice": "muon"}]})");
 }
 
 Comparison compared(const json& earlier, const json& again) {
-  return compare_results(earlier, again, "A", "B");
+  return compare_results(ranklab::testing::typed(earlier), ranklab::testing::typed(again), "A",
+                         "B");
+}
+
+const ComparedItem& item(const Comparison& comparison, ComparedItem::Kind kind,
+                         std::size_t which = 0) {
+  for (const ComparedItem& one : comparison.items) {
+    if (one.kind == kind && which-- == 0) return one;
+  }
+  throw std::out_of_range("no such item");
 }
 
 }  // namespace
 
 TEST_CASE("equal documents agree bit for bit") {
   const Comparison comparison = compared(sample(), sample());
-  CHECK(comparison.same_bits);
+  CHECK(comparison.same_bits());
   CHECK(comparison.agrees());
-  CHECK(comparison.points() == 2);
+  CHECK(comparison.points == 2);
 }
 
 TEST_CASE(
@@ -50,12 +65,11 @@ TEST_CASE(
           doctest::Approx(comparison_level / 6).epsilon(0.005));
   json again = sample();
   again["scalars"]["a"]["mean"] = 10 + std::sqrt(2.0) * (t - 0.1);
-  CHECK(!compared(sample(), again).same_bits);
+  CHECK(!compared(sample(), again).same_bits());
   CHECK(compared(sample(), again).agrees());
   again["scalars"]["a"]["mean"] = 10 + std::sqrt(2.0) * (t + 0.1);
-  CHECK(compared(sample(), again).differing_scalars() == 1);
-  CHECK(compared(sample(), again).scalars[0].standard_errors ==
-        doctest::Approx(t + 0.1).epsilon(1e-9));
+  CHECK(compared(sample(), again).differing(Kind::scalar) == 1);
+  CHECK(item(compared(sample(), again), Kind::scalar).distance == "13.56 standard errors");
   again = sample();
   again["scalars"]["fixed"]["mean"] = 5.0 * (1 + 1e-12);
   CHECK(compared(sample(), again).agrees());
@@ -71,14 +85,14 @@ TEST_CASE(
   again["series"][0]["mean"][1] = 2 * (1 + 1e-6);
   CHECK(compared(sample(), again).agrees());
   again["series"][0]["mean"][1] = 2 * (1 + 4e-6);
-  CHECK(compared(sample(), again).series[0].beyond == 1);
+  CHECK(item(compared(sample(), again), Kind::series).difference == "differs at 1 of 2 points");
   json zero = sample();
   zero["scalars"]["fixed"]["mean"] = 3e-10;
   again = zero;
   again["scalars"]["fixed"]["mean"] = -6e-10;
   CHECK(compared(zero, again).agrees());
   again["scalars"]["fixed"]["mean"] = 2e-9;
-  CHECK(compared(zero, again).differing_scalars() == 1);
+  CHECK(compared(zero, again).differing(Kind::scalar) == 1);
 }
 
 TEST_CASE("a single trial has no error bars, so only rounding is tolerated") {
@@ -89,8 +103,8 @@ TEST_CASE("a single trial has no error bars, so only rounding is tolerated") {
   CHECK(!compared(sample(), sample()).no_error_bars());
   json again = one;
   again["scalars"]["a"]["mean"] = 10.001;
-  CHECK(compared(one, again).differing_scalars() == 1);
-  CHECK(std::isinf(compared(one, again).scalars[0].standard_errors));
+  CHECK(compared(one, again).differing(Kind::scalar) == 1);
+  CHECK(item(compared(one, again), Kind::scalar).distance == "no error bars");
 }
 
 TEST_CASE("the tolerance of a point is wider for thousands of points than for two") {
@@ -106,13 +120,11 @@ TEST_CASE("the tolerance of a point is wider for thousands of points than for tw
     return result;
   };
   const double far = 1 + 20 * std::sqrt(2.0);  // 20 standard errors of the difference
-  CHECK(compared(noisy(2, 1), noisy(2, far)).differing_series() == 1);
-  CHECK(compared(noisy(4000, 1), noisy(4000, far)).differing_series() == 0);
-  const ComparedSeries two = compared(noisy(2, 1), noisy(2, far)).series[0];
-  CHECK(two.points == 2);
-  CHECK(two.beyond == 1);
-  CHECK(two.at == 1);
-  CHECK(two.farthest == doctest::Approx(20).epsilon(1e-9));
+  CHECK(compared(noisy(2, 1), noisy(2, far)).differing(Kind::series) == 1);
+  CHECK(compared(noisy(4000, 1), noisy(4000, far)).differing(Kind::series) == 0);
+  const Comparison two = compared(noisy(2, 1), noisy(2, far));
+  CHECK(item(two, Kind::series).difference == "differs at 1 of 2 points");
+  CHECK(item(two, Kind::series).distance == "at most 20 standard errors, at 1");
 }
 
 TEST_CASE("differing series, verdicts and undefined values are reported by name") {
@@ -122,40 +134,46 @@ TEST_CASE("differing series, verdicts and undefined values are reported by name"
   again["claims"][0]["verdict"] = "fails";
   again["scalars"]["none"]["mean"] = 1.0;
   const Comparison comparison = compared(sample(), again);
-  CHECK(comparison.differing_scalars() == 1);
-  CHECK(comparison.differing_series() == 1);
-  CHECK(comparison.series[0].at == 1);
-  CHECK(comparison.claims[0].a == "holds");
-  CHECK(comparison.claims[0].b == "fails");
+  CHECK(comparison.differing(Kind::scalar) == 1);
+  CHECK(comparison.differing(Kind::series) == 1);
+  CHECK(item(comparison, Kind::series).distance == "no error bars, at 1");
+  CHECK(item(comparison, Kind::claim).a == "holds");
+  CHECK(item(comparison, Kind::claim).b == "fails");
+  CHECK(comparison.first_difference == "scalars[2].mean");
   again = sample();
   again["series"][0]["x"] = {0, 2};
-  CHECK(compared(sample(), again).series[0].missing == "different points");
+  CHECK(item(compared(sample(), again), Kind::series).difference == "different points");
 }
 
 TEST_CASE("titles, notes, figures, advice and the fields of a claim are compared") {
   const auto changed = [](const auto& change) {
     json again = sample();
     change(again);
-    CHECK(!compared(sample(), again).same_bits);
+    CHECK(!compared(sample(), again).same_bits());
     return compared(sample(), again);
   };
-  using Parts = std::vector<std::string>;
-  CHECK(changed([](json& r) { r["title"] = "U"; }).parts == Parts{"title"});
-  CHECK(changed([](json& r) { r["notes"][0] = "at step 12.5, 3 of 4 seeds"; }).parts ==
-        Parts{"notes"});
-  CHECK(changed([](json& r) { r["figure"]["panels"][0]["title"] = "Q"; }).parts == Parts{"figure"});
-  CHECK(changed([](json& r) { r["figure"]["panels"][0]["lines"][0]["y"] = 1.1; }).parts ==
-        Parts{"figure"});
-  CHECK(changed([](json& r) { r["advice"][0]["advice"] = "euclidean"; }).differing_advice() == 1);
-  for (const char* key : {"kind", "part"})
-    CHECK(changed([&](json& r) { r["claims"][0][key] = "proof"; }).claims[0].field == key);
-  CHECK(changed([](json& r) {
-          r["claims"][0]["expected"] = {1, nullptr};
-        })
-            .claims[0]
-            .field == "expected");
-  CHECK(changed([](json& r) { r["claims"][0]["evidence"]["type"] = "count"; }).claims[0].field ==
-        "evidence");
+  const auto part = [&](const auto& change) {
+    const Comparison comparison = changed(change);
+    CHECK(comparison.differing(Kind::part) == 1);
+    return item(comparison, Kind::part).difference;
+  };
+  CHECK(part([](json& r) { r["title"] = "U"; }) == "another title");
+  CHECK(part([](json& r) { r["status"] = "diverged"; }) == "another status");
+  CHECK(part([](json& r) { r["notes"][0] = "at step 12.5, 3 of 4 seeds"; }) == "another notes");
+  CHECK(part([](json& r) { r["figure"]["panels"][0]["title"] = "Q"; }) == "another figure");
+  CHECK(part([](json& r) { r["figure"]["panels"][0]["lines"][0]["y"] = 1.1; }) == "another figure");
+  CHECK(changed([](json& r) { r["advice"][0]["advice"] = "euclidean"; }).differing(Kind::advice) ==
+        1);
+  const auto claim = [&](const auto& change) {
+    return item(changed(change), Kind::claim).difference;
+  };
+  CHECK(claim([](json& r) { r["claims"][0]["kind"] = "printed-number"; }) == "another kind");
+  CHECK(claim([](json& r) { r["claims"][0]["part"] = "proof"; }) == "another part");
+  CHECK(claim([](json& r) { r["claims"][0]["judged_in"] = "p"; }) == "another judged_in");
+  CHECK(claim([](json& r) { r["claims"][0]["expected"] = {1, nullptr}; }) == "another expected");
+  CHECK(claim([](json& r) {
+          r["claims"][0]["evidence"] = {{"type", "number"}, {"value", 2}};
+        }) == "another evidence");
   // Another kernel may round a number in a sentence or of a line, and change a mean.
   CHECK(changed([](json& r) { r["notes"][0] = "at step 12.49, 3 of 4"; }).agrees());
   CHECK(changed([](json& r) { r["figure"]["panels"][0]["lines"][0]["y"] = 1 + 1e-9; }).agrees());
@@ -172,8 +190,22 @@ TEST_CASE("an item that is missing in either result is a difference") {
   }
   json without = sample();
   without["scalars"].erase("a");
-  CHECK(compared(without, sample()).scalars.back().missing == "missing in A");
-  CHECK(compared(sample(), without).scalars.front().missing == "missing in B");
+  CHECK(item(compared(without, sample()), Kind::scalar, 2).difference == "missing in A");
+  CHECK(item(compared(sample(), without), Kind::scalar).difference == "missing in B");
+}
+
+TEST_CASE("thousands of claims, scalars and series are compared in time") {
+  json many = sample();
+  for (int i = 0; i < 20'000; ++i) {
+    many["claims"].push_back(many["claims"][0]);
+    many["claims"].back()["id"] = "spectral/eq-1.5/" + std::to_string(i);
+    many["series"].push_back(many["series"][0]);
+    many["series"].back()["name"] = "s" + std::to_string(i);
+  }
+  const ResultFile file = ranklab::testing::typed(many);
+  const std::clock_t start = std::clock();
+  CHECK(compare_results(file, file, "A", "B").agrees());
+  CHECK(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC < 5);  // takes 0.1
 }
 
 }  // namespace compare_test

@@ -5,11 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
+#include "report/typed.hpp"
 
 namespace export_test {
 
 using namespace ranklab;
 using nlohmann::json;
+using ranklab::testing::typed;
 
 namespace {
 
@@ -23,7 +25,7 @@ json sample() {
     "claims": [{"id": "spectral/eq-1", "source": "(1)", "statement": "a \"b\", c", "verdict": "holds", "measured": 2.0,
                 "expected": [null, 3], "detail": "", "kind": "reading", "threshold": "3", "unit": "seed", "figures": ["Figure 1", "Table 2"], "holm_undecided": true,
                 "evidence": {"type": "mean", "mean": 2.0, "low": 1.5, "high": 2.5, "level": 0.99, "n": 3}},
-               {"id": "spectral/eq-2", "source": "(2)", "statement": "d", "verdict": "not-applicable", "judged_in": "spectral-fig03", "measured": null, "expected": 4, "detail": "x"}]
+               {"id": "spectral/eq-2", "source": "(2)", "part": "proof", "kind": "beyond", "statement": "d", "verdict": "not-applicable", "judged_in": "spectral-fig03", "measured": null, "expected": 4, "detail": "x"}]
 })json");
 }
 
@@ -32,18 +34,20 @@ json sample() {
 TEST_CASE(
     "each part is a table with a header; null is an empty cell, and cells with commas or quotes "
     "are quoted") {
-  CHECK(export_csv(sample(), "scalars") == "name,mean,std,n\n\"a,b\",0.1,,2\n");
-  CHECK(export_csv(sample(), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
-  CHECK(export_csv(sample(), "series") ==
-        "name,x_name,x,mean,std,n\ns,t,0,1.5,0.0,2\ns,t,1,,,0\nu,t,3,1,2,3\n");
+  CHECK(export_csv(typed(sample()), "scalars") == "name,mean,std,n\n\"a,b\",0.1,,2\n");
+  CHECK(export_csv(typed(sample()), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
+  CHECK(export_csv(typed(sample()), "series") ==
+        "name,x_name,x,mean,std,n\ns,t,0.0,1.5,0.0,2\ns,t,1.0,,,0\nu,t,3.0,1.0,2.0,3\n");
   CHECK(
-      export_csv(sample(), "claims") ==
+      export_csv(typed(sample()), "claims") ==
       "id,statement_id,part,kind,slip,misprint_of,paper,figures,source,statement,verdict,"
       "undecided,holm_undecided,shortened,judged_in,measured,expected_low,expected_high,"
       "threshold,unit,evidence,violations,cases,worst,low,high,margin,level,n,detail\n"
-      "spectral/eq-1,,,reading,,,,Figure 1; Table 2,(1),\"a \"\"b\"\", c\",holds,,true,,,2.0,,3,3,"
+      "spectral/eq-1,,statement,reading,,,,Figure 1; Table 2,(1),\"a \"\"b\"\", "
+      "c\",holds,,true,,,2.0,,3.0,3,"
       "seed,mean,,,,1.5,2.5,,0.99,3,\n"
-      "spectral/eq-2,,,,,,,,(2),d,not-applicable,,,,spectral-fig03,,4,4,,,,,,,,,,,,x\n");
+      "spectral/eq-2,,proof,beyond,,,,,(2),d,not-applicable,,,,spectral-fig03,,4.0,4.0,,seed,none,"
+      ",,,,,,,,x\n");
 }
 
 TEST_CASE(
@@ -51,20 +55,20 @@ TEST_CASE(
   std::vector<json> results = {sample(), sample()};
   results[0]["config"] = {{"d", 4}, {"lambda", {1, 2}}, {"n", 7}, {"seed", 1}};
   results[1]["config"] = {{"d", 5}, {"lambda", {3}}, {"n", 8}, {"seed", 1}};
-  CHECK(export_csv(results, {"a.json", "b,c.json"}, "scalars") ==
+  CHECK(export_csv(typed(results), {"a.json", "b,c.json"}, "scalars") ==
         "file,d,lambda,config.n,name,mean,std,n\na.json,4,\"1,2\",7,\"a,b\",0.1,,2\n\"b,c.json\",5,"
         "3,8,\"a,b\",0.1,,2\n");
-  results[1].erase("scalars");
-  CHECK_THROWS_WITH_AS(export_csv(results, {"a.json", "b.json"}, "scalars"),
-                       doctest::Contains("b.json: the result file is incomplete"), Failure);
+  results[1]["config"]["threshold"] = 2;  // a claim has one, too
+  const std::string claims = export_csv(typed(results), {"a.json", "b.json"}, "claims");
+  CHECK(claims.starts_with("file,d,lambda,config.n,config.threshold,id,"));
 }
 
-TEST_CASE("an incomplete result is a failure") {
-  json broken = sample();
-  broken["series"][0]["mean"] = {1.5};
-  CHECK_THROWS_AS(export_csv(broken, "series"), Failure);
-  broken.erase("trial_values");
-  CHECK_THROWS_AS(export_csv(broken, "trials"), Failure);
+TEST_CASE("a result without advice has no table of it") {
+  CHECK_THROWS_WITH_AS(export_csv(typed(sample()), "advice"),
+                       doctest::Contains("the result has no advice"), Failure);
+  const ResultFile one = typed(sample());
+  CHECK_THROWS_WITH_AS(export_csv(std::vector{one, one}, {"a.json", "b.json"}, "advice"),
+                       doctest::Contains("a.json: the result has no advice"), Failure);
 }
 
 }  // namespace export_test

@@ -17,7 +17,7 @@ TEST_CASE("a series ends at the shortest trial and averages the defined values")
   CHECK(with_gap.mean[0] == 3);
   CHECK(with_gap.mean[1] == 7);
   CHECK(with_gap.std[1] == 0);
-  CHECK(with_gap.n == std::vector<double>{3, 1});
+  CHECK(with_gap.n == std::vector<std::uint64_t>{3, 1});
   CHECK(series.n.empty());  // every trial defines every point
 }
 
