@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 """Checks the page of `ranklab report` in headless Chromium: console, widths, the first screen, the size of the text in pictures, keyboard,
-dark mode, print.
+dark mode, print. tests/end_to_end/test_golden.py checks what needs no browser: links, ids, figures.
 
 Small runs give a page with every kind of content. If `results/reference` or `results` (or the folder in RANKLAB_RESULTS) has the
-results of all presets, the size of their page is checked too. RANKLAB_BUILD sets the build folder, CHROMIUM the browser.
+results of all presets, their page is checked too. RANKLAB_BUILD sets the build folder, CHROMIUM the browser.
 """
-import copy
 import glob
 import json
 import os
@@ -20,9 +19,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MIN_TEXT = 11                    # pixels, in every picture at every width
-FIRST_FIGURE = {1280: 1500, 390: 4000}  # its top is above this many pixels, at a width
-MAX_BYTES, MAX_PAGES = 2_500_000, 45     # of the page of all presets, and its A4 pages
-MAX_WORDS = 60                   # of the introduction
+FIRST_PICTURE = {1280: 1500, 390: 4000}  # of the page of all presets: its top is above this many pixels, at a width
+MAX_PAGES = 45                   # of A4, of the page of all presets
 
 RUNS = [
     "rank-collapse --preset lambda-skip-sys1",
@@ -45,17 +43,13 @@ PROBE = """<script>addEventListener("load", () => {
     wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.matches(".picture svg") && !e.closest("details") &&
         box(e).right > innerWidth + 1)
       .concat(all(".columns > *, .result").filter(e => e.scrollWidth > e.clientWidth + 1)).map(e => e.outerHTML.slice(0, 80)),
-    results: all(".result").length, missing: all(".not-drawn").length,
+    results: all(".result").length,
     pictures: all(".result > .picture svg").filter(svg => box(svg).width > 100 && box(svg).height > 50).length,
-    first: box(document.querySelector(".result .picture svg")).top + scrollY,
-    words: document.querySelector(".first p").textContent.trim().split(/\\s+/).length,
-    findings: all(".findings li").length, thumbnails: all(".findings svg").length, contents: all("nav a").length,
+    first: box(document.querySelector("main svg")).top + scrollY, contents: all("nav a").length,
     texts: all(".result > .picture text, .findings text").length,
     smallest: Math.min(...all(".result > .picture text, .findings text").map(t =>
       parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))),
-    open: all("details[open]").length, folds: all("details").length,
     unreachable: all("a, summary").filter(e => e.tabIndex < 0).length,
-    dangling: all("a[href^='#']").filter(a => !document.getElementById(a.getAttribute("href").slice(1))).map(a => a.outerHTML.slice(0, 80)),
     text: getComputedStyle(document.body).color, page: getComputedStyle(document.body).backgroundColor,
     formulas: all("math").filter(m => box(m).width > 5 && box(m).height > 5).length});
   if (parent !== window) parent.postMessage(found, "*");
@@ -119,22 +113,19 @@ class Checks:
                 self.assertEqual(found["wide"], [])
                 self.assertLessEqual(found["scroll"], width)
 
-    def test_pictures_and_formulas_are_drawn_and_links_have_targets(self):
+    def test_pictures_and_formulas_are_drawn_and_links_can_be_reached(self):
         found, _ = self.page.found(1280)
         self.assertGreater(found["results"], 0)
-        self.assertEqual((found["pictures"], found["missing"]), (found["results"], 0))
+        self.assertEqual(found["pictures"], found["results"])
         self.assertGreater(found["formulas"], 15)
         self.assertGreater(found["texts"], 20 * found["results"])
-        self.assertEqual(found["dangling"], [])
         self.assertEqual(found["unreachable"], 0)
 
-    def test_text_in_pictures_is_readable_and_the_first_figure_is_near_the_top(self):
-        for width, top in FIRST_FIGURE.items():
+    def test_text_in_pictures_is_readable(self):
+        for width in (1280, 390):
             with self.subTest(width=width):
                 found, _ = self.page.found(width)
                 self.assertGreaterEqual(round(found["smallest"], 2), MIN_TEXT)
-                self.assertLess(found["first"], top)
-                self.assertLessEqual(found["words"], MAX_WORDS)
                 self.assertGreater(found["contents"], found["results"])
 
     def test_dark_and_light_are_readable(self):
@@ -181,26 +172,14 @@ class FullPageTest(Checks, unittest.TestCase):
     def tearDownClass(cls):
         shutil.rmtree(cls.folder)
 
-    def test_the_page_is_small(self):
-        found, _ = self.page.found(1280)
-        pages, size = self.page.printed_pages(), os.path.getsize(self.page.path)
-        phone, _ = self.page.found(390)
-        print(f"{found['results']} results: {size} bytes, {pages} printed pages; at 1280 pixels: height {found['height']}, first figure at "
-              f"{found['first']:.0f}, smallest text {found['smallest']:.1f}; at 390 pixels: height {phone['height']}, first figure at {phone['first']:.0f}")
-        self.assertEqual(found["open"], 0)
-        self.assertEqual((found["findings"], found["thumbnails"]), (9, 9))
-        self.assertLessEqual(size, MAX_BYTES)
+    def test_the_first_picture_is_near_the_top_and_print_is_short(self):
+        for width, top in FIRST_PICTURE.items():
+            found, _ = self.page.found(width)
+            print(f"{found['results']} results at {width} pixels: height {found['height']}, first picture at {found['first']:.0f}")
+            self.assertLess(found["first"], top)
+        pages = self.page.printed_pages()
+        print(f"{pages} printed pages")
         self.assertTrue(1 < pages <= MAX_PAGES, pages)
-
-    def test_print_shows_the_statements_that_fail(self):
-        with open(self.page.path, encoding="utf-8") as file:
-            text = file.read()
-        self.assertGreater(text.count('<details class="printed">'), 2)
-        folded = copy.copy(self.page)
-        folded.path = os.path.join(self.folder, "folded.html")
-        with open(folded.path, "w", encoding="utf-8") as file:
-            file.write(text.replace('<details class="printed">', "<details>"))
-        self.assertGreater(self.page.printed_pages(), folded.printed_pages())
 
 
 if __name__ == "__main__":

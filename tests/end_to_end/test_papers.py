@@ -163,14 +163,6 @@ class PapersCommandTest(ProgramTest):
         with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
             return file.read()
 
-    def test_statements_md_is_up_to_date(self):
-        os.makedirs(self.path("results"))
-        self.run_program(["papers", "--results", "reference", "--out", self.path("statements.md")], cwd=os.path.join(ROOT, "results"))
-        with open(os.path.join(ROOT, "results", "statements.md"), encoding="utf-8") as file:
-            stored = file.read()
-        self.assertEqual(re.sub(r"\([^)]*report\.html", "(report.html", self.read("statements.md")),
-                         re.sub(r"\([^)]*report\.html", "(report.html", stored), "run make gallery to update it")
-
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,11 +3,9 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "core/error.hpp"
 #include "io/atomic_file.hpp"
 #include "report/figure/sample.hpp"
 
@@ -24,13 +22,6 @@ struct TemporaryFolder {
       fs::temp_directory_path() / ("ranklab-picture-test-" + std::to_string(::getpid()));
   TemporaryFolder() { fs::create_directories(path); }
   ~TemporaryFolder() { fs::remove_all(path); }
-};
-
-// PATH is set to a folder without programs, and restored.
-struct EmptyPath {
-  std::string old = std::getenv("PATH");
-  explicit EmptyPath(const fs::path& folder) { ::setenv("PATH", folder.c_str(), 1); }
-  ~EmptyPath() { ::setenv("PATH", old.c_str(), 1); }
 };
 
 // The number that starts at `at`, most significant byte first.
@@ -53,24 +44,6 @@ TEST_CASE("pictures are written in the format given by the name, in folders that
   const PlacedFigure figure = place_figure(read_figure(sample_result()));
   CHECK(big_endian(png, 16) == static_cast<unsigned>(2 * figure.width));  // two dots a pixel
   CHECK(read_file(base + ".PDF").starts_with("%PDF"));
-}
-
-TEST_CASE("another file extension is refused with the list of allowed ones") {
-  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), "x.jpg"),
-                       "--out x.jpg: a picture must end in .svg, .png or .pdf", UsageError);
-  CHECK_THROWS_AS(draw_figure(sample_result(), "svg"), UsageError);
-}
-
-TEST_CASE("without rsvg-convert SVG is drawn, and PNG says how to install it") {
-  TemporaryFolder folder;
-  const EmptyPath path(folder.path);
-  draw_figure(sample_result(), (folder.path / "x.svg").string());
-  CHECK(fs::exists(folder.path / "x.svg"));
-  CHECK_THROWS_WITH_AS(draw_figure(sample_result(), (folder.path / "x.png").string()),
-                       "rsvg-convert is not installed, and .png needs it: `apt-get install "
-                       "librsvg2-bin` (or `make deps`)",
-                       Failure);
-  CHECK_FALSE(fs::exists(folder.path / "x.png"));
 }
 
 }  // namespace picture_test

@@ -34,23 +34,4 @@ TEST_CASE("the expected value of a claim is written in ordinary notation") {
   CHECK(html_expected({}) == "");
 }
 
-TEST_CASE("counts show their denominator and means their interval") {
-  Claim claim;
-  claim.expected = 0.0;
-  claim.evidence = CountEvidence{235, 4838, 1.5};
-  claim.detail = "nr >= st: 169";
-  const ShownEvidence tally = evidence_of(claim);
-  CHECK(tally.measured == "235 violations in 4,838 cases");
-  CHECK(tally.expected == "none");
-  CHECK(tally.detail == "nr \u2265 st: 169");
-  claim.evidence = MeanEvidence{12.4414, 10.2924, 14.5904, 0.99, 12};
-  claim.detail = "log10";
-  const ShownEvidence mean = evidence_of(claim);
-  CHECK(mean.measured == "12.4 \u00B1 2.1");
-  CHECK(mean.detail == "99 %, 12 seeds; log10");
-  claim.evidence = {};
-  CHECK(evidence_of(claim).measured == "");
-  CHECK(evidence_of(claim).detail == "log10");
-}
-
 }  // namespace evidence_test
