@@ -61,7 +61,7 @@ const Experiment& one_step_compare() {
 std::vector<Field> shown_fields(Study& study, CommonOptions& options) {
   std::vector<Field> fields = study.fields();
   for (Field& field : session_fields(options)) {
-    if (field.name != "shard" && field.name != "sweep") fields.push_back(std::move(field));
+    if (field.name != "shard") fields.push_back(std::move(field));
   }
   return fields;
 }
@@ -88,7 +88,7 @@ bool prints_advise_help(const Arguments& arguments) {
 int advise_command(const std::vector<std::string>& words) {
   Arguments arguments = parse_arguments(words, flag_shapes(one_step_compare()));
   if (prints_advise_help(arguments)) return 0;
-  for (const char* flag : {"study", "preset", "sweep", "shard"}) {
+  for (const char* flag : {"study", "preset", "shard"}) {
     if (arguments.find(flag) != nullptr)
       throw UsageError(std::string("advise: --") + flag +
                        " is not allowed; use `ranklab one-step-compare`");

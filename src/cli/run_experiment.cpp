@@ -15,7 +15,6 @@
 #include "cli/overwrite.hpp"
 #include "cli/presets.hpp"
 #include "cli/run_shard.hpp"
-#include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -144,11 +143,6 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
                      "'; a flag starts with --");
   if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
-  if (arguments.find("sweep") != nullptr) {
-    for (const std::string& line : sweep_lines(experiment, arguments))
-      std::printf("%s\n", line.c_str());
-    return 0;
-  }
   ResolvedRun run = resolve_run(experiment, arguments);
   if (run.options.out.empty()) run.options.out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};

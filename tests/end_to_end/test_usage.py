@@ -174,7 +174,7 @@ class BadFlagTest(ProgramTest):
         for arguments in ([long], ["help", long], [f"--{long}"], ["run", long], ["list", long], ["plot", f"--{long}", "a.json"],
                           ["random-features", "--study", long], ["random-features", f"--{long}", "1"], ["random-features", "--no-such=" + long],
                           ["random-features", "--activation", long], ["random-features", "--activation", bars], ["random-features", long],
-                          ["random-features", "--n", "1" * 5000], ["random-features", "--preset", long], ["random-features", "--sweep", long],
+                          ["random-features", "--n", "1" * 5000], ["random-features", "--preset", long], ["random-features", "--shard", long],
                           ["rank-collapse", "--lambda", "1," * 2500 + "x"], ["rank-collapse", "--also", long],
                           ["rank-collapse", "--lambda", ",".join(map(str, range(2000))) + ",7"],
                           ["rank-collapse", "--study", "train", "--lambda", long], ["rank-collapse", "--study", "train", "--lr", long],

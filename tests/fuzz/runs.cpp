@@ -13,7 +13,6 @@
 #include "cli/part_header.hpp"
 #include "cli/presets.hpp"
 #include "cli/resolve.hpp"
-#include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "data/corpus.hpp"
@@ -69,7 +68,6 @@ void parse_flags(const std::string& text) {
       advise::cut_columns("fc", 96, cut);
   });
   attempt([&] { parse_shard(text, 12, "--shard"); });
-  attempt([&] { sweep_values(text, "--sweep x"); });
   attempt([&] { parse_tensor_address(text); });
   attempt([&] { vocabulary_size(text); });
   advise::comma_separated({text});
@@ -116,24 +114,11 @@ std::vector<std::string> words_of(std::string_view bytes) {
   return words;
 }
 
-// Each point of a sweep takes as long as a command line.
-bool is_short_sweep(const Arguments& arguments) {
-  std::size_t points = 1;
-  for (const auto& [name, text] : arguments.flags) {
-    if (name == "sweep") points *= sweep_values(text.substr(text.find('=') + 1), "--sweep").size();
-  }
-  return points < 20;
-}
-
 // As run_experiment() until the run would start.
 void resolve_words(const Experiment& experiment, const std::vector<std::string>& words) {
   const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
   if (arguments.help) {
     experiment_help(experiment, "");
-    return;
-  }
-  if (arguments.find("sweep") != nullptr) {
-    if (is_short_sweep(arguments)) sweep_lines(experiment, arguments);
     return;
   }
   ResolvedRun run = resolve_run(experiment, arguments);
