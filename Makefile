@@ -417,8 +417,7 @@ install-files: $(BUILD)/ranklab.1
 	@install -d $(PLACE)/share/ranklab/experiments
 	@install -m 644 experiments/*.json experiments/shards.sbatch $(PLACE)/share/ranklab/experiments
 	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
-	@install -d $(PLACE)/share/bash-completion/completions
-	@$(BINARY) completion bash > $(PLACE)/share/bash-completion/completions/ranklab
+	@install -D -m 644 packaging/ranklab.bash $(PLACE)/share/bash-completion/completions/ranklab
 	@install -D -m 644 experiments/ranklab_dump.py $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py
 
 # Packs the last commit with its name in .revision, so that the tarball builds without git. In an

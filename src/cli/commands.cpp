@@ -45,7 +45,6 @@ const std::vector<Utility>& utilities() {
        "show what each paper says, statement by statement, with its verdict", papers_command},
       {"list", "", "list every preset: name, command, figure, expected time, summary",
        list_command},
-      {"completion", "bash", "print a completion script for bash", completion_command},
       {"man", "", "print the man page", man_command},
   };
   return list;

@@ -38,7 +38,6 @@ int compare_command(const std::vector<std::string>& words);
 int export_command(const std::vector<std::string>& words);
 int papers_command(const std::vector<std::string>& words);
 int list_command(const std::vector<std::string>& words);
-int completion_command(const std::vector<std::string>& words);
 int man_command(const std::vector<std::string>& words);
 
 }  // namespace ranklab

@@ -11,7 +11,7 @@
 
 namespace ranklab {
 
-/// A flag as help texts, the man page and completions show it.
+/// A flag as help texts and the man page show it.
 struct FlagHelp {
   std::string name;
   char letter = 0;                   // 0: none

@@ -56,7 +56,6 @@ LINES = {
     "plot": "plot A.json --out A.png --keep-script",
     "report": "report A.json B.json --out page.html",
     "list": "list --json",
-    "completion": "completion bash",
 }
 # The configs fit the checkpoints of tests/unit/tiny_checkpoint.cpp.
 CONFIGS = {

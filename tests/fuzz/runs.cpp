@@ -127,8 +127,8 @@ void resolve_words(const Experiment& experiment, const std::vector<std::string>&
 
 // Utilities that read before they write, and run no study. They find no file to read.
 bool is_harmless(const std::string& utility, const std::vector<std::string>& words) {
-  static const std::vector<std::string> names = {"compare", "completion", "export", "list",  "man",
-                                                 "merge",   "plot",       "report", "status"};
+  static const std::vector<std::string> names = {"compare", "export", "list",   "man",
+                                                 "merge",   "plot",   "report", "status"};
   return std::find(names.begin(), names.end(), utility) != names.end() &&
          std::none_of(words.begin(), words.end(), [](const std::string& word) {
            std::error_code error;
