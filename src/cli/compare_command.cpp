@@ -7,9 +7,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -78,29 +76,12 @@ void print_table(const Rows& rows) {
   std::printf("\n");
 }
 
-}  // namespace
-
-int compare_command(const std::vector<std::string>& words) {
-  const Arguments arguments = parse_utility(words, {});
-  const std::string summary =
-      "Shows two results side by side. Differences of means are in standard errors. Exits with "
-      "status 1 if a verdict, the advice for a layer or a figure differs, or if a scalar differs "
-      "by more "
-      "standard errors than "
-      "Student's quantile at the level " +
-      short_number(comparison_level) +
-      " divided by the number of comparisons (with one trial: by more than rounding).";
-  if (prints_help(arguments, "compare A.json B.json", summary, {})) return 0;
-  if (arguments.positional.size() != 2)
-    throw UsageError("compare takes two result files, " +
-                     std::to_string(arguments.positional.size()) + " given");
-  const nlohmann::json a = read_result(arguments.positional[0]),
-                       b = read_result(arguments.positional[1]);
+int compare_files(const std::vector<std::string>& paths) {
+  const nlohmann::json a = read_result(paths[0]), b = read_result(paths[1]);
   try {
     const Comparison comparison = compare_results(a, b, "A", "B");
-    std::printf("A: %s, %s\nB: %s, %s\n\n", printable(arguments.positional[0]).c_str(),
-                counted(comparison.trials_a, "trial").c_str(),
-                printable(arguments.positional[1]).c_str(),
+    std::printf("A: %s, %s\nB: %s, %s\n\n", printable(paths[0]).c_str(),
+                counted(comparison.trials_a, "trial").c_str(), printable(paths[1]).c_str(),
                 counted(comparison.trials_b, "trial").c_str());
     print_table(claim_rows(comparison));
     print_table(advice_rows(comparison));
@@ -122,9 +103,26 @@ int compare_command(const std::vector<std::string>& words) {
                                   comparison.differing_scalars() + comparison.parts.size();
     return differing > 0 ? 1 : 0;
   } catch (const nlohmann::json::exception& error) {
-    throw Failure(printable(joined(arguments.positional)) +
-                  ": not complete result files: " + error.what());
+    throw Failure(printable(joined(paths)) + ": not complete result files: " + error.what());
   }
+}
+
+}  // namespace
+
+Utility compare_command() {
+  return {
+      .name = "compare",
+      .usage = "A.json B.json",
+      .summary = "compare claims, scalars and series of two results side by side",
+      .details =
+          "Differences of means are in standard errors. Exits with status 1 if a verdict, the "
+          "advice for a layer or a figure differs, or if a scalar differs by more standard "
+          "errors than Student's quantile at the level " +
+          short_number(comparison_level) +
+          " divided by the number of comparisons (with one trial: by more than rounding).",
+      .takes = {2, 2, "two result files"},
+      .run = [](const Arguments& given) { return compare_files(given.positional); },
+  };
 }
 
 }  // namespace ranklab

@@ -1,12 +1,9 @@
 #include "cli/help.hpp"
 
-#include <algorithm>
-#include <cstdio>
-#include <nlohmann/json.hpp>
+#include <cctype>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/presets.hpp"
 #include "cli/terminal.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -24,14 +21,12 @@ std::string flag_lines(const std::vector<FlagHelp>& flags) {
   constexpr std::size_t indent = 24;
   std::string out;
   for (const FlagHelp& flag : flags) {
-    const std::string head = "  " + flag.spelling();
+    const std::string head = "  " + flag.spelling;
     out += head.size() + 1 < indent ? padded(head, indent) : head + "\n" + std::string(indent, ' ');
     out += wrapped(flag.text, indent);
   }
   return out;
 }
-
-UtilityHelp* collector = nullptr;  // if set, prints_help() fills it and prints nothing
 
 // A command line that runs as printed. A study with --pair needs matrices, so its example writes
 // them first; all other studies have default sizes.
@@ -52,10 +47,6 @@ std::string example(const Experiment& experiment, const std::string& study) {
 
 }  // namespace
 
-std::string FlagHelp::spelling() const {
-  return (letter != 0 ? std::string("-") + letter + ", " : std::string()) + "--" + name;
-}
-
 std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
   std::vector<FlagHelp> out;
   for (const Field& field : fields) {
@@ -63,7 +54,9 @@ std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
     text += field.help + " (" + field.domain_text() + ")";
     const std::string value = field.value_text();
     if (!value.empty() && !(field.zero_is_unset && value == "0")) text += " [" + value + "]";
-    out.push_back({field.name, short_flag(field.name), text, field.choices, field.is_switch()});
+    const char letter = short_flag(field.name);
+    const std::string abbreviation = letter == 0 ? "" : std::string("-") + letter + ", ";
+    out.push_back({abbreviation + "--" + field.name, text});
   }
   return out;
 }
@@ -94,7 +87,7 @@ std::string program_help() {
   out += "\nOther commands:\n";
   for (const Utility& utility : utilities()) {
     const std::string head = utility.name + (utility.usage.empty() ? "" : " " + utility.usage);
-    out += "  " + padded(head, 26) + wrapped(utility.summary, 28);
+    out += "  " + padded(head + " ", 26) + wrapped(utility.summary, 28);
   }
   out +=
       "\n`ranklab COMMAND --help` (or `ranklab help COMMAND`) lists the flags of a command, with "
@@ -221,24 +214,20 @@ std::string experiment_help(const Experiment& experiment, const std::string& onl
   return out + (all ? "" : "\nExample:\n" + example(experiment, only));
 }
 
-UtilityHelp utility_help(const Utility& utility) {
-  UtilityHelp out;
-  collector = &out;
-  utility.run({"--help"});
-  collector = nullptr;
-  return out;
+std::string usage_of(const Utility& utility) {
+  return utility.name + (utility.usage.empty() ? "" : " " + utility.usage) +
+         (utility.flags.empty() ? "" : " [flags]");
 }
 
-bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
-                 const std::vector<Field>& fields) {
-  if (!arguments.help) return false;
-  if (collector != nullptr) {
-    *collector = {usage, summary, flag_help(fields)};
-    return true;
-  }
-  const std::string flags = fields.empty() ? "" : "\nFlags:\n" + flag_lines(flag_help(fields));
-  std::fputs(("Usage: ranklab " + usage + "\n\n" + wrapped(summary, 0) + flags).c_str(), stdout);
-  return true;
+std::string description_of(const Utility& utility) {
+  std::string out = utility.summary + ".";
+  out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
+  return out + (utility.details.empty() ? "" : " " + utility.details);
+}
+
+std::string utility_help(const Utility& utility) {
+  return "Usage: ranklab " + usage_of(utility) + "\n\n" + wrapped(description_of(utility), 0) +
+         (utility.flags.empty() ? "" : "\nFlags:\n" + flag_lines(flag_help(utility.flags)));
 }
 
 }  // namespace ranklab

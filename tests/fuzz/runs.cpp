@@ -176,7 +176,7 @@ void read_command_line(std::string_view bytes) {
     return resolve_words(*experiment, words);
   if (!is_harmless(command, words)) return;
   for (const Utility& utility : utilities()) {
-    if (utility.name == command) utility.run(words);
+    if (utility.name == command) run_utility(utility, words);
   }
 }
 
@@ -196,14 +196,14 @@ void read_part(std::string_view bytes) {
   const std::string content = journal_of(bytes);
   put("x.1-of-2.part.journal", content);
   const std::string path = put("x.1-of-2.part", content);
-  attempt([&] { status_command({path}); });
-  attempt([&] { status_command({path, path + ".journal"}); });
+  attempt([&] { run_utility(status_command(), {path}); });
+  attempt([&] { run_utility(status_command(), {path, path + ".journal"}); });
   const PartFile part(path);
   const PartHeader header = read_part_header(part);
   is_complete(part, header.trials);
   // A part of this program would be merged and judged.
   if (header.environment.value("program", nlohmann::json()) != program_checksum())
-    attempt([&] { merge_command({path, "--out", "-"}); });
+    attempt([&] { run_utility(merge_command(), {path, "--out", "-"}); });
   ResolvedRun run = resolve_part(header, path);
   inspect(run);
 }
