@@ -1,13 +1,16 @@
 #include "cli/help.hpp"
 
 #include <cctype>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/presets.hpp"
 #include "cli/terminal.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "report/environment.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -45,6 +48,32 @@ std::string example(const Experiment& experiment, const std::string& study) {
   return start + "--trials 2 -o results/mine.json\n";
 }
 
+// The fields with the values of a preset's config.
+std::vector<Field> with_values(const std::vector<Field>& fields, const nlohmann::json& config) {
+  for (const Field& field : fields) {
+    if (config.contains(field.name)) set_field(field, config[field.name], field.name);
+  }
+  return fields;
+}
+
+std::vector<FlagHelp> common_flags(const Experiment& experiment, const std::string& preset,
+                                   const nlohmann::json& config) {
+  CommonOptions options;
+  std::vector<std::string> names;
+  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
+  options.study = names.front();
+  options.preset = preset;
+  options.threads = available_cores();
+  std::vector<Field> fields = config_fields(options, names);
+  // The default depends on the study; experiment_help() prints it with each study.
+  options.trials = 0;
+  for (Field& field : fields) {
+    if (field.name == "trials") field = or_unset(std::move(field));
+  }
+  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
+  return flag_help(with_values(fields, config));
+}
+
 }  // namespace
 
 std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
@@ -62,19 +91,7 @@ std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
 }
 
 std::vector<FlagHelp> common_flags(const Experiment& experiment) {
-  CommonOptions options;
-  std::vector<std::string> names;
-  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
-  options.study = names.front();
-  options.threads = available_cores();
-  std::vector<Field> fields = config_fields(options, names);
-  // The default depends on the study; experiment_help() prints it with each study.
-  options.trials = 0;
-  for (Field& field : fields) {
-    if (field.name == "trials") field = or_unset(std::move(field));
-  }
-  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
-  return flag_help(fields);
+  return common_flags(experiment, "", nlohmann::json::object());
 }
 
 std::string program_help() {
@@ -188,30 +205,45 @@ std::string definition_of(const std::string& name) {
   return "";
 }
 
-std::string experiment_help(const Experiment& experiment, const std::string& only) {
-  const bool all = only.empty();
-  std::string out =
-      "Usage: ranklab " + experiment.name + (all ? " [--study NAME]" : " --study " + only) +
-      " [--preset NAME] [flags]\n\n" + (all ? wrapped(experiment.summary, 0) + "\nStudies:\n" : "");
+std::string experiment_help(const Experiment& experiment, const std::string& only,
+                            const std::string& preset) {
+  const bool is_preset = !preset.empty(), all = only.empty() && !is_preset;
+  const nlohmann::json document = is_preset ? read_preset(preset) : nlohmann::json(),
+                       config = is_preset ? document["config"] : nlohmann::json::object();
+  const std::string shown =
+      is_preset ? config.value("study", experiment.studies.front().name) : only;
+  const std::string call = is_preset ? "run " + preset
+                           : all     ? experiment.name + " [--study NAME] [--preset NAME]"
+                                     : experiment.name + " --study " + only + " [--preset NAME]";
+  std::string out = "Usage: ranklab " + call + " [flags]\n\n";
+  if (all) out += wrapped(experiment.summary, 0) + "\nStudies:\n";
+  if (is_preset) out += wrapped(document.value("summary", ""), 0) + "\n";
   for (const StudyEntry& entry : experiment.studies) {
-    if (all || entry.name == only)
+    if (all || entry.name == shown)
       out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
   }
   for (const StudyEntry& entry : experiment.studies) {
-    if (!all && entry.name != only) continue;
-    out += "\nFlags of --study " + entry.name + " (" + counted(entry.default_trials, "trial") +
-           " by default):\n" + flag_lines(flag_help(entry.make()->fields()));
+    if (!all && entry.name != shown) continue;
+    const std::uint64_t trials = config.value("trials", entry.default_trials);
+    const auto study = entry.make();
+    out += "\nFlags of --study " + entry.name + " (" + counted(trials, "trial") +
+           (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
+           flag_lines(flag_help(with_values(study->fields(), config)));
   }
-  if (!experiment.inquiries.empty()) out += "\nFlags that run nothing:\n";
-  for (const Inquiry& inquiry : experiment.inquiries) {
-    out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
+  if (!experiment.inquiries.empty() && !is_preset) {
+    out += "\nFlags that run nothing:\n";
+    for (const Inquiry& inquiry : experiment.inquiries)
+      out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
   }
-  out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment));
+  out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment, preset, config));
   out +=
       "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, "
       "which overrides the default.\n"
       "The result is written to results/<preset or command-study>.json unless --out is given.\n";
-  return out + (all ? "" : "\nExample:\n" + example(experiment, only));
+  if (all) return out;
+  return out + "\nExample:\n" +
+         (is_preset ? "  ranklab run " + preset + " --seed 2 -o results/mine.json\n"
+                    : example(experiment, only));
 }
 
 std::string usage_of(const Utility& utility) {

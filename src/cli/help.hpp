@@ -38,7 +38,9 @@ std::vector<std::string> terms();
 std::string definition_of(const std::string& term);
 
 /// The text of `ranklab COMMAND --help` for an experiment: its studies, and each flag with symbol,
-/// domain and default. If `only` names a study, shows only that study and an example.
-std::string experiment_help(const Experiment& experiment, const std::string& only);
+/// domain and default. If `only` names a study, shows only that study and an example. If `preset`
+/// names a preset of the experiment, shows the study that it runs, with its values as defaults.
+std::string experiment_help(const Experiment& experiment, const std::string& only,
+                            const std::string& preset = "");
 
 }  // namespace ranklab

@@ -35,7 +35,7 @@ Utility run_command() {
           .summary = "run a preset",
           .details =
               "Calls its command with --preset PRESET and the given flags. `ranklab list` "
-              "shows the presets.",
+              "shows the presets, `ranklab run PRESET --help` the flags of one.",
           .passes_words_on = true,
           .run = [](const Arguments& given) { return run_preset(given.words); }};
 }

@@ -112,12 +112,13 @@ void refuse_preset_of_another_command(const Experiment& experiment,
 }
 
 void print_help(const Experiment& experiment, const Arguments& arguments) {
-  const std::string* study = arguments.find("study");
+  const std::string *study = arguments.find("study"), *preset = arguments.find("preset");
   std::vector<std::string> names;
   for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
   std::string chosen;
   if (study != nullptr) choice_field("study", chosen, names, "", "").parse(*study, "--study");
-  std::fputs(experiment_help(experiment, chosen).c_str(), stdout);
+  const std::string named = study == nullptr && preset != nullptr ? *preset : "";
+  std::fputs(experiment_help(experiment, chosen, named).c_str(), stdout);
 }
 
 }  // namespace
