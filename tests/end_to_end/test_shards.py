@@ -105,7 +105,7 @@ class MergedEqualsSingleTest(ShardsTest):
         a, b = loads(whole)["environment"], loads(merged)["environment"]
         self.assertEqual(b["shards"], 5)
         self.assertEqual(b["threads"], 3)
-        self.assertEqual(b["argv"][:2], ["ranklab", "merge"])
+        self.assertEqual(b["argv"][:4], ["ranklab", "merge", "--out", "merged.json"])
         for key in ("version", "git", "compiler", "flags", "armadillo", "blas", "blas_core", "program", "cpu", "folder"):
             self.assertEqual(a[key], b[key], key)
         self.assertIn("reproduced bit for bit", self.run_program("verify merged.json --quiet").stdout)
