@@ -48,18 +48,6 @@ CXXFLAGS  = -std=c++20 $(OPTIMIZE) $(SANITIZE) $(WARNINGS) $(ARMA) -fopenmp-simd
 LDLIBS   := -lopenblas -lz -lpthread
 INCLUDE  := -Isrc -I$(BUILD)/generated
 
-# If Debian packages cannot be installed, look for the libraries with pkg-config, in a conda
-# environment and in Homebrew's folders.
-APT      := $(shell command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && { [ "$$(id -u)" = 0 ] || command -v sudo; } >/dev/null && echo yes)
-ifeq ($(APT),)
-MODULES  := armadillo openblas nlohmann_json cxxopts doctest zlib
-PLACES   := $(CONDA_PREFIX) $(foreach brew,/opt/homebrew /usr/local,$(brew) $(brew)/opt/openblas)
-INCLUDE  += $(patsubst -I%,-isystem %,$(foreach m,$(MODULES),$(shell pkg-config --cflags-only-I $(m) 2>/dev/null)))
-INCLUDE  += $(addprefix -isystem ,$(wildcard $(addsuffix /include,$(PLACES))))
-LDLIBS   += $(foreach m,openblas zlib,$(shell pkg-config --libs-only-L $(m) 2>/dev/null))
-LDLIBS   += $(foreach lib,$(wildcard $(addsuffix /lib,$(PLACES))),-L$(lib) -Wl,-rpath,$(lib))
-endif
-
 SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
 TESTS    := $(sort $(shell find tests/unit -name '*.cpp') $(filter-out tests/fuzz/main.cpp,$(wildcard tests/fuzz/*.cpp)))
 LIBRARY  := $(BUILD)/libranklab.a
@@ -89,10 +77,13 @@ help: ## list the targets
 fetch-help: ## show which published weights to download and what to run on them
 	@sed -n '/^## Published weights/,/^## /{/^## [^P]/d;p}' experiments/README.md
 
+# yes: Debian packages can be installed here.
+APT := $(shell command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && { [ "$$(id -u)" = 0 ] || command -v sudo; } >/dev/null && echo yes)
+
 # Each library and one of its headers.
 HEADERS_NEEDED := Armadillo:armadillo OpenBLAS:cblas.h cxxopts:cxxopts.hpp nlohmann-json:nlohmann/json.hpp doctest:doctest/doctest.h zlib:zlib.h
 BY_HAND := $(if $(shell command -v apt-get),install them as root: apt-get install $(RUN_PACKAGES) $(TEST_PACKAGES),\
-  packaging/README.md lists the packages of several systems; CPATH and LIBRARY_PATH add other folders)
+  CPATH and LIBRARY_PATH name the folders of libraries that the compiler does not search)
 
 # Checks that the libraries can be found. If not, prints one line that says what to install.
 define look_for_libraries
@@ -417,8 +408,7 @@ install-files: $(BUILD)/ranklab.1
 	@install -d $(PLACE)/share/ranklab/experiments
 	@install -m 644 experiments/*.json experiments/shards.sbatch $(PLACE)/share/ranklab/experiments
 	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
-	@install -d $(PLACE)/share/bash-completion/completions
-	@$(BINARY) completion bash > $(PLACE)/share/bash-completion/completions/ranklab
+	@install -D -m 644 packaging/ranklab.bash $(PLACE)/share/bash-completion/completions/ranklab
 	@install -D -m 644 experiments/ranklab_dump.py $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py
 
 # Packs the last commit with its name in .revision, so that the tarball builds without git. In an

@@ -23,7 +23,7 @@ namespace {
 using namespace ranklab;
 
 bool is_command(const std::string& name) {
-  const auto& all = utilities();
+  const std::vector<Utility> all = utilities();
   return find_experiment(name) != nullptr ||
          std::any_of(all.begin(), all.end(),
                      [&](const Utility& each) { return each.name == name; });
@@ -64,7 +64,7 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
     return run_experiment(*experiment, words);
   for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
   for (const Utility& utility : utilities()) {
-    if (utility.name == command) return utility.run(words);
+    if (utility.name == command) return run_utility(utility, words);
     names.push_back(utility.name);
   }
   if (!definition_of(command).empty()) {

@@ -3,9 +3,10 @@
 // result is only written if --out is given.
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
+#include <memory>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/options.hpp"
@@ -18,8 +19,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Flags = std::vector<std::pair<std::string, std::string>>;
-
-const char* const usage = "advise FOLDER|FILE... [flags]";
 
 bool all_end_in(const std::vector<std::string>& paths, std::initializer_list<const char*> endings) {
   return std::all_of(paths.begin(), paths.end(), [&](const std::string& path) {
@@ -57,38 +56,13 @@ const Experiment& one_step_compare() {
   return *find_experiment("one-step-compare");
 }
 
-// The flags of `advise`, for the help. The study and the options hold the defaults.
-std::vector<Field> shown_fields(Study& study, CommonOptions& options) {
-  std::vector<Field> fields = study.fields();
-  for (Field& field : session_fields(options)) {
-    if (field.name != "shard" && field.name != "sweep") fields.push_back(std::move(field));
-  }
-  return fields;
-}
-
-bool prints_advise_help(const Arguments& arguments) {
-  if (!arguments.help) return false;
-  const std::vector<StudyEntry>& studies = one_step_compare().studies;
-  const auto study = std::find_if(studies.begin(), studies.end(), [](const StudyEntry& entry) {
-                       return entry.name == "files";
-                     })->make();
-  CommonOptions options;
-  return prints_help(
-      arguments, usage,
-      "Compares the stable rank of each layer's activations with the nuclear rank of its gradient "
-      "and prints which layers to train with Muon. Takes a folder that ranklab_dump.record wrote, "
-      "manifests (.json), activations and gradients (two .npy, .npz or .safetensors files), or an "
-      "archive of weights, for which it prints the ranks without advice. Without --out it writes "
-      "no file. The same as `one-step-compare --study files`.",
-      shown_fields(*study, options));
-}
-
-}  // namespace
-
-int advise_command(const std::vector<std::string>& words) {
+int advise_on(const std::vector<std::string>& words) {
   Arguments arguments = parse_arguments(words, flag_shapes(one_step_compare()));
-  if (prints_advise_help(arguments)) return 0;
-  for (const char* flag : {"study", "preset", "sweep", "shard"}) {
+  if (arguments.help) {
+    std::fputs(utility_help(advise_command()).c_str(), stdout);
+    return 0;
+  }
+  for (const char* flag : {"study", "preset", "shard"}) {
     if (arguments.find(flag) != nullptr)
       throw UsageError(std::string("advise: --") + flag +
                        " is not allowed; use `ranklab one-step-compare`");
@@ -106,6 +80,38 @@ int advise_command(const std::vector<std::string>& words) {
   std::vector<std::string> argv = {"ranklab", "advise"};
   argv.insert(argv.end(), words.begin(), words.end());
   return run_resolved(run, argv);
+}
+
+}  // namespace
+
+Utility advise_command() {
+  // The study and the options hold the defaults, which the help shows.
+  struct Defaults {
+    std::unique_ptr<Study> study;
+    CommonOptions options;
+  };
+  const auto defaults = std::make_shared<Defaults>();
+  for (const StudyEntry& entry : one_step_compare().studies) {
+    if (entry.name == "files") defaults->study = entry.make();
+  }
+  std::vector<Field> flags = defaults->study->fields();
+  for (Field& field : session_fields(defaults->options)) {
+    if (field.name != "shard") flags.push_back(std::move(field));
+  }
+  return {
+      .name = "advise",
+      .usage = "FOLDER|FILE...",
+      .summary = "print which layers of your model to train with Muon",
+      .details =
+          "Compares the stable rank of each layer's activations with the nuclear rank of its "
+          "gradient. Takes a folder that ranklab_dump.record wrote, manifests (.json), "
+          "activations and gradients (two .npy, .npz or .safetensors files), or an archive of "
+          "weights, for which it prints the ranks without advice. Without --out it writes no "
+          "file. The same as `one-step-compare --study files`.",
+      .flags = std::move(flags),
+      .passes_words_on = true,
+      .run = [defaults](const Arguments& given) { return advise_on(given.words); },
+  };
 }
 
 }  // namespace ranklab

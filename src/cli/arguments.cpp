@@ -126,27 +126,4 @@ Arguments parse_arguments(const std::vector<std::string>& words,
   return out;
 }
 
-Arguments parse_utility(const std::vector<std::string>& words, const std::vector<Field>& fields) {
-  std::vector<FlagShape> shapes;
-  for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
-  Arguments arguments = parse_arguments(words, shapes);
-  for (const auto& [name, value] : arguments.flags) {
-    for (const Field& field : fields) {
-      if (field.name != name) continue;
-      // Every text flag of a utility is a file name, which cannot be empty.
-      if (value.empty())
-        throw UsageError("--" + name + ": '' is not allowed; allowed: " + field.domain_text());
-      field.parse_flag(value, "--" + name);
-    }
-  }
-  return arguments;
-}
-
-const std::string& single_result_path(const Arguments& arguments, const std::string& utility) {
-  const std::size_t given = arguments.positional.size();
-  if (given != 1)
-    throw UsageError(utility + " takes one result file, " + std::to_string(given) + " given");
-  return arguments.positional[0];
-}
-
 }  // namespace ranklab

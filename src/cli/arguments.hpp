@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/fields.hpp"
-
 namespace ranklab {
 
 struct Arguments {
@@ -15,6 +13,7 @@ struct Arguments {
       flags;  // name without dashes, value; in the order given
   std::vector<std::string> positional;
   bool help = false;
+  std::vector<std::string> words = {};  // of a utility, as given
 
   /// The last value given for a flag, or null.
   const std::string* find(const std::string& name) const;
@@ -34,13 +33,5 @@ char short_flag(const std::string& name);
 /// and for a missing value.
 Arguments parse_arguments(const std::vector<std::string>& words,
                           const std::vector<FlagShape>& known);
-
-/// Parses the words of a utility and sets the variables to which `fields` are bound. All other
-/// words are positional.
-Arguments parse_utility(const std::vector<std::string>& words, const std::vector<Field>& fields);
-
-/// The positional argument of a utility that takes one result file. Throws UsageError unless there
-/// is exactly one.
-const std::string& single_result_path(const Arguments& arguments, const std::string& utility);
 
 }  // namespace ranklab

@@ -1,5 +1,10 @@
 #include "cli/commands.hpp"
 
+#include <cstdio>
+
+#include "cli/help.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
@@ -22,33 +27,54 @@ const Experiment* find_experiment(const std::string& name) {
   return nullptr;
 }
 
-const std::vector<Utility>& utilities() {
-  static const std::vector<Utility> list = {
-      {"advise", "FOLDER|FILE...", "print which layers of your model to train with Muon",
-       advise_command},
-      {"run", "PRESET [flags]", "run a preset", run_command},
-      {"plot", "RESULT.json", "draw the figure of a result as SVG, PNG or PDF", plot_command},
-      {"report", "RESULT.json...",
-       "write one self-contained HTML page: figures, claims, provenance", report_command},
-      {"verify", "RESULT.json", "rerun the config of a result and compare the results",
-       verify_command},
-      {"reproduce", "[PRESET...]",
-       "run all presets, or the named ones, and write results, figures and a report",
-       reproduce_command},
-      {"merge", "PART...", "combine the parts of a --shard run into one result", merge_command},
-      {"status", "PART...", "show the progress of the shards of a run", status_command},
-      {"compare", "A.json B.json", "compare claims, scalars and series of two results side by side",
-       compare_command},
-      {"export", "RESULT.json...", "write scalars, series, trials or claims as tidy CSV",
-       export_command},
-      {"papers", "[PAPER] [STATEMENT]",
-       "show what each paper says, statement by statement, with its verdict", papers_command},
-      {"list", "", "list every preset: name, command, figure, expected time, summary",
-       list_command},
-      {"completion", "bash", "print a completion script for bash", completion_command},
-      {"man", "", "print the man page", man_command},
-  };
-  return list;
+std::vector<Utility> utilities() {
+  return {advise_command(),  run_command(),       plot_command(),   report_command(),
+          verify_command(),  reproduce_command(), merge_command(),  status_command(),
+          compare_command(), export_command(),    papers_command(), list_command(),
+          man_command()};
+}
+
+namespace {
+
+void set_flags(const Utility& utility, const Arguments& arguments) {
+  for (const auto& [name, value] : arguments.flags) {
+    for (const Field& field : utility.flags) {
+      if (field.name != name) continue;
+      // Every text flag of a utility is a file name, which cannot be empty.
+      if (value.empty())
+        throw UsageError("--" + name + ": '' is not allowed; allowed: " + field.domain_text());
+      field.parse_flag(value, "--" + name);
+    }
+  }
+}
+
+void check_positional(const Utility& utility, const std::vector<std::string>& given) {
+  const Positional& takes = utility.takes;
+  if (given.size() >= takes.least && given.size() <= takes.most) return;
+  if (takes.most == 0)
+    throw UsageError("unexpected argument '" + printable_key(given[0]) + "'; " + utility.name +
+                     " takes none");
+  throw UsageError(utility.name + " takes " + takes.what + ", " +
+                   (given.empty() ? "none" : std::to_string(given.size())) + " given");
+}
+
+}  // namespace
+
+int run_utility(const Utility& utility, const std::vector<std::string>& words) {
+  Arguments arguments;
+  if (!utility.passes_words_on) {
+    std::vector<FlagShape> shapes;
+    for (const Field& field : utility.flags) shapes.push_back({field.name, field.is_switch()});
+    arguments = parse_arguments(words, shapes);
+    if (arguments.help) {
+      std::fputs(utility_help(utility).c_str(), stdout);
+      return 0;
+    }
+    set_flags(utility, arguments);
+    check_positional(utility, arguments.positional);
+  }
+  arguments.words = words;
+  return utility.run(arguments);
 }
 
 }  // namespace ranklab

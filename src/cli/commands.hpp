@@ -1,9 +1,14 @@
 // The list of all commands.
 #pragma once
 
+#include <cstddef>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
+#include "cli/arguments.hpp"
+#include "core/fields.hpp"
 #include "experiments/study.hpp"
 
 namespace ranklab {
@@ -14,31 +19,51 @@ const std::vector<Experiment>& experiments();
 /// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
 
-/// A command that is not an experiment, such as run, plot or report.
+inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
+
+/// How many arguments a utility takes that are not flags.
+struct Positional {
+  std::size_t least = 0, most = 0;
+  std::string what = {};  // such as "two result files", for messages
+};
+
+/// A command that is not an experiment, such as plot or report: the declaration that parses its
+/// words and prints its help.
 struct Utility {
   std::string name;
-  std::string usage;                                  // arguments after the name, for help texts
-  std::string summary;                                // one line, for help texts
-  int (*run)(const std::vector<std::string>& words);  // returns the exit code
+  std::string usage = {};    // its positional arguments, for help texts
+  std::string summary = {};  // a phrase without a full stop: what it does
+  std::string details = {};  // further sentences of its own help
+  Positional takes = {};
+  std::vector<Field> flags = {};  // bound to variables that run() reads, so an object runs once
+  // Its flags are those of a study, so run() parses the words itself; `flags` are only for the help
+  bool passes_words_on = false;
+  // Returns the exit code. Throws UsageError and Failure.
+  std::function<int(const Arguments&)> run = {};
 };
-const std::vector<Utility>& utilities();
 
-// The commands, each in its own file. They take the words after the command and return the exit
-// code. They throw UsageError and Failure.
+/// New declarations of all utilities, in the order of the help text. To add one, add a line to the
+/// list.
+std::vector<Utility> utilities();
+
+/// Parses the words after the name of the utility, sets its flags and runs it, or prints its help
+/// if the words have --help. Returns the exit code. Throws UsageError and Failure.
+int run_utility(const Utility& utility, const std::vector<std::string>& words);
+
+// The commands, each in its own file.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
-int advise_command(const std::vector<std::string>& words);
-int run_command(const std::vector<std::string>& words);
-int plot_command(const std::vector<std::string>& words);
-int report_command(const std::vector<std::string>& words);
-int verify_command(const std::vector<std::string>& words);
-int reproduce_command(const std::vector<std::string>& words);
-int merge_command(const std::vector<std::string>& words);
-int status_command(const std::vector<std::string>& words);
-int compare_command(const std::vector<std::string>& words);
-int export_command(const std::vector<std::string>& words);
-int papers_command(const std::vector<std::string>& words);
-int list_command(const std::vector<std::string>& words);
-int completion_command(const std::vector<std::string>& words);
-int man_command(const std::vector<std::string>& words);
+Utility advise_command();
+Utility run_command();
+Utility plot_command();
+Utility report_command();
+Utility verify_command();
+Utility reproduce_command();
+Utility merge_command();
+Utility status_command();
+Utility compare_command();
+Utility export_command();
+Utility papers_command();
+Utility list_command();
+Utility man_command();
 
 }  // namespace ranklab

@@ -5,9 +5,7 @@
 #include <cstdio>
 #include <limits>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -56,26 +54,11 @@ std::string summary_of(const Comparison& comparison) {
          (comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
 }
 
-}  // namespace
-
-int compare_command(const std::vector<std::string>& words) {
-  const Arguments arguments = parse_utility(words, {});
-  const std::string summary =
-      "Shows two results side by side. Differences of means are in standard errors. Exits with "
-      "status 1 if a verdict, the advice for a layer or a figure differs, or if a scalar differs "
-      "by more "
-      "standard errors than "
-      "Student's quantile at the level " +
-      short_number(comparison_level) +
-      " divided by the number of comparisons (with one trial: by more than rounding).";
-  if (prints_help(arguments, "compare A.json B.json", summary, {})) return 0;
-  if (arguments.positional.size() != 2)
-    throw UsageError("compare takes two result files, " +
-                     std::to_string(arguments.positional.size()) + " given");
-  const std::string &path_a = arguments.positional[0], &path_b = arguments.positional[1];
-  const Comparison comparison = compare_results(read_result(path_a), read_result(path_b), "A", "B");
-  std::printf("A: %s, %s\nB: %s, %s\n\n", printable(path_a).c_str(),
-              counted(comparison.trials_a, "trial").c_str(), printable(path_b).c_str(),
+int compare_files(const std::vector<std::string>& paths) {
+  const Comparison comparison =
+      compare_results(read_result(paths[0]), read_result(paths[1]), "A", "B");
+  std::printf("A: %s, %s\nB: %s, %s\n\n", printable(paths[0]).c_str(),
+              counted(comparison.trials_a, "trial").c_str(), printable(paths[1]).c_str(),
               counted(comparison.trials_b, "trial").c_str());
   using enum ComparedItem::Kind;
   print_table(rows_of(comparison, claim, "CLAIM"));
@@ -87,6 +70,24 @@ int compare_command(const std::vector<std::string>& words) {
   const std::size_t differing = comparison.differing(claim) + comparison.differing(advice) +
                                 comparison.differing(scalar) + comparison.differing(part);
   return differing > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Utility compare_command() {
+  return {
+      .name = "compare",
+      .usage = "A.json B.json",
+      .summary = "compare claims, scalars and series of two results side by side",
+      .details =
+          "Differences of means are in standard errors. Exits with status 1 if a verdict, the "
+          "advice for a layer or a figure differs, or if a scalar differs by more standard "
+          "errors than Student's quantile at the level " +
+          short_number(comparison_level) +
+          " divided by the number of comparisons (with one trial: by more than rounding).",
+      .takes = {2, 2, "two result files"},
+      .run = [](const Arguments& given) { return compare_files(given.positional); },
+  };
 }
 
 }  // namespace ranklab

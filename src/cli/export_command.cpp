@@ -3,17 +3,15 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/export.hpp"
 
 namespace ranklab {
-
 namespace {
 
 /// Throws UsageError if the file exists with another first line.
@@ -28,26 +26,13 @@ void require_table_like(const std::string& csv, const std::string& path) {
                    "it");
 }
 
-}  // namespace
-
-int export_command(const std::vector<std::string>& words) {
+struct ExportOptions {
   std::string what = exported_parts.front(), out = "-";
   bool force = false;
-  const std::vector<Field> fields = {
-      choice_field("what", what, exported_parts, "",
-                   "content of a row: a scalar, a point of a series, a trial's value, a claim, or "
-                   "a step of a layer that `advise` has judged"),
-      text_field("out", out, "path of the CSV file; - is standard output"),
-      switch_field("force", force, "replace an existing file that is not such a table"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  if (prints_help(arguments, "export RESULT.json... [--what PART] [--out FILE.csv] [--force]",
-                  "Writes one part of a result as tidy CSV. Several results give one table: each "
-                  "row begins with the file and the parameters that differ between the results.",
-                  fields))
-    return 0;
-  const std::vector<std::string>& paths = arguments.positional;
-  if (paths.empty()) throw UsageError("export takes one or more result files, none given");
+};
+
+int write_table(const std::vector<std::string>& paths, const ExportOptions& options) {
+  const auto& [what, out, force] = options;
   std::vector<ResultFile> results;
   for (const std::string& path : paths) results.push_back(read_result(path));
   std::string csv;
@@ -63,6 +48,28 @@ int export_command(const std::vector<std::string>& words) {
     throw Failure("cannot write to standard output");
   }
   return 0;
+}
+
+}  // namespace
+
+Utility export_command() {
+  const auto options = std::make_shared<ExportOptions>();
+  return {
+      .name = "export",
+      .usage = "RESULT.json...",
+      .summary = "write scalars, series, trials or claims as tidy CSV",
+      .details =
+          "Several results give one table: each row begins with the file and the parameters "
+          "that differ between the results.",
+      .takes = {1, any_number, "one or more result files"},
+      .flags = {choice_field("what", options->what, exported_parts, "",
+                             "content of a row: a scalar, a point of a series, a trial's value, a "
+                             "claim, or a step of a layer that `advise` has judged"),
+                text_field("out", options->out, "path of the CSV file; - is standard output"),
+                switch_field("force", options->force,
+                             "replace an existing file that is not such a table")},
+      .run = [options](const Arguments& given) { return write_table(given.positional, *options); },
+  };
 }
 
 }  // namespace ranklab

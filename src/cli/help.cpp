@@ -1,7 +1,6 @@
 #include "cli/help.hpp"
 
-#include <algorithm>
-#include <cstdio>
+#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
@@ -11,6 +10,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "report/environment.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -24,14 +24,12 @@ std::string flag_lines(const std::vector<FlagHelp>& flags) {
   constexpr std::size_t indent = 24;
   std::string out;
   for (const FlagHelp& flag : flags) {
-    const std::string head = "  " + flag.spelling();
+    const std::string head = "  " + flag.spelling;
     out += head.size() + 1 < indent ? padded(head, indent) : head + "\n" + std::string(indent, ' ');
     out += wrapped(flag.text, indent);
   }
   return out;
 }
-
-UtilityHelp* collector = nullptr;  // if set, prints_help() fills it and prints nothing
 
 // A command line that runs as printed. A study with --pair needs matrices, so its example writes
 // them first; all other studies have default sizes.
@@ -50,29 +48,21 @@ std::string example(const Experiment& experiment, const std::string& study) {
   return start + "--trials 2 -o results/mine.json\n";
 }
 
-}  // namespace
-
-std::string FlagHelp::spelling() const {
-  return (letter != 0 ? std::string("-") + letter + ", " : std::string()) + "--" + name;
-}
-
-std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
-  std::vector<FlagHelp> out;
+// The fields with the values of a preset's config.
+std::vector<Field> with_values(const std::vector<Field>& fields, const nlohmann::json& config) {
   for (const Field& field : fields) {
-    std::string text = field.symbol.empty() ? "" : field.symbol + ": ";
-    text += field.help + " (" + field.domain_text() + ")";
-    const std::string value = field.value_text();
-    if (!value.empty() && !(field.zero_is_unset && value == "0")) text += " [" + value + "]";
-    out.push_back({field.name, short_flag(field.name), text, field.choices, field.is_switch()});
+    if (config.contains(field.name)) set_field(field, config[field.name], field.name);
   }
-  return out;
+  return fields;
 }
 
-std::vector<FlagHelp> common_flags(const Experiment& experiment) {
+std::vector<FlagHelp> common_flags(const Experiment& experiment, const std::string& preset,
+                                   const nlohmann::json& config) {
   CommonOptions options;
   std::vector<std::string> names;
   for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
   options.study = names.front();
+  options.preset = preset;
   options.threads = available_cores();
   std::vector<Field> fields = config_fields(options, names);
   // The default depends on the study; experiment_help() prints it with each study.
@@ -81,7 +71,27 @@ std::vector<FlagHelp> common_flags(const Experiment& experiment) {
     if (field.name == "trials") field = or_unset(std::move(field));
   }
   for (Field& field : session_fields(options)) fields.push_back(std::move(field));
-  return flag_help(fields);
+  return flag_help(with_values(fields, config));
+}
+
+}  // namespace
+
+std::vector<FlagHelp> flag_help(const std::vector<Field>& fields) {
+  std::vector<FlagHelp> out;
+  for (const Field& field : fields) {
+    std::string text = field.symbol.empty() ? "" : field.symbol + ": ";
+    text += field.help + " (" + field.domain_text() + ")";
+    const std::string value = field.value_text();
+    if (!value.empty() && !(field.zero_is_unset && value == "0")) text += " [" + value + "]";
+    const char letter = short_flag(field.name);
+    const std::string abbreviation = letter == 0 ? "" : std::string("-") + letter + ", ";
+    out.push_back({abbreviation + "--" + field.name, text});
+  }
+  return out;
+}
+
+std::vector<FlagHelp> common_flags(const Experiment& experiment) {
+  return common_flags(experiment, "", nlohmann::json::object());
 }
 
 std::string program_help() {
@@ -94,7 +104,7 @@ std::string program_help() {
   out += "\nOther commands:\n";
   for (const Utility& utility : utilities()) {
     const std::string head = utility.name + (utility.usage.empty() ? "" : " " + utility.usage);
-    out += "  " + padded(head, 26) + wrapped(utility.summary, 28);
+    out += "  " + padded(head + " ", 26) + wrapped(utility.summary, 28);
   }
   out +=
       "\n`ranklab COMMAND --help` (or `ranklab help COMMAND`) lists the flags of a command, with "
@@ -195,50 +205,61 @@ std::string definition_of(const std::string& name) {
   return "";
 }
 
-std::string experiment_help(const Experiment& experiment, const std::string& only) {
-  const bool all = only.empty();
-  std::string out =
-      "Usage: ranklab " + experiment.name + (all ? " [--study NAME]" : " --study " + only) +
-      " [--preset NAME] [flags]\n\n" + (all ? wrapped(experiment.summary, 0) + "\nStudies:\n" : "");
+std::string experiment_help(const Experiment& experiment, const std::string& only,
+                            const std::string& preset) {
+  const bool is_preset = !preset.empty(), all = only.empty() && !is_preset;
+  const nlohmann::json document = is_preset ? read_preset(preset) : nlohmann::json(),
+                       config = is_preset ? document["config"] : nlohmann::json::object();
+  const std::string shown =
+      is_preset ? config.value("study", experiment.studies.front().name) : only;
+  const std::string call = is_preset ? "run " + preset
+                           : all     ? experiment.name + " [--study NAME] [--preset NAME]"
+                                     : experiment.name + " --study " + only + " [--preset NAME]";
+  std::string out = "Usage: ranklab " + call + " [flags]\n\n";
+  if (all) out += wrapped(experiment.summary, 0) + "\nStudies:\n";
+  if (is_preset) out += wrapped(document.value("summary", ""), 0) + "\n";
   for (const StudyEntry& entry : experiment.studies) {
-    if (all || entry.name == only)
+    if (all || entry.name == shown)
       out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
   }
   for (const StudyEntry& entry : experiment.studies) {
-    if (!all && entry.name != only) continue;
-    out += "\nFlags of --study " + entry.name + " (" + counted(entry.default_trials, "trial") +
-           " by default):\n" + flag_lines(flag_help(entry.make()->fields()));
+    if (!all && entry.name != shown) continue;
+    const std::uint64_t trials = config.value("trials", entry.default_trials);
+    const auto study = entry.make();
+    out += "\nFlags of --study " + entry.name + " (" + counted(trials, "trial") +
+           (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
+           flag_lines(flag_help(with_values(study->fields(), config)));
   }
-  if (!experiment.inquiries.empty()) out += "\nFlags that run nothing:\n";
-  for (const Inquiry& inquiry : experiment.inquiries) {
-    out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
+  if (!experiment.inquiries.empty() && !is_preset) {
+    out += "\nFlags that run nothing:\n";
+    for (const Inquiry& inquiry : experiment.inquiries)
+      out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
   }
-  out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment));
+  out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment, preset, config));
   out +=
       "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, "
       "which overrides the default.\n"
       "The result is written to results/<preset or command-study>.json unless --out is given.\n";
-  return out + (all ? "" : "\nExample:\n" + example(experiment, only));
+  if (all) return out;
+  return out + "\nExample:\n" +
+         (is_preset ? "  ranklab run " + preset + " --seed 2 -o results/mine.json\n"
+                    : example(experiment, only));
 }
 
-UtilityHelp utility_help(const Utility& utility) {
-  UtilityHelp out;
-  collector = &out;
-  utility.run({"--help"});
-  collector = nullptr;
-  return out;
+std::string usage_of(const Utility& utility) {
+  return utility.name + (utility.usage.empty() ? "" : " " + utility.usage) +
+         (utility.flags.empty() ? "" : " [flags]");
 }
 
-bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
-                 const std::vector<Field>& fields) {
-  if (!arguments.help) return false;
-  if (collector != nullptr) {
-    *collector = {usage, summary, flag_help(fields)};
-    return true;
-  }
-  const std::string flags = fields.empty() ? "" : "\nFlags:\n" + flag_lines(flag_help(fields));
-  std::fputs(("Usage: ranklab " + usage + "\n\n" + wrapped(summary, 0) + flags).c_str(), stdout);
-  return true;
+std::string description_of(const Utility& utility) {
+  std::string out = utility.summary + ".";
+  out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
+  return out + (utility.details.empty() ? "" : " " + utility.details);
+}
+
+std::string utility_help(const Utility& utility) {
+  return "Usage: ranklab " + usage_of(utility) + "\n\n" + wrapped(description_of(utility), 0) +
+         (utility.flags.empty() ? "" : "\nFlags:\n" + flag_lines(flag_help(utility.flags)));
 }
 
 }  // namespace ranklab

@@ -4,34 +4,28 @@
 #include <string>
 #include <vector>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "core/fields.hpp"
 #include "experiments/study.hpp"
 
 namespace ranklab {
 
-/// A flag as help texts, the man page and completions show it.
+/// A flag as help texts and the man page show it.
 struct FlagHelp {
-  std::string name;
-  char letter = 0;                   // 0: none
-  std::string text;                  // symbol, meaning, domain and default
-  std::vector<std::string> choices;  // allowed values; empty: not a fixed list
-  bool is_switch = false;
-
-  std::string spelling() const;  // "-o, --out"
+  std::string spelling;  // "-o, --out"
+  std::string text;      // symbol, meaning, domain and default
 };
 std::vector<FlagHelp> flag_help(const std::vector<Field>& fields);
 
 /// The flags that all studies of an experiment share, with the defaults on this machine.
 std::vector<FlagHelp> common_flags(const Experiment& experiment);
 
-/// The content of a utility's `--help`.
-struct UtilityHelp {
-  std::string usage, summary;
-  std::vector<FlagHelp> flags;
-};
-UtilityHelp utility_help(const Utility& utility);
+/// "plot RESULT.json [flags]"
+std::string usage_of(const Utility& utility);
+/// What a utility does, in sentences.
+std::string description_of(const Utility& utility);
+/// The text of a utility's `--help`.
+std::string utility_help(const Utility& utility);
 
 /// The text of `ranklab --help`.
 std::string program_help();
@@ -44,11 +38,9 @@ std::vector<std::string> terms();
 std::string definition_of(const std::string& term);
 
 /// The text of `ranklab COMMAND --help` for an experiment: its studies, and each flag with symbol,
-/// domain and default. If `only` names a study, shows only that study and an example.
-std::string experiment_help(const Experiment& experiment, const std::string& only);
-
-/// If --help was given to a utility, prints its usage line, summary and flags and returns true.
-bool prints_help(const Arguments& arguments, const std::string& usage, const std::string& summary,
-                 const std::vector<Field>& fields);
+/// domain and default. If `only` names a study, shows only that study and an example. If `preset`
+/// names a preset of the experiment, shows the study that it runs, with its values as defaults.
+std::string experiment_help(const Experiment& experiment, const std::string& only,
+                            const std::string& preset = "");
 
 }  // namespace ranklab

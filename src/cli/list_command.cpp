@@ -4,11 +4,10 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/presets.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
@@ -78,20 +77,7 @@ void print_table(const std::vector<std::string>& names) {
       counted(names.size(), "preset").c_str(), duration_text(seconds).c_str());
 }
 
-}  // namespace
-
-int list_command(const std::vector<std::string>& words) {
-  bool as_json = false;
-  const std::vector<Field> fields = {
-      switch_field("json", as_json, "print every preset in full, as a JSON list")};
-  const Arguments arguments = parse_utility(words, fields);
-  if (prints_help(arguments, "list [--json]",
-                  "Lists the presets: name, command, figure of the paper, expected time, summary.",
-                  fields))
-    return 0;
-  if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + printable_key(arguments.positional[0]) +
-                     "'; list takes none");
+int list_presets(bool as_json) {
   const std::vector<std::string> names = preset_names();
   if (names.empty())
     throw Failure(
@@ -109,6 +95,16 @@ int list_command(const std::vector<std::string>& words) {
   }
   std::fputs(format_json(all).c_str(), stdout);
   return 0;
+}
+
+}  // namespace
+
+Utility list_command() {
+  const auto as_json = std::make_shared<bool>(false);
+  return {.name = "list",
+          .summary = "list every preset: name, command, figure, expected time, summary",
+          .flags = {switch_field("json", *as_json, "print every preset in full, as a JSON list")},
+          .run = [as_json](const Arguments&) { return list_presets(*as_json); }};
 }
 
 }  // namespace ranklab

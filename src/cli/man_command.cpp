@@ -2,11 +2,8 @@
 
 #include <cstdio>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
-#include "core/error.hpp"
-#include "core/text.hpp"
 #include "report/environment.hpp"
 
 namespace ranklab {
@@ -31,7 +28,7 @@ std::string entry(const std::string& head, const std::string& text) {
 
 std::string flag_entries(const std::vector<FlagHelp>& flags) {
   std::string out;
-  for (const FlagHelp& flag : flags) out += entry(flag.spelling(), flag.text);
+  for (const FlagHelp& flag : flags) out += entry(flag.spelling, flag.text);
   return out;
 }
 
@@ -55,9 +52,8 @@ std::string man_page() {
   for (const Experiment& experiment : experiments())
     out += entry(experiment.name, experiment.summary);
   for (const Utility& utility : utilities()) {
-    const UtilityHelp help = utility_help(utility);
-    out += entry(help.usage, help.summary);
-    if (!help.flags.empty()) out += ".RS\n" + flag_entries(help.flags) + ".RE\n";
+    out += entry(usage_of(utility), description_of(utility));
+    if (!utility.flags.empty()) out += ".RS\n" + flag_entries(flag_help(utility.flags)) + ".RE\n";
   }
   out += ".SH FLAGS OF EVERY EXPERIMENT\n" + flag_entries(common_flags(experiments().front()));
   out += ".PP\n" +
@@ -78,16 +74,14 @@ std::string man_page() {
 
 }  // namespace
 
-int man_command(const std::vector<std::string>& words) {
-  const Arguments arguments = parse_utility(words, {});
-  if (prints_help(arguments, "man", "Prints the man page. To read it: `ranklab man | man -l -`.",
-                  {}))
-    return 0;
-  if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + printable_key(arguments.positional[0]) +
-                     "'; man takes none");
-  std::fputs(man_page().c_str(), stdout);
-  return 0;
+Utility man_command() {
+  return {.name = "man",
+          .summary = "print the man page",
+          .details = "To read it: `ranklab man | man -l -`.",
+          .run = [](const Arguments&) {
+            std::fputs(man_page().c_str(), stdout);
+            return 0;
+          }};
 }
 
 }  // namespace ranklab

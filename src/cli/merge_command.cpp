@@ -5,15 +5,14 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
-#include "cli/help.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/part_header.hpp"
 #include "core/error.hpp"
@@ -41,8 +40,6 @@ class Parts {
         problems_.emplace_back(error.what());
       }
     }
-    if (first_path_.empty() && problems_.empty())
-      throw UsageError("merge takes the parts of a run, none given");
     note_missing();
     if (!problems_.empty()) throw Failure(joined(problems_, "; "));
   }
@@ -168,42 +165,50 @@ Execution judged(ResolvedRun& run, Parts& parts, std::chrono::steady_clock::time
   }
 }
 
-}  // namespace
-
-int merge_command(const std::vector<std::string>& words) {
+struct MergeOptions {
   std::string out;
   bool quiet = false, strict = false, force = false;
-  const std::vector<Field> fields = {
-      text_field(
-          "out", out,
-          "path of the result; - is standard output (not given: the path of the unsharded run)"),
-      switch_field("quiet", quiet, "print only errors on standard error"),
-      switch_field("strict", strict, "exit with status 3 if a claim's verdict is `fails`"),
-      switch_field("force", force, "replace --out even if it holds another run"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  const std::string summary =
-      "Combines the parts of a --shard run, named in any order, into one result. Its numbers equal "
-      "those of a single run.";
-  if (prints_help(arguments, "merge PART... [--out RESULT.json] [flags]", summary, fields))
-    return 0;
+};
 
+int merge(const Arguments& arguments, const MergeOptions& options) {
   const auto start = std::chrono::steady_clock::now();
   Parts parts(arguments.positional);
   require_this_program(parts);
   ResolvedRun run = resolve_part(parts.header(), parts.first_path());
-  run.options.out = out.empty() ? default_out(run) : out;
-  run.options.quiet = quiet;
-  run.options.strict = strict;
-  run.options.force = force;
+  run.options.out = options.out.empty() ? default_out(run) : options.out;
+  run.options.quiet = options.quiet;
+  run.options.strict = options.strict;
+  run.options.force = options.force;
   const bool to_file = run.options.out != "-" && !is_special_file(run.options.out);
   if (to_file) refuse_to_replace(run);
   if (run.options.out != "-") check_writable(run.options.out);
 
   std::vector<std::string> argv = {"ranklab", "merge"};
-  argv.insert(argv.end(), words.begin(), words.end());
+  argv.insert(argv.end(), arguments.words.begin(), arguments.words.end());
   Execution execution = judged(run, parts, start, parts.environment(argv));
   return deliver(run, execution, nullptr);
+}
+
+}  // namespace
+
+Utility merge_command() {
+  const auto options = std::make_shared<MergeOptions>();
+  return {
+      .name = "merge",
+      .usage = "PART...",
+      .summary = "combine the parts of a --shard run into one result",
+      .details = "The parts may be named in any order. The numbers equal those of a single run.",
+      .takes = {1, any_number, "the parts of a run"},
+      .flags = {text_field("out", options->out,
+                           "path of the result; - is standard output (not given: the path of the "
+                           "unsharded run)"),
+                switch_field("quiet", options->quiet, "print only errors on standard error"),
+                switch_field("strict", options->strict,
+                             "exit with status 3 if a claim's verdict is `fails`"),
+                switch_field("force", options->force,
+                             "replace --out even if it holds another run")},
+      .run = [options](const Arguments& given) { return merge(given, *options); },
+  };
 }
 
 }  // namespace ranklab

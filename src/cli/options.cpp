@@ -35,9 +35,6 @@ std::vector<Field> session_fields(CommonOptions& options) {
       text_field(
           "shard", options.shard,
           "i/N: run only trials t with t mod N = i - 1; write a part file for `ranklab merge`"),
-      one_per_flag(text_list_field(
-          "sweep", options.sweep,
-          "NAME=64,128 or NAME=1..10: print one command line per point; run nothing")),
   };
 }
 

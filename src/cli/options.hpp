@@ -26,8 +26,6 @@ struct CommonOptions {
   bool resume = false;
   bool force = false;
   std::string shard;  // "i/N"; empty: the whole run
-  std::vector<std::string>
-      sweep;  // "NAME=VALUES"; if not empty, prints command lines and runs nothing
 };
 
 /// The flags' declarations, bound to `options`. The values of config_fields() are stored in the

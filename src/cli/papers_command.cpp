@@ -6,11 +6,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -215,26 +214,13 @@ void print_counts(const Paper& paper, const std::vector<JudgedStatement>& statem
     print.line(entry->name + (slip->is_typo() ? " (typo or constant): " : ": ") + slip->says, 4);
 }
 
-}  // namespace
-
-int papers_command(const std::vector<std::string>& words) {
+struct PapersOptions {
   bool as_json = false;
   std::string folder = "results/reference", out;
-  const std::vector<Field> fields = {
-      switch_field("json", as_json,
-                   "print the statements with verdict, claims and presets as JSON"),
-      text_field("results", folder, "folder of the results that judge the statements"),
-      text_field("out", out, "write all statements with their verdicts as Markdown into this file"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  const std::string summary =
-      "Shows what each paper says, statement by statement, and whether it is true as printed. "
-      "Names "
-      "a paper to list its statements, and a statement to see it whole: `ranklab papers spectral "
-      "Theorem 3.7`.";
-  if (prints_help(arguments, "papers [PAPER] [STATEMENT] [flags]", summary, fields)) return 0;
+};
 
-  const std::vector<std::string>& named = arguments.positional;
+int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
+  const auto& [as_json, folder, out] = options;
   const Paper* paper = named.empty() ? nullptr : &paper_named(named[0]);
   const Judges judges = read_folder(folder);
   if (judges.results.empty())
@@ -279,6 +265,28 @@ int papers_command(const std::vector<std::string>& words) {
   }
   if (as_json) std::fputs(format_json(paper == nullptr ? all : all[0]).c_str(), stdout);
   return 0;
+}
+
+}  // namespace
+
+Utility papers_command() {
+  const auto options = std::make_shared<PapersOptions>();
+  return {
+      .name = "papers",
+      .usage = "[PAPER] [STATEMENT]",
+      .summary = "show what each paper says, statement by statement, with its verdict",
+      .details =
+          "Lists the statements of a paper if one is named, and shows a named statement in "
+          "full: `ranklab papers spectral Theorem 3.7`.",
+      .takes = {0, any_number},
+      .flags = {switch_field("json", options->as_json,
+                             "print the statements with verdict, claims and presets as JSON"),
+                text_field("results", options->folder,
+                           "folder of the results that judge the statements"),
+                text_field("out", options->out,
+                           "write all statements with their verdicts as Markdown into this file")},
+      .run = [options](const Arguments& given) { return show_papers(given.positional, *options); },
+  };
 }
 
 }  // namespace ranklab

@@ -4,10 +4,9 @@
 #include <cstdio>
 #include <filesystem>
 #include <iterator>
+#include <memory>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
@@ -32,36 +31,24 @@ void refuse_to_replace_a_result(const std::string& out, const std::vector<std::s
                      "another file");
 }
 
-}  // namespace
-
-int report_command(const std::vector<std::string>& words) {
+struct ReportOptions {
   std::string out = "results/report.html";
   bool quiet = false;
-  const std::vector<Field> fields = {
-      text_field("out", out,
-                 "path of the page; - is standard output; .md writes the overview of the page for "
-                 "a README"),
-      switch_field("quiet", quiet, "print only errors on standard error"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  const std::string summary =
-      "Writes one self-contained HTML page of results: figures, claims with their verdicts, config "
-      "and provenance.";
-  if (prints_help(arguments, "report RESULT.json... [--out PAGE.html]", summary, fields)) return 0;
-  if (arguments.positional.empty())
-    throw UsageError("report takes one or more result files, none given");
-  refuse_to_replace_a_result(out, arguments.positional);
+};
+
+int write_page(const std::vector<std::string>& given, const ReportOptions& options) {
+  const auto& [out, quiet] = options;
+  refuse_to_replace_a_result(out, given);
   std::vector<ResultFile> results;
   // `train --save` writes a config file next to the results, and results/*.json includes it.
   const auto is_config = [](const std::string& path) { return path.ends_with(".config.json"); };
   std::vector<std::string> paths;
-  std::remove_copy_if(arguments.positional.begin(), arguments.positional.end(),
-                      std::back_inserter(paths), is_config);
+  std::remove_copy_if(given.begin(), given.end(), std::back_inserter(paths), is_config);
   if (paths.empty())
     throw UsageError(
         "report takes one or more result files; the config of saved weights is not a result");
   for (const auto& path : paths) results.push_back(read_result(path));
-  const std::size_t left_out = arguments.positional.size() - paths.size();
+  const std::size_t left_out = given.size() - paths.size();
   if (left_out > 0 && !quiet) {
     std::fprintf(stderr, "skipped %s: the config of saved weights is not a result\n",
                  counted(left_out, "file").c_str());
@@ -75,6 +62,23 @@ int report_command(const std::vector<std::string>& words) {
   write_file_atomically(out, page);
   if (!quiet) std::fprintf(stderr, "%s\n", printable(out).c_str());
   return 0;
+}
+
+}  // namespace
+
+Utility report_command() {
+  const auto options = std::make_shared<ReportOptions>();
+  return {
+      .name = "report",
+      .usage = "RESULT.json...",
+      .summary = "write one self-contained HTML page: figures, claims, config, provenance",
+      .takes = {1, any_number, "one or more result files"},
+      .flags = {text_field("out", options->out,
+                           "path of the page; - is standard output; .md writes the overview of the "
+                           "page for a README"),
+                switch_field("quiet", options->quiet, "print only errors on standard error")},
+      .run = [options](const Arguments& given) { return write_page(given.positional, *options); },
+  };
 }
 
 }  // namespace ranklab

@@ -9,13 +9,12 @@
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/execute.hpp"
-#include "cli/help.hpp"
 #include "cli/presets.hpp"
 #include "cli/summary.hpp"
 #include "core/error.hpp"
@@ -292,28 +291,35 @@ class Reproduction {
   std::map<std::string, SharedTrials> shared_;
 };
 
-}  // namespace
-
-int reproduce_command(const std::vector<std::string>& words) {
-  Options options;
-  const std::vector<Field> fields = {
-      text_field("out", options.out, "folder of the results, figures and report"),
-      switch_field("full", options.full,
-                   "use the papers' numbers of inputs and seeds in every preset"),
-      switch_field("force", options.force, "replace the results of runs with other parameters"),
-      size_field("threads", options.threads, 0, 1024, "", "threads of each run; 0: all cores"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  const std::string summary =
-      "Runs every preset, or the named ones, and draws the figures. Rewrites OUT/report.html with "
-      "all finished results after each preset. Long presets run fewer inputs, seeds or steps "
-      "unless --full is given. Keeps finished results of this program. Exits with status 1 if a "
-      "preset could not be run.";
-  if (prints_help(arguments, "reproduce [PRESET...] [flags]", summary, fields)) return 0;
+int reproduce(const std::vector<std::string>& names, const Options& options) {
   if (preset_names().empty())
     throw Failure(
         "no folder experiments/ with presets in the working directory or next to the program");
-  return Reproduction(tasks_of(arguments.positional, options), options).run();
+  return Reproduction(tasks_of(names, options), options).run();
+}
+
+}  // namespace
+
+Utility reproduce_command() {
+  const auto options = std::make_shared<Options>();
+  return {
+      .name = "reproduce",
+      .usage = "[PRESET...]",
+      .summary = "run all presets, or the named ones, and write results, figures and a report",
+      .details =
+          "Rewrites OUT/report.html with all finished results after each preset. Long presets "
+          "run fewer inputs, seeds or steps unless --full is given. Keeps finished results of "
+          "this program. Exits with status 1 if a preset could not be run.",
+      .takes = {0, any_number},
+      .flags = {text_field("out", options->out, "folder of the results, figures and report"),
+                switch_field("full", options->full,
+                             "use the papers' numbers of inputs and seeds in every preset"),
+                switch_field("force", options->force,
+                             "replace the results of runs with other parameters"),
+                size_field("threads", options->threads, 0, 1024, "",
+                           "threads of each run; 0: all cores")},
+      .run = [options](const Arguments& given) { return reproduce(given.positional, *options); },
+  };
 }
 
 }  // namespace ranklab

@@ -1,23 +1,19 @@
 // `ranklab run PRESET [flags]`: calls the command of a preset with that preset.
 
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
 #include "cli/presets.hpp"
 #include "core/error.hpp"
 
 namespace ranklab {
+namespace {
 
-int run_command(const std::vector<std::string>& words) {
+int run_preset(const std::vector<std::string>& words) {
   if (!words.empty() && (words[0] == "--help" || words[0] == "-h")) {
-    Arguments help;
-    help.help = true;
-    prints_help(help, "run PRESET [flags]",
-                "Runs a preset: calls its command with --preset PRESET and the given flags. "
-                "`ranklab list` shows the presets.",
-                {});
+    std::fputs(utility_help(run_command()).c_str(), stdout);
     return 0;
   }
   if (words.empty() || words[0].starts_with('-'))
@@ -29,6 +25,19 @@ int run_command(const std::vector<std::string>& words) {
   std::vector<std::string> all = {"--preset"};
   all.insert(all.end(), words.begin(), words.end());
   return run_experiment(*experiment, all);
+}
+
+}  // namespace
+
+Utility run_command() {
+  return {.name = "run",
+          .usage = "PRESET [flags]",
+          .summary = "run a preset",
+          .details =
+              "Calls its command with --preset PRESET and the given flags. `ranklab list` "
+              "shows the presets, `ranklab run PRESET --help` the flags of one.",
+          .passes_words_on = true,
+          .run = [](const Arguments& given) { return run_preset(given.words); }};
 }
 
 }  // namespace ranklab

@@ -15,7 +15,6 @@
 #include "cli/overwrite.hpp"
 #include "cli/presets.hpp"
 #include "cli/run_shard.hpp"
-#include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -116,12 +115,13 @@ void refuse_preset_of_another_command(const Experiment& experiment,
 }
 
 void print_help(const Experiment& experiment, const Arguments& arguments) {
-  const std::string* study = arguments.find("study");
+  const std::string *study = arguments.find("study"), *preset = arguments.find("preset");
   std::vector<std::string> names;
   for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
   std::string chosen;
   if (study != nullptr) choice_field("study", chosen, names, "", "").parse(*study, "--study");
-  std::fputs(experiment_help(experiment, chosen).c_str(), stdout);
+  const std::string named = study == nullptr && preset != nullptr ? *preset : "";
+  std::fputs(experiment_help(experiment, chosen, named).c_str(), stdout);
 }
 
 }  // namespace
@@ -147,11 +147,6 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
                      "'; a flag starts with --");
   if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
-  if (arguments.find("sweep") != nullptr) {
-    for (const std::string& line : sweep_lines(experiment, arguments))
-      std::printf("%s\n", line.c_str());
-    return 0;
-  }
   ResolvedRun run = resolve_run(experiment, arguments);
   if (run.options.out.empty()) run.options.out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};

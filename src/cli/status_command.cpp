@@ -9,9 +9,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
-#include "cli/help.hpp"
 #include "cli/part_header.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -180,18 +178,20 @@ class Overview {
 
 }  // namespace
 
-int status_command(const std::vector<std::string>& words) {
-  const Arguments arguments = parse_utility(words, {});
-  const std::string summary =
-      "Shows the progress of the shards of a run: `ranklab status PREFIX.*-of-N.part*` includes "
-      "the parts and the journals next to them.";
-  if (prints_help(arguments, "status PART...", summary, {})) return 0;
-  if (arguments.positional.empty())
-    throw UsageError("status takes the parts and journals of a run, none given");
-  Overview overview;
-  for (const std::string& path : arguments.positional) overview.read(path);
-  overview.print();
-  return 0;
+Utility status_command() {
+  return {.name = "status",
+          .usage = "PART...",
+          .summary = "show the progress of the shards of a run",
+          .details =
+              "`ranklab status PREFIX.*-of-N.part*` includes the parts and the journals next "
+              "to them.",
+          .takes = {1, any_number, "the parts and journals of a run"},
+          .run = [](const Arguments& given) {
+            Overview overview;
+            for (const std::string& path : given.positional) overview.read(path);
+            overview.print();
+            return 0;
+          }};
 }
 
 }  // namespace ranklab

@@ -6,12 +6,11 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
-#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/execute.hpp"
-#include "cli/help.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/compare.hpp"
@@ -134,33 +133,42 @@ int verify(const std::string& path, std::uint64_t threads, bool quiet) {
   return report_comparison(path, earlier, *execution.result);
 }
 
-}  // namespace
-
-int verify_command(const std::vector<std::string>& words) {
+struct VerifyOptions {
   std::uint64_t threads = 0;
   bool quiet = false;
-  const std::vector<Field> fields = {
-      size_field("threads", threads, 0, 1024, "", "threads of the run; 0: all cores"),
-      switch_field("quiet", quiet, "show no progress bar"),
-  };
-  const Arguments arguments = parse_utility(words, fields);
-  const std::string summary =
-      "Reruns the configs of results. Exits with status 0 if every result is reproduced bit for "
-      "bit or within its own error bars, and with 1 if not.";
-  if (prints_help(arguments, "verify RESULT.json... [flags]", summary, fields)) return 0;
-  if (arguments.positional.empty())
-    throw UsageError("verify takes one or more result files, none given");
+};
+
+int verify_all(const std::vector<std::string>& paths, const VerifyOptions& options) {
   const std::filesystem::path here = std::filesystem::current_path();
   std::size_t failed = 0;
-  for (const std::string& path : arguments.positional) {
-    const int code = verify(path, threads, quiet);
+  for (const std::string& path : paths) {
+    const int code = verify(path, options.threads, options.quiet);
     if (code > 1) return code;
     failed += code == 0 ? 0 : 1;
     std::filesystem::current_path(here);
   }
-  const std::size_t all = arguments.positional.size();
+  const std::size_t all = paths.size();
   if (all > 1) std::printf("%zu of %zu reproduced\n", all - failed, all);
   return failed > 0 ? 1 : 0;
+}
+
+}  // namespace
+
+Utility verify_command() {
+  const auto options = std::make_shared<VerifyOptions>();
+  return {
+      .name = "verify",
+      .usage = "RESULT.json...",
+      .summary = "rerun the config of a result and compare the results",
+      .details =
+          "Exits with status 0 if every result is reproduced bit for bit or within its own "
+          "error bars, and with 1 if not.",
+      .takes = {1, any_number, "one or more result files"},
+      .flags = {size_field("threads", options->threads, 0, 1024, "",
+                           "threads of the run; 0: all cores"),
+                switch_field("quiet", options->quiet, "show no progress bar")},
+      .run = [options](const Arguments& given) { return verify_all(given.positional, *options); },
+  };
 }
 
 }  // namespace ranklab

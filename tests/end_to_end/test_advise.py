@@ -87,7 +87,7 @@ class AdviseTest(ProgramTest):
         shown = self.run_program("advise --help").stdout
         for word in ("FOLDER|FILE...", "--fail-if", "--groups", "--out", "--quiet"):
             self.assertIn(word, shown)
-        for word in ("--shard", "--sweep", "--dim"):
+        for word in ("--shard", "--dim"):
             self.assertNotIn(word, shown)
 
 

@@ -105,7 +105,7 @@ class MergedEqualsSingleTest(ShardsTest):
         a, b = loads(whole)["environment"], loads(merged)["environment"]
         self.assertEqual(b["shards"], 5)
         self.assertEqual(b["threads"], 3)
-        self.assertEqual(b["argv"][:2], ["ranklab", "merge"])
+        self.assertEqual(b["argv"][:4], ["ranklab", "merge", "--out", "merged.json"])
         for key in ("version", "git", "compiler", "flags", "armadillo", "blas", "blas_core", "program", "cpu", "folder"):
             self.assertEqual(a[key], b[key], key)
         self.assertIn("reproduced bit for bit", self.run_program("verify merged.json --quiet").stdout)
@@ -291,43 +291,6 @@ class StatusTest(ShardsTest):
         self.refused("status x.part", "x.part: not a part", exit_code=1)
         self.refused("status nothing.part", "nothing.part", exit_code=1)
         self.refused("status", "none given")
-
-
-class SweepTest(ShardsTest):
-    def test_each_line_of_a_sweep_runs_and_export_joins_the_results(self):
-        run = self.run_program(["random-features", *"--m 12 --k 10 --n 30 --steps 20 --trials 2 --quiet --out s/sweep.json".split(),
-                                "--sweep", "d=4,5", "--sweep", "seed=1..3"])
-        lines = run.stdout.splitlines()
-        self.assertEqual(len(lines), 6)
-        self.assertFalse(os.path.exists(self.path("s")), "a sweep only prints commands")
-        for line in lines:
-            subprocess.run(["sh", "-c", line], cwd=self.folder, check=True)
-        names = [f"s/sweep.d={d}.seed={seed}.json" for d in (4, 5) for seed in (1, 2, 3)]
-        self.assertEqual(sorted(os.listdir(self.path("s"))), sorted(os.path.basename(name) for name in names))
-        for name in names:
-            config = loads(self.read(name))["config"]
-            self.assertEqual(name, f"s/sweep.d={config['d']}.seed={config['seed']}.json")
-        table = self.run_program(["export", *names]).stdout.splitlines()
-        self.assertEqual(table[0], "file,d,seed,name,mean,std,n")
-        single = self.run_program(f"export {names[4]}").stdout.splitlines()[1:]
-        self.assertEqual([row for row in table if row.startswith(names[4])], [f"{names[4]},5,2,{row}" for row in single])
-        self.assertEqual(len(table), 1 + 6 * len(single))
-
-    def test_sweeps_of_presets_and_lists_and_their_output_paths(self):
-        line, = self.run_program(["run", "spectral-fig03", "--sweep=trials=2"]).stdout.splitlines()
-        self.assertEqual(line.split()[1:], "random-features --preset spectral-fig03 --trials 2 --out".split() + line.split()[-1:])
-        self.assertIn("results/spectral-fig03.trials=2.json", line)
-        lines = self.run_program(["rank-collapse", "--sweep", "lambda=-1,0;1"]).stdout.splitlines()
-        self.assertEqual(len(lines), 2)
-        self.assertIn(" --lambda -1,0 ", lines[0])
-
-    def test_bad_sweeps(self):
-        for text, needles in (("d", ("--sweep", "'d'")), ("dd=3", ("--dd", "unknown")), ("d=x", ("--d", "x")), ("seed=3..1", ("3..1",)),
-                              ("seed=1..1000000", ("--sweep",)), ("=3", ("'=3'",)), ("d=", ("--sweep d",))):
-            self.refused(["random-features", "--sweep", text], *needles)
-        self.refused(["random-features", "--sweep", "d=3", "--sweep", "d=4"], "--sweep d", "twice")
-        self.refused(["random-features", "--sweep", "d=3", "--shard", "1/2"], "--shard")
-        self.refused(["random-features", "--sweep", "d=3", "--out", "-"], "--out -")
 
 
 def record(content):

@@ -54,6 +54,20 @@ class HelpTest(ProgramTest):
                         self.run_program(words[1:] + ["--dry-run"])
         self.refused("rank-collapse --study layer --help", "--study", "'layer'", "layers")
 
+    def test_help_of_a_preset_shows_only_its_study_with_its_values(self):
+        text = self.run_program("run spectral-fig11 --help").stdout
+        self.assertTrue(text.startswith("Usage: ranklab run spectral-fig11 [flags]\n"))
+        self.assertEqual(re.findall(r"(?m)^Flags of --study (\S+) ", text), ["trajectory"])
+        self.assertRegex(text, r"(?s)--activation .*?\[swiglu\]")
+        self.assertRegex(text, r"(?m)^  --steps .*\[400\]$")
+        self.assertNotIn("--depth", text)
+        self.assertEqual(self.run_program("random-features --preset spectral-fig11 --help").stdout, text)
+        example = shlex.split(text.split("Example:\n")[1])
+        self.assertEqual(loads(self.run_program(example[1:] + ["--dry-run"]).stdout)["config"]["preset"], "spectral-fig11")
+        other = self.run_program("run spectral-fig11 --study stable-rank --help").stdout
+        self.assertEqual(other, self.run_program("random-features --study stable-rank --help").stdout)
+        self.refused("run spectral-fig1 --help", "'spectral-fig1'", "'spectral-fig01'")
+
     def test_help_followed_by_a_command_is_the_help_of_that_command(self):
         for rest in ("plot", "random-features", "random-features --study trajectory"):
             self.assertEqual(self.run_program(f"help {rest}").stdout, self.run_program(f"{rest} --help").stdout)
@@ -174,7 +188,7 @@ class BadFlagTest(ProgramTest):
         for arguments in ([long], ["help", long], [f"--{long}"], ["run", long], ["list", long], ["plot", f"--{long}", "a.json"],
                           ["random-features", "--study", long], ["random-features", f"--{long}", "1"], ["random-features", "--no-such=" + long],
                           ["random-features", "--activation", long], ["random-features", "--activation", bars], ["random-features", long],
-                          ["random-features", "--n", "1" * 5000], ["random-features", "--preset", long], ["random-features", "--sweep", long],
+                          ["random-features", "--n", "1" * 5000], ["random-features", "--preset", long], ["random-features", "--shard", long],
                           ["rank-collapse", "--lambda", "1," * 2500 + "x"], ["rank-collapse", "--also", long],
                           ["rank-collapse", "--lambda", ",".join(map(str, range(2000))) + ",7"],
                           ["rank-collapse", "--study", "train", "--lambda", long], ["rank-collapse", "--study", "train", "--lr", long],

@@ -38,7 +38,7 @@ void read_result(std::string_view bytes) {
   attempt([&] { draw(results[0]); });
   attempt([&] { html_report(results, paths); });
   attempt([&] { markdown_gallery(results, paths); });
-  attempt([&] { compare_command(paths); });
+  attempt([&] { run_utility(compare_command(), paths); });
   for (const std::string& part : exported_parts) {
     attempt([&] { export_csv(results[0], part); });
     attempt([&] { export_csv(results, paths, part); });

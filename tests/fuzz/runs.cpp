@@ -13,7 +13,6 @@
 #include "cli/part_header.hpp"
 #include "cli/presets.hpp"
 #include "cli/resolve.hpp"
-#include "cli/sweep.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "data/corpus.hpp"
@@ -69,7 +68,6 @@ void parse_flags(const std::string& text) {
       advise::cut_columns("fc", 96, cut);
   });
   attempt([&] { parse_shard(text, 12, "--shard"); });
-  attempt([&] { sweep_values(text, "--sweep x"); });
   attempt([&] { parse_tensor_address(text); });
   attempt([&] { vocabulary_size(text); });
   advise::comma_separated({text});
@@ -116,24 +114,11 @@ std::vector<std::string> words_of(std::string_view bytes) {
   return words;
 }
 
-// Each point of a sweep takes as long as a command line.
-bool is_short_sweep(const Arguments& arguments) {
-  std::size_t points = 1;
-  for (const auto& [name, text] : arguments.flags) {
-    if (name == "sweep") points *= sweep_values(text.substr(text.find('=') + 1), "--sweep").size();
-  }
-  return points < 20;
-}
-
 // As run_experiment() until the run would start.
 void resolve_words(const Experiment& experiment, const std::vector<std::string>& words) {
   const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
   if (arguments.help) {
     experiment_help(experiment, "");
-    return;
-  }
-  if (arguments.find("sweep") != nullptr) {
-    if (is_short_sweep(arguments)) sweep_lines(experiment, arguments);
     return;
   }
   ResolvedRun run = resolve_run(experiment, arguments);
@@ -142,8 +127,8 @@ void resolve_words(const Experiment& experiment, const std::vector<std::string>&
 
 // Utilities that read before they write, and run no study. They find no file to read.
 bool is_harmless(const std::string& utility, const std::vector<std::string>& words) {
-  static const std::vector<std::string> names = {"compare", "completion", "export", "list",  "man",
-                                                 "merge",   "plot",       "report", "status"};
+  static const std::vector<std::string> names = {"compare", "export", "list",   "man",
+                                                 "merge",   "plot",   "report", "status"};
   return std::find(names.begin(), names.end(), utility) != names.end() &&
          std::none_of(words.begin(), words.end(), [](const std::string& word) {
            std::error_code error;
@@ -191,7 +176,7 @@ void read_command_line(std::string_view bytes) {
     return resolve_words(*experiment, words);
   if (!is_harmless(command, words)) return;
   for (const Utility& utility : utilities()) {
-    if (utility.name == command) utility.run(words);
+    if (utility.name == command) run_utility(utility, words);
   }
 }
 
@@ -211,14 +196,14 @@ void read_part(std::string_view bytes) {
   const std::string content = journal_of(bytes);
   put("x.1-of-2.part.journal", content);
   const std::string path = put("x.1-of-2.part", content);
-  attempt([&] { status_command({path}); });
-  attempt([&] { status_command({path, path + ".journal"}); });
+  attempt([&] { run_utility(status_command(), {path}); });
+  attempt([&] { run_utility(status_command(), {path, path + ".journal"}); });
   const PartFile part(path);
   const PartHeader header = read_part_header(part);
   is_complete(part, header.trials);
   // A part of this program would be merged and judged.
   if (header.environment.value("program", nlohmann::json()) != program_checksum())
-    attempt([&] { merge_command({path, "--out", "-"}); });
+    attempt([&] { run_utility(merge_command(), {path, "--out", "-"}); });
   ResolvedRun run = resolve_part(header, path);
   inspect(run);
 }

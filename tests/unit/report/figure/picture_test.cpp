@@ -8,12 +8,14 @@
 
 #include "io/atomic_file.hpp"
 #include "report/figure/sample.hpp"
+#include "report/typed.hpp"
 
 namespace picture_test {
 
 namespace fs = std::filesystem;
 using namespace ranklab;
 using ranklab::testing::sample_result;
+using ranklab::testing::typed;
 
 namespace {
 
@@ -37,11 +39,12 @@ unsigned big_endian(const std::string& bytes, std::size_t at) {
 TEST_CASE("pictures are written in the format given by the name, in folders that are created") {
   TemporaryFolder folder;
   const std::string base = (folder.path / "deep" / "er" / "x").string();
-  for (const char* ending : {".svg", ".png", ".PDF"}) draw_figure(sample_result(), base + ending);
+  for (const char* ending : {".svg", ".png", ".PDF"})
+    draw_figure(typed(sample_result()), base + ending);
   CHECK(read_file(base + ".svg").starts_with("<?xml"));
   const std::string png = read_file(base + ".png");
   CHECK(png.substr(1, 3) == "PNG");
-  const PlacedFigure figure = place_figure(read_figure(sample_result()));
+  const PlacedFigure figure = place_figure(figure_source(typed(sample_result())));
   CHECK(big_endian(png, 16) == static_cast<unsigned>(2 * figure.width));  // two dots a pixel
   CHECK(read_file(base + ".PDF").starts_with("%PDF"));
 }

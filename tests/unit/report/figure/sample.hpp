@@ -72,7 +72,7 @@ inline nlohmann::json sample_result() {
              {"detail", "behind"}}}},
           {"figure", {{"panels", {gap, rank}}}},
           {"environment", {{"version", "0.1.0"}, {"cpu", "a machine"}}},
-          {"timing", {{"wall_s", 1.5}}}};
+          {"timing", {{"wall_s", 1.5}, {"cpu_s", 2.5}, {"trials_s", 2.0}}}};
 }
 
 inline bool contains(const std::string& text, const std::string& part) {

@@ -8,6 +8,7 @@
 #include "report/figure/sample.hpp"
 #include "report/figure/svg_path.hpp"
 #include "report/figure/text.hpp"
+#include "report/typed.hpp"
 
 namespace svg_test {
 
@@ -15,6 +16,7 @@ using namespace ranklab;
 using ranklab::testing::contains;
 using ranklab::testing::count;
 using ranklab::testing::sample_result;
+using ranklab::testing::typed;
 
 TEST_CASE("a path leaves out points that a reader cannot see, and survives one point and none") {
   CHECK(line_path({{0, 0}, {1, 1.1}, {2, 2}, {3, 3.1}, {4, 4}}) ==
@@ -31,9 +33,9 @@ TEST_CASE("a point without neighbors is drawn as a dot") {
   result["figure"]["panels"].erase(1);
   result["figure"]["panels"][0]["curves"].erase(1);
   result["series"][0].update({{"x", {0, 1, 2}}, {"mean", {1, 5, 2}}, {"std", {0, 0, 0}}});
-  CHECK(count(draw_svg(result), "a1.3 1.3") == 0);
+  CHECK(count(draw_svg(typed(result)), "a1.3 1.3") == 0);
   result["series"][0]["mean"][1] = nullptr;
-  CHECK(count(draw_svg(result), "a1.3 1.3") == 2 * 2);  // two dots of two arcs
+  CHECK(count(draw_svg(typed(result)), "a1.3 1.3") == 2 * 2);  // two dots of two arcs
 }
 
 TEST_CASE("text of the document is text of the drawing, whatever it holds") {
@@ -51,7 +53,7 @@ TEST_CASE("text of the document is text of the drawing, whatever it holds") {
   result["figure"]["panels"][1]["curves"][0]["series"] = hostile;
   panel["lines"] = {{{"y", 0.1}, {"label", hostile}}};
   panel["bands"] = {{{"x_low", 1}, {"x_high", 2}, {"label", hostile}}};
-  const std::string svg = draw_svg(result);
+  const std::string svg = draw_svg(typed(result));
   CHECK(contains(svg, "&lt;/text&gt;&lt;script&gt;x"));
   CHECK(contains(svg, ">a%d</text>"));
   for (const char* part : {"<b>", "<script", " \"onload", "\n", "&#60;", "]]>"})
@@ -76,7 +78,7 @@ TEST_CASE("extreme but finite numbers are drawn without an error") {
     }
     for (const char* style : {"line", "bars"}) {
       for (auto& panel : result["figure"]["panels"]) panel["curves"][0]["style"] = style;
-      CHECK(contains(draw_svg(result), "</svg>"));
+      CHECK(contains(draw_svg(typed(result)), "</svg>"));
     }
   }
 }
