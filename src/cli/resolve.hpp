@@ -28,8 +28,6 @@ struct ResolvedRun {
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
-  /// The part of the config on which the trials depend.
-  nlohmann::ordered_json trials_config();
   /// The parameters that differ from the preset, as a list of {"name", "preset", "run"}.
   nlohmann::ordered_json changed();
 };

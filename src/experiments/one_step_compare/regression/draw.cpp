@@ -50,8 +50,7 @@ arma::mat drawn_features(const RegressionConfig& config, const Trial& trial, Fea
   if (name == "gaussian") return gaussian_features(config, trial, sizes);
   if (name == "power-law") return power_law_features(config, trial, sizes);
   sizes.d = log_uniform_integer(trial, "d", 1, 2 * sizes.k);
-  return draw_random_features<double>(trial, sizes, name,
-                                      1 / std::sqrt(static_cast<double>(sizes.d)));
+  return draw_random_features(trial, sizes, name, 1 / std::sqrt(static_cast<double>(sizes.d)));
 }
 
 // W after t steps of gradient descent: W# + (W - W#) (I - B / lambda_1)^t with B = A A'.
