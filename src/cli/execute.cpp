@@ -3,7 +3,6 @@
 #include <chrono>
 #include <ctime>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "cli/presets.hpp"
 #include "linalg/blas.hpp"
@@ -17,32 +16,6 @@
 namespace ranklab {
 
 namespace {
-
-// Runs the trials in the pool and stores them in `shared`, or returns the trials that an earlier
-// run has stored there.
-class SharingRunner : public Runner {
- public:
-  SharingRunner(Pool& pool, SharedTrials& shared) : pool_(pool), shared_(shared) {}
-  std::uint64_t trials() const override { return pool_.trials(); }
-  bool single_precision() const override { return pool_.single_precision(); }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
-    return run_once([&] { return pool_.run(body); });
-  }
-  std::vector<TrialRecord> run_batches(
-      std::uint64_t size,
-      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override {
-    return run_once([&] { return pool_.run_batches(size, body); });
-  }
-
- private:
-  std::vector<TrialRecord> run_once(const std::function<std::vector<TrialRecord>()>& trials) {
-    if (shared_.records.empty()) shared_ = {trials(), pool_.trial_seconds()};
-    return shared_.records;
-  }
-
-  Pool& pool_;
-  SharedTrials& shared_;
-};
 
 class Stopwatch {
  public:
@@ -59,14 +32,12 @@ class Stopwatch {
 
 Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progress) {
   const CommonOptions& options = run.options;
-  return {options.seed, options.trials, options.threads, options.precision == "f32",
-          progress,     run.shard};
+  return {options.seed, options.trials, options.threads, progress, run.shard};
 }
 
 // The result file, if a trial has finished.
 void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timing,
             nlohmann::ordered_json environment) {
-  if (out.completed == 0) return;
   ResultFile& file = out.result.emplace();
   file.command = run.experiment->name;
   file.study = run.options.study;
@@ -102,22 +73,21 @@ std::string journal_identity(ResolvedRun& run) {
 }
 
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
-                  const std::vector<std::string>& argv, SharedTrials* shared) {
+                  const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options;
   const Stopwatch watch;
   set_blas_threads(options.blas_threads);
   const InterruptGuard guard;
   Pool pool(pool_settings(run, progress), journal);
-  std::optional<SharingRunner> sharing;
-  if (shared != nullptr) sharing.emplace(pool, *shared);
-  Result result = run.study->run(sharing ? static_cast<Runner&>(*sharing) : pool);
+  const Records records = pool.run(run.study->work());
 
   Execution out;
-  out.completed = shared != nullptr ? shared->records.size() : pool.completed();
+  out.completed = records.size();
   // A signal after the last trial has no effect.
   out.signal = out.completed < options.trials ? interrupt_signal() : 0;
-  finish(out, run, std::move(result),
-         watch.timing(shared != nullptr ? shared->trial_seconds : pool.trial_seconds()),
+  if (records.empty()) return out;
+  Result result = run.study->report(records);
+  finish(out, run, std::move(result), watch.timing(pool.trial_seconds()),
          environment_json(options.threads, argv));
   return out;
 }
@@ -127,21 +97,19 @@ ShardExecution execute_shard(ResolvedRun& run, Journal& journal, const Progress:
   set_blas_threads(run.options.blas_threads);
   const InterruptGuard guard;
   Pool pool(pool_settings(run, progress), &journal);
-  DiscardingRunner trials(pool);
-  run.study->run(trials);
+  pool.run(run.study->work());
   const bool is_complete = pool.completed() == run.shard.trials_of(run.options.trials);
   return {pool.completed(), is_complete ? 0 : interrupt_signal(),
           watch.timing(pool.trial_seconds())};
 }
 
-Execution execute_finished(ResolvedRun& run, std::vector<TrialRecord> records, const Timing& shards,
+Execution execute_finished(ResolvedRun& run, const Records& records, const Timing& shards,
                            std::chrono::steady_clock::time_point start,
                            nlohmann::ordered_json environment) {
   set_blas_threads(run.options.blas_threads);
   Execution out;
   out.completed = records.size();
-  FinishedTrials trials(std::move(records), run.options.precision == "f32");
-  const Result result = run.study->run(trials);
+  const Result result = run.study->report(records);
   const std::chrono::duration<double> merge_time = std::chrono::steady_clock::now() - start;
   finish(out, run, result, {shards.wall + merge_time.count(), shards.cpu, shards.trials},
          std::move(environment));

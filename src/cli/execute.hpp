@@ -24,16 +24,10 @@ struct Execution {
 /// lines agree.
 std::string journal_identity(ResolvedRun& run);
 
-/// Trials that several runs share: the first run computes them, the others reuse them.
-struct SharedTrials {
-  std::vector<TrialRecord> records;
-  double trial_seconds = 0;
-};
-
-/// Runs the trials and judges the claims. `journal` and `shared` may be null. `argv` goes into the
-/// result's environment block.
+/// Runs the trials and judges the claims. `journal` may be null. `argv` goes into the result's
+/// environment block.
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
-                  const std::vector<std::string>& argv, SharedTrials* shared = nullptr);
+                  const std::vector<std::string>& argv);
 
 /// The outcome of one shard.
 struct ShardExecution {
@@ -46,7 +40,7 @@ ShardExecution execute_shard(ResolvedRun& run, Journal& journal, const Progress:
 
 /// Judges all trials of a run that ran in shards. `shards` holds the times of the shards; its wall
 /// time is that of the longest shard. `start` is when the merge began.
-Execution execute_finished(ResolvedRun& run, std::vector<TrialRecord> records, const Timing& shards,
+Execution execute_finished(ResolvedRun& run, const Records& records, const Timing& shards,
                            std::chrono::steady_clock::time_point start,
                            nlohmann::ordered_json environment);
 

@@ -10,8 +10,6 @@ std::vector<Field> config_fields(CommonOptions& options, const std::vector<std::
       size_field("seed", options.seed, 0, 0, "", "master random seed"),
       size_field("trials", options.trials, 1, 1'000'000, "",
                  "number of independent repetitions (default: the study's)"),
-      choice_field("precision", options.precision, {"f64", "f32"}, "",
-                   "arithmetic of the experiment; diagnostics always use f64"),
       size_field("blas-threads", options.blas_threads, 1, 64, "",
                  "BLAS threads per trial; changes the last bits of results"),
   };
@@ -27,7 +25,7 @@ std::vector<Field> session_fields(CommonOptions& options) {
                    "progress bar; auto: only on a terminal"),
       switch_field("quiet", options.quiet, "print only errors on standard error"),
       switch_field("dry-run", options.dry_run,
-                   "print the config and the cost as JSON; run nothing"),
+                   "print the config and the memory as JSON; run nothing"),
       switch_field("strict", options.strict, "exit with status 3 if a claim's verdict is `fails`"),
       switch_field("force", options.force, "replace --out even if it holds another run"),
       switch_field("resume", options.resume,

@@ -18,7 +18,6 @@ struct CommonOptions {
   std::uint64_t trials = 1;   // independent repetitions
   std::uint64_t threads = 1;  // for trials, and for parts of trials
   std::uint64_t blas_threads = 1;
-  std::string precision = "f64";
   std::string progress = "auto";
   bool quiet = false;
   bool dry_run = false;

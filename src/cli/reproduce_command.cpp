@@ -8,7 +8,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -165,7 +164,6 @@ class Reproduction {
       : tasks_(std::move(tasks)), options_(std::move(options)) {
     for (Task& task : tasks_) {
       if (!task.requested) continue;
-      if (task.problem.empty()) ++uses_[key_of(task)];
       ++requested_count_;
       longest_name_ = std::max(longest_name_, task.name.size());
     }
@@ -198,9 +196,6 @@ class Reproduction {
   }
 
  private:
-  static std::string key_of(Task& task) {
-    return task.run.experiment->name + task.run.trials_config().dump();
-  }
   static void print_line(const std::string& line) {
     std::fprintf(stderr, "%s\n", printable(line).c_str());
   }
@@ -264,11 +259,8 @@ class Reproduction {
     if (journal.skipped_damage())
       print_line(label(task) + "  " + journal.path() +
                  " has damaged records; their trials run again");
-    const std::string key = key_of(task);
-    const bool is_shared = uses_[key] > 1;
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
-    Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name},
-                            is_shared ? &shared_[key] : nullptr);
+    Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name});
     if (out.signal == 0) journal.remove();
     return out;
   }
@@ -287,8 +279,6 @@ class Reproduction {
   std::vector<Task> tasks_;
   Options options_;
   std::size_t requested_count_ = 0, turn_ = 0, longest_name_ = 0, failed_ = 0;
-  std::map<std::string, int> uses_;  // tasks that have the same trials
-  std::map<std::string, SharedTrials> shared_;
 };
 
 int reproduce(const std::vector<std::string>& names, const Options& options) {

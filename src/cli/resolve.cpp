@@ -253,15 +253,6 @@ nlohmann::ordered_json ResolvedRun::config() {
   return out;
 }
 
-nlohmann::ordered_json ResolvedRun::trials_config() {
-  nlohmann::ordered_json out = config();
-  out.erase("preset");
-  for (const Field& field : study->fields()) {
-    if (field.only_drawn) out.erase(field.name);
-  }
-  return out;
-}
-
 std::vector<Change> ResolvedRun::changed() {
   std::vector<Change> out;
   const nlohmann::ordered_json mine = config();

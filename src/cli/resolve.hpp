@@ -29,8 +29,6 @@ struct ResolvedRun {
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config();
-  /// The part of the config on which the trials depend.
-  nlohmann::ordered_json trials_config();
   /// The parameters that differ from the preset.
   std::vector<Change> changed();
 };

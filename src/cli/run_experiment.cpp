@@ -27,50 +27,8 @@
 namespace ranklab {
 namespace {
 
-double total_flops(const ResolvedRun& run) {
-  const Estimate cost = run.study->estimate();
-  return cost.shared_flops +
-         cost.flops * static_cast<double>(run.shard.trials_of(run.options.trials));
-}
-
-// CPU seconds of a run without trials: start, report and figure.
-constexpr double start_seconds = 0.15;
-// The speed of a study relative to that of a product of large matrices: decompositions, random
-// numbers and small products are slower.
-constexpr double usual_speed = 0.4;
-
-// The expected run time and the basis of this estimate.
-struct TimeEstimate {
-  double seconds;
-  std::string source;
-};
-
-TimeEstimate estimate_time(const ResolvedRun& run) {
-  const std::string& name = run.options.preset;
-  const std::vector<std::string> known = preset_names();
-  if (std::find(known.begin(), known.end(), name) != known.end()) {
-    const nlohmann::json preset = read_preset(name);
-    Arguments arguments;
-    arguments.flags = {{"preset", name}};
-    const double flops = total_flops(resolve_run(*run.experiment, arguments)),
-                 seconds = preset.value("seconds", 0.0);
-    if (flops > 0 && seconds > 0)
-      return {seconds * total_flops(run) / flops,
-              "the preset's " + short_number(seconds) + " s on 2 cores, scaled by the flops"};
-  }
-  const double rate = measured_flop_rate(run.options.precision == "f32");
-  const auto at_once =
-      static_cast<double>(std::min(run.options.threads, run.shard.trials_of(run.options.trials)));
-  return {start_seconds + total_flops(run) / (usual_speed * rate * at_once),
-          "flops on " + count_text(at_once) + " threads at " +
-              short_number(usual_speed * rate / 1e9) + " GF/s each, " + short_number(usual_speed) +
-              " of the measured rate of a matrix product"};
-}
-
 void print_dry_run(ResolvedRun& run) {
-  const Estimate cost = run.study->estimate();
   const double bytes = memory_estimate(run, run.options.threads);
-  const TimeEstimate time = estimate_time(run);
   nlohmann::ordered_json changed = nlohmann::ordered_json::array();
   for (const Change& change : run.changed())
     changed.push_back({{"name", change.name}, {"preset", change.preset}, {"run", change.run}});
@@ -84,11 +42,7 @@ void print_dry_run(ResolvedRun& run) {
       {"estimate",
        {{"memory_bytes", bytes},
         {"memory_available_bytes", available_memory()},
-        {"fits", bytes <= available_memory()},
-        {"flops_per_trial", cost.flops},
-        {"flops", total_flops(run)},
-        {"seconds", time.seconds},
-        {"seconds_from", time.source}}},
+        {"fits", bytes <= available_memory()}}},
   };
   std::fputs(format_json(plan).c_str(), stdout);
 }

@@ -241,11 +241,6 @@ Field one_per_flag(Field field) {
   return or_empty(std::move(field));
 }
 
-Field only_drawn(Field field) {
-  field.only_drawn = true;
-  return field;
-}
-
 Field with_repeats(Field field) {
   field.may_repeat = true;
   return field;

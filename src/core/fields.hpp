@@ -30,7 +30,6 @@ struct Field {
   bool may_repeat = false;  // lists: an element may occur twice
   // Lists: each use of the flag gives one element, which may contain commas
   bool one_per_flag = false;
-  bool only_drawn = false;  // changes the figure, not the trials
   // Names a file that is written in addition to the result; verify leaves it out
   bool names_output = false;
   // Integers: 0 means "not given"; a config file may contain this 0, a flag may not
@@ -69,8 +68,6 @@ Field or_unset(Field field);
 Field or_empty(Field field);
 /// The same list field; each use of the flag gives one element.
 Field one_per_flag(Field field);
-/// The same field, which changes only the figure: trials do not depend on it.
-Field only_drawn(Field field);
 /// The same list field, whose elements may repeat, such as one value per layer.
 Field with_repeats(Field field);
 Field choice_field(std::string name, std::string& value, std::vector<std::string> choices,

@@ -1,5 +1,5 @@
 // An experiment is a command with one or more studies. A study has a config, an estimate of its
-// cost, and a run that returns a Result.
+// memory, the work of its trials, and a report on what they recorded.
 #pragma once
 
 #include <cstdint>
@@ -17,16 +17,14 @@ namespace ranklab {
 /// Upper bound of the sizes that a study draws, if nothing else bounds them.
 inline constexpr std::uint64_t largest_size = 100'000;
 
-/// Cost of one trial.
+/// Memory of one trial.
 struct Estimate {
   double bytes = 0.0;
-  double flops = 0.0;
   double shared_bytes = 0.0;  // once for all trials
   // For each thread that runs parts of a trial, besides the trial's own; the largest number of such
   // threads that a trial can use.
   double helper_bytes = 0.0;
   std::uint64_t helpers = 0;
-  double shared_flops = 0.0;  // likewise
 };
 
 /// One study of a command; the object owns its config.
@@ -51,8 +49,18 @@ class Study {
   /// Checks the rules that involve several fields. Throws UsageError that names the flags.
   virtual void validate() const {}
   virtual Estimate estimate() const = 0;
-  virtual Result run(Runner& runner) const = 0;
+  /// What the trials compute. The work may refer to this study, which outlives it.
+  virtual Work work() const = 0;
+  /// Judges and draws what the finished trials recorded, in the order of their indices; at least
+  /// one record. The records may come from another process.
+  virtual Result report(const Records& records) const = 0;
 };
+
+/// The flag of studies that also run in single precision.
+inline Field precision_field(std::string& precision) {
+  return choice_field("precision", precision, {"f64", "f32"}, "",
+                      "arithmetic of the experiment; diagnostics always use f64");
+}
 
 struct StudyEntry {
   std::string name;

@@ -11,19 +11,19 @@ double embedding_bound(double eps, double inverse_p_max) {
   return eps < 1 ? (1 + eps) / (1 - eps) * inverse_p_max : undefined;
 }
 
-double embedding_slack(bool single_precision) {
-  return single_precision ? tolerance::residual<float> : tolerance::residual<double>;
+double embedding_slack() {
+  return tolerance::residual<double>;
 }
 
 void judge_lemma_2_9(const Records& records,
                      const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
-                     bool single_precision, Claims& claims) {
+                     Claims& claims) {
   Tally eps;
   const Tally over_bound = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
     const EmbeddedSequence X = measured(record);
     eps.count(false, X.norm_deviation);
     const double ratio = X.stable_rank / embedding_bound(X.norm_deviation, X.inverse_p_max);
-    if (X.norm_deviation < 1) tally.count(!(ratio <= 1 + embedding_slack(single_precision)), ratio);
+    if (X.norm_deviation < 1) tally.count(!(ratio <= 1 + embedding_slack()), ratio);
   });
   const std::string unmet =
       "the lemma needs eps < 1, but in every trial a squared column norm differs from d by a "

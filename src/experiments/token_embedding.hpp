@@ -26,15 +26,12 @@ struct EmbeddedSequence {
 /// The right-hand side of the lemma; NaN for eps >= 1, to which the lemma does not apply.
 double embedding_bound(double eps, double inverse_p_max);
 
-/// The relative excess of st(X) over its bound that rounding can cause. In single precision, the
-/// rounding of the entries of X changes st(X) by up to (1 + sqrt(st(X))) epsilon, while eps is
-/// measured in double precision.
-double embedding_slack(bool single_precision);
+/// The relative excess of st(X) over its bound that rounding can cause.
+double embedding_slack();
 
-/// Judges one case for each trial with eps < 1. `single_precision`: whether X is stored in single
-/// precision.
+/// Judges one case for each trial with eps < 1.
 void judge_lemma_2_9(const Records& records,
                      const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
-                     bool single_precision, Claims& claims);
+                     Claims& claims);
 
 }  // namespace ranklab

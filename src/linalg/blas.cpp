@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <armadillo>
-#include <chrono>
 #include <cmath>
 #include <csignal>
 #include <cstdlib>
@@ -33,22 +32,6 @@ namespace {
 
 constexpr std::uint64_t blas_buffer_bytes =
     135'266'304;  // of OpenBLAS 0.3.21 on x86-64, as strace shows it
-
-template <class T>
-double flop_rate() {
-  constexpr arma::uword n = 512;
-  constexpr int repetitions = 5;
-  const arma::Mat<T> a(n, n, arma::fill::ones);
-  arma::Mat<T> b = a * a;  // the first product also wakes the library
-  double fastest = std::numeric_limits<double>::infinity();
-  for (int i = 0; i < repetitions; ++i) {
-    const auto start = std::chrono::steady_clock::now();
-    b = a * a;
-    fastest = std::min(
-        fastest, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
-  }
-  return 2.0 * n * n * n / fastest;
-}
 
 #if defined(__linux__) && defined(__GLIBC__) && !defined(RANKLAB_PORTABLE) && \
     !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
@@ -122,12 +105,6 @@ void reserve_blas_buffers(std::uint64_t threads) {
   std::vector<void*> buffers(threads);
   for (void*& buffer : buffers) buffer = blas_memory_alloc(0);
   for (void* buffer : buffers) blas_memory_free(buffer);
-}
-
-double measured_flop_rate(bool single_precision) {
-  set_blas_threads(1);
-  reserve_blas_buffers(1);
-  return single_precision ? flop_rate<float>() : flop_rate<double>();
 }
 
 std::string better_kernel(const std::string& core, bool has_avx512) {

@@ -24,10 +24,6 @@ void set_blas_threads(std::uint64_t threads);
 /// limited. Throws Failure if there is no room.
 void reserve_blas_buffers(std::uint64_t threads);
 
-/// Floating-point operations per second of one thread in products of 512 x 512 matrices, measured
-/// in about 50 ms.
-double measured_flop_rate(bool single_precision);
-
 std::string blas_name();       // OpenBLAS 0.3.21
 std::string blas_core();       // the kernel in use
 std::string armadillo_name();  // 11.4.2

@@ -31,10 +31,9 @@ struct FeatureStreams {
 /// The post-activations A (k, n) of Gaussian inputs X: sigma(V X), or SiLU(V X) o (V_2 X) if gated.
 /// Entries of X are N(0, 1), those of V and V_2 are N(0, v_std^2). Draws the streams X, V and, if
 /// gated, V2.
-template <class T>
-arma::Mat<T> draw_random_features(const Streams& streams, const FeatureSizes& sizes,
-                                  const std::string& activation, double v_std,
-                                  const FeatureStreams& names = {});
+arma::mat draw_random_features(const Streams& streams, const FeatureSizes& sizes,
+                               const std::string& activation, double v_std,
+                               const FeatureStreams& names = {});
 
 /// A matrix of independent N(0, std^2) entries from the trial's stream `name`, filled column by
 /// column.
@@ -43,26 +42,24 @@ arma::Mat<T> draw_gaussian(const Streams& streams, const char* name, std::uint64
                            std::uint64_t columns, double std);
 
 /// The regression problem in terms of the error E = (W - W#) U, m x k.
-template <class T>
 struct RegressionProblem {
-  arma::Mat<T> start;          // E at W_0 = 0, i.e. -W# U
-  arma::Mat<T> basis;          // U (k, k), so that W = W# + E U'
-  arma::Row<T> lambda;         // eigenvalues of B, descending; zero if within rounding error
+  arma::mat start;             // E at W_0 = 0, i.e. -W# U
+  arma::mat basis;             // U (k, k), so that W = W# + E U'
+  arma::rowvec lambda;         // eigenvalues of B, descending; zero if within rounding error
   double L_F = 0.0;            // ||A||_op^2 / n = lambda_1
   double L_op = 0.0;           // ||A||_F^2 / n, the trace of B
   double stable_rank_A = 0.0;  // L_op / L_F; NaN for A = 0
 
   /// The gradient (W - W#) B, times U.
-  arma::Mat<T> gradient(const arma::Mat<T>& E) const;
+  arma::mat gradient(const arma::mat& E) const;
   /// L(W) - min L = sum_j lambda_j ||e_j||^2 / 2 over the columns e_j of E.
-  double objective_gap(const arma::Mat<T>& E) const;
+  double objective_gap(const arma::mat& E) const;
   /// The error after the Euclidean step -(scale / L_F) gradient. At scale 1 the first column is
   /// exactly zero.
-  arma::Mat<T> after_euclidean_step(const arma::Mat<T>& E, double scale = 1.0) const;
+  arma::mat after_euclidean_step(const arma::mat& E, double scale = 1.0) const;
 };
 
 /// The problem of features A and ground truth W#.
-template <class T>
-RegressionProblem<T> regression_problem(const arma::Mat<T>& A, const arma::Mat<T>& W_sharp);
+RegressionProblem regression_problem(const arma::mat& A, const arma::mat& W_sharp);
 
 }  // namespace ranklab

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "core/record.hpp"
-#include "run/trials.hpp"
 
 namespace ranklab {
 
@@ -56,52 +55,6 @@ class PartFile {
   std::string path_, content_, header_, session_note_, last_note_;
   std::vector<std::string_view> trials_;
   bool is_new_ = false, damaged_ = false;
-};
-
-/// Gives a study trials that have already run. The records can be taken once.
-class FinishedTrials : public Runner {
- public:
-  FinishedTrials(std::vector<TrialRecord> records, bool single_precision)
-      : records_(std::move(records)),
-        trials_(records_.size()),
-        single_precision_(single_precision) {}
-
-  std::uint64_t trials() const override { return trials_; }
-  bool single_precision() const override { return single_precision_; }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>&) override {
-    return std::move(records_);
-  }
-  std::vector<TrialRecord> run_batches(
-      std::uint64_t, const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>&) override {
-    return std::move(records_);
-  }
-
- private:
-  std::vector<TrialRecord> records_;
-  std::uint64_t trials_;
-  bool single_precision_;
-};
-
-/// Runs the trials of a shard and returns no records, so that the study judges nothing.
-class DiscardingRunner : public Runner {
- public:
-  explicit DiscardingRunner(Runner& runner) : runner_(runner) {}
-
-  std::uint64_t trials() const override { return runner_.trials(); }
-  bool single_precision() const override { return runner_.single_precision(); }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
-    runner_.run(body);
-    return {};
-  }
-  std::vector<TrialRecord> run_batches(
-      std::uint64_t size,
-      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override {
-    runner_.run_batches(size, body);
-    return {};
-  }
-
- private:
-  Runner& runner_;
 };
 
 }  // namespace ranklab

@@ -21,18 +21,7 @@ constexpr double long_trial = 0.05;
 
 }  // namespace
 
-std::vector<TrialRecord> Pool::run(const std::function<TrialRecord(Trial&)>& body) {
-  return run_in_batches(1, settings_.threads, [&](std::vector<Trial>& trials) {
-    return std::vector{body(trials.front())};
-  });
-}
-
-std::vector<TrialRecord> Pool::run_batches(std::uint64_t size, const BatchBody& body) {
-  return run_in_batches(size, size == 1 ? settings_.threads : 1, body);
-}
-
-std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t at_once,
-                                              const BatchBody& body) {
+Records Pool::run(const Work& work) {
   std::vector<std::optional<TrialRecord>> records(settings_.trials);
   if (journal_ != nullptr) {
     for (const auto& [index, record] : journal_->finished()) {
@@ -44,11 +33,12 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
   std::uint64_t done = wanted;
   for (std::uint64_t i = 0; i < records.size(); ++i) {
     if (records[i] || !settings_.shard.holds(i)) continue;
-    if (open.empty() || open.back().size() == size) open.emplace_back();
+    if (open.empty() || open.back().size() == work.batch_size) open.emplace_back();
     open.back().push_back(i);
     --done;
   }
 
+  const std::uint64_t at_once = work.batch_size == 1 ? settings_.threads : 1;
   const std::uint64_t threads =
       std::max<std::uint64_t>(1, std::min<std::uint64_t>(at_once, open.size()));
   const auto spare_threads = std::make_shared<SpareThreads>(
@@ -59,7 +49,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
   std::exception_ptr error;
   std::uint64_t error_trial = 0;
 
-  const auto work = [&] {
+  const auto run_open = [&] {
     for (std::size_t i; (i = next++) < open.size();) {
       const std::vector<std::uint64_t>& batch = open[i];
       try {
@@ -69,7 +59,7 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
         trials.front().check_interrupt();
         for (const Trial& trial : trials) progress.begin(trial.work());
         const auto start = std::chrono::steady_clock::now();
-        std::vector<TrialRecord> finished = body(trials);
+        Records finished = work.trial ? Records{work.trial(trials.front())} : work.batch(trials);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         if (seconds.count() > long_trial) release_free_memory();
         const std::lock_guard guard(lock);
@@ -95,16 +85,16 @@ std::vector<TrialRecord> Pool::run_in_batches(std::uint64_t size, std::uint64_t 
   {
     std::vector<std::jthread> helpers;
     try {
-      for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(work);
+      for (std::uint64_t i = 1; i < threads; ++i) helpers.emplace_back(run_open);
     } catch (...) {  // the system has no further thread
       next = open.size();
       throw;
     }
-    work();
+    run_open();
   }
   if (error) std::rethrow_exception(error);
 
-  std::vector<TrialRecord> finished;
+  Records finished;
   for (auto& record : records) {
     if (record) finished.push_back(std::move(*record));
   }

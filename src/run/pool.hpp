@@ -11,13 +11,12 @@
 
 namespace ranklab {
 
-class Pool : public Runner {
+class Pool {
  public:
   struct Settings {
     std::uint64_t seed = 1;
     std::uint64_t trials = 1;
     std::uint64_t threads = 1;  // for trials, and for parts of trials
-    bool single_precision = false;
     Progress::Look progress = {};
     Shard shard = {};  // run only the trials of this shard
   };
@@ -25,16 +24,10 @@ class Pool : public Runner {
   /// `journal` may be null: then finished trials are not saved.
   Pool(const Settings& settings, Journal* journal) : settings_(settings), journal_(journal) {}
 
-  std::uint64_t trials() const override { return settings_.trials; }
-  bool single_precision() const override { return settings_.single_precision; }
-
-  /// Each trial's record depends only on the seed and the trial's index. An error in a trial stops
-  /// the pool and is rethrown; if several trials fail, that of the lowest index is. After a signal
-  /// the finished trials are returned.
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override;
-  std::vector<TrialRecord> run_batches(
-      std::uint64_t size,
-      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override;
+  /// Returns the records by index. Each trial's record depends only on the seed and the trial's
+  /// index. An error in a trial stops the pool and is rethrown; if several trials fail, that of the
+  /// lowest index is. After a signal the finished trials are returned.
+  Records run(const Work& work);
 
   /// The number of trials that were returned.
   std::uint64_t completed() const { return completed_; }
@@ -42,11 +35,6 @@ class Pool : public Runner {
   double trial_seconds() const { return trial_seconds_; }
 
  private:
-  using BatchBody = std::function<std::vector<TrialRecord>(std::vector<Trial>&)>;
-  // Runs batches of `size` trials, `at_once` batches at a time.
-  std::vector<TrialRecord> run_in_batches(std::uint64_t size, std::uint64_t at_once,
-                                          const BatchBody& body);
-
   Settings settings_;
   Journal* journal_;
   std::uint64_t completed_ = 0;

@@ -110,22 +110,23 @@ class Trial : public Streams, public PartRunner {
   std::shared_ptr<TrialWork> work_;
 };
 
-/// Runs the trials of a study. The command line provides the implementation.
-class Runner {
- public:
-  virtual ~Runner() = default;
-  virtual std::uint64_t trials() const = 0;
-  virtual bool single_precision() const = 0;
-  /// Runs the body for each trial and returns the finished records by index; fewer than trials()
-  /// after an interruption.
-  virtual std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) = 0;
-  /// Runs batches of trials that share expensive input, such as weights that are read from a file
-  /// layer by layer. The body gets up to `size` trials and returns their records in order. One
-  /// batch runs at a time, so that its parts use all threads; with `size` 1, batches run in
-  /// parallel as in run(). A record must not depend on the other trials in the batch.
-  virtual std::vector<TrialRecord> run_batches(
-      std::uint64_t size,
-      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) = 0;
+/// What the trials of a study compute: one trial, or a batch of trials that share expensive input,
+/// such as weights that are read from a file layer by layer.
+struct Work {
+  std::function<TrialRecord(Trial&)> trial;
+  std::function<Records(std::vector<Trial>&)> batch;  // of up to `batch_size` trials, in order
+  std::uint64_t batch_size = 1;
 };
+
+/// Trials that run at the same time, on as many threads as the run has.
+inline Work each_trial(std::function<TrialRecord(Trial&)> trial) {
+  return {std::move(trial), nullptr, 1};
+}
+
+/// One batch runs at a time, so that its parts use all threads; with `size` 1, batches run at the
+/// same time as in each_trial(). A record must not depend on the other trials in the batch.
+inline Work in_batches(std::uint64_t size, std::function<Records(std::vector<Trial>&)> batch) {
+  return {nullptr, std::move(batch), size};
+}
 
 }  // namespace ranklab

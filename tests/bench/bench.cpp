@@ -109,7 +109,7 @@ void decompositions(arma::uword n) {
 void figure_3_step() {
   const Streams trial(1, 0);
   const FeatureSizes sizes;
-  const arma::mat A = draw_random_features<double>(trial, sizes, "relu", 0.14);
+  const arma::mat A = draw_random_features(trial, sizes, "relu", 0.14);
   const arma::mat W_sharp = draw_gaussian<double>(trial, "W_sharp", sizes.m, sizes.k, 0.1);
   const auto problem = regression_problem(A, W_sharp);
   const arma::mat Y = W_sharp * A, W = draw_gaussian<double>(trial, "W", sizes.m, sizes.k, 0.1);

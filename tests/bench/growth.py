@@ -1,9 +1,8 @@
 """How the cost of each study grows with its main parameter: measured time and memory, the exponent
-of a power law next to the theory's, and what --dry-run predicts.
+of a power law next to the theory's, and the memory that --dry-run predicts.
 
 The exponent is fitted to the last three values, because small sizes are dominated by the start.
-Memory is that above an idle program's. --dry-run predicts the wall time, and it measures the speed
-of the machine for that, so it is compared with the measured wall time.
+Memory is that above an idle program's.
 """
 import math
 from dataclasses import dataclass
@@ -86,8 +85,7 @@ class Grown:
 
     def __init__(self, sweep):
         self.sweep = sweep
-        self.seconds, self.wall, self.memory = [], [], []
-        self.predicted_seconds, self.predicted_memory = [], []
+        self.seconds, self.memory, self.predicted_memory = [], [], []
 
     @property
     def time_exponent(self):
@@ -115,18 +113,15 @@ def measure_sweep(program, sweep):
     grown = Grown(sweep)
     for value in sweep.values:
         row = Row(sweep.name, sweep.name, filled(sweep.command, value))
-        estimate = program.estimate(row)
+        grown.predicted_memory.append(program.estimate(row)["memory_bytes"] / 1e6)
         seconds, memory = program.measure(row)
         grown.seconds.append(seconds)
-        grown.wall.append(program.wall)
         grown.memory.append(memory - idle)
-        grown.predicted_seconds.append(estimate["seconds"])
-        grown.predicted_memory.append(estimate["memory_bytes"] / 1e6)
     return grown
 
 
 COLUMNS = ["study", "sizes", "CPU time", "exponent", "theory", "memory exponent", "theory ",
-           "practical up to", "predicted / wall time", "predicted / memory"]
+           "practical up to", "predicted / memory"]
 
 
 def number(value):
@@ -142,21 +137,18 @@ def rounded(value):
 def cells(grown):
     sweep = grown.sweep
     limit, reason = grown.practical
-    time = grown.predicted_seconds[-1] / grown.wall[-1]
     memory = grown.predicted_memory[-1] / grown.memory[-1] if grown.memory[-1] > 0 else None
     return [sweep.name, f"{sweep.parameter} {sweep.values[0]} to {sweep.values[-1]}",
             f"{grown.seconds[0]:.2g} to {grown.seconds[-1]:.3g} s", number(grown.time_exponent),
             f"{sweep.time:g}", number(grown.memory_exponent), f"{sweep.memory:g}",
-            f"{sweep.parameter} {rounded(limit)} ({reason})",
-            number(time), number(memory)]
+            f"{sweep.parameter} {rounded(limit)} ({reason})", number(memory)]
 
 
 def series(grown):
-    """The curves of one sweep: the measured and the predicted costs."""
+    """The curves of one sweep: the measured costs, and the memory as predicted."""
     name, values = f"growth.{grown.sweep.name}", [float(v) for v in grown.sweep.values]
-    lists = {"seconds": grown.seconds, "wall_seconds": grown.wall,
-             "predicted_seconds": grown.predicted_seconds,
-             "memory_mb": grown.memory, "predicted_memory_mb": grown.predicted_memory}
+    lists = {"seconds": grown.seconds, "memory_mb": grown.memory,
+             "predicted_memory_mb": grown.predicted_memory}
     return [{"name": f"{name}.{what}", "x_name": grown.sweep.parameter, "x": values,
              "mean": numbers, "std": [0.0] * len(numbers)} for what, numbers in lists.items()]
 
@@ -168,11 +160,7 @@ def panel(grown):
             "x": {"label": grown.sweep.parameter, "scale": "log"},
             "y": {"label": "seconds on one thread", "scale": "log"}, "group": "growth",
             "curves": [{"series": f"{name}.seconds", "label": "CPU time", "style": "line+points",
-                        "color": 0},
-                       {"series": f"{name}.wall_seconds", "label": "wall time", "style": "points",
-                        "color": 2},
-                       {"series": f"{name}.predicted_seconds", "label": "predicted by --dry-run",
-                        "style": "dashed", "color": 1}], "lines": []}
+                        "color": 0}], "lines": []}
 
 
 def scalars(grown):

@@ -148,7 +148,7 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_u
         "schema": "ranklab.result/2", "command": "bench", "study": "speed", "preset": None,
         "title": "Speed of ranklab, its peers and the machine", "source": None,
         "config": {"study": "speed", "preset": None, "seed": 1, "trials": turns,
-                   "precision": "f64", "blas-threads": 1, "full": full,
+                   "blas-threads": 1, "full": full,
                    "row": [m.row.name for m in rows]},
         "status": status, "trials": {"requested": turns, "completed": turns, "unit": "turn"},
         "scalars": scalars, "series": [series for _, series in drawn] + curves, "claims": [],

@@ -136,28 +136,14 @@ class TimedTrial final : public Trial {
   }
 };
 
-class TimedRunner final : public Runner {
- public:
-  TimedRunner(std::uint64_t seed, bool single_precision)
-      : seed_(seed), single_precision_(single_precision) {}
-  std::uint64_t trials() const override { return 1; }
-  bool single_precision() const override { return single_precision_; }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
-    TimedTrial trial(seed_, 0);
-    return {body(trial)};
+Records run_trial(const Work& work, std::uint64_t seed) {
+  if (work.trial) {
+    TimedTrial trial(seed, 0);
+    return {work.trial(trial)};
   }
-  std::vector<TrialRecord> run_batches(
-      std::uint64_t,
-      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override {
-    std::vector<Trial> trials;
-    trials.emplace_back(seed_, 0, 0);
-    return body(trials);
-  }
-
- private:
-  std::uint64_t seed_;
-  bool single_precision_;
-};
+  std::vector<Trial> trials = {Trial(seed, 0, 0)};
+  return work.batch(trials);
+}
 
 }  // namespace
 
@@ -171,9 +157,8 @@ int main(int argc, char** argv) {
         *experiment, parse_arguments({words.begin() + 1, words.end()}, flag_shapes(*experiment)));
     set_blas_threads(1);
     return_large_blocks();
-    TimedRunner runner(run.options.seed, run.options.precision == "f32");
     double all = cpu_seconds();
-    run.study->run(runner);
+    run.study->report(run_trial(run.study->work(), run.options.seed));
     all = cpu_seconds() - all;
     std::printf("%.2f s, %.1f %% in parts\nthreads\tspeed-up\n", all, 100 * in_parts / all);
     for (std::size_t w = 0; w < thread_counts.size(); ++w)

@@ -66,7 +66,7 @@ class BenchTest(ProgramTest):
             self.assertIn("tiny-figure-3: the peer's numbers differ by at most", run.stdout)
             self.assertIn("<svg", self.read("bench.svg"))
         names = [series["name"] for series in found["series"]]
-        for what in ("seconds", "wall_seconds", "predicted_seconds", "memory_mb", "predicted_memory_mb"):
+        for what in ("seconds", "memory_mb", "predicted_memory_mb"):
             self.assertIn(f"growth.tiny.{what}", names)
         self.assertIn("| tiny | k 16 to 32 |",
                       run_script("bench.py", "--markdown", path, "--growth").stdout)

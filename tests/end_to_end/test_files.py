@@ -411,11 +411,12 @@ class FilesTest(ProgramTest):
         self.refused(f"{STUDY} --pair fc,a.npy,g.safetensors:wieght", "wieght", "weight", exit_code=1)
 
     def test_a_dry_run_estimates_from_the_sizes_in_the_files(self):
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
-        plan = loads(self.run_program(f"{STUDY} --pair fc,a.npy,g.npy --dry-run").stdout)
-        self.assertGreater(plan["estimate"]["flops"], 4 * 4 * 6)
-        self.assertEqual(plan["config"]["pair"], ["fc,a.npy,g.npy"])
+        for name, k in (("small", 4), ("large", 400)):
+            self.write(f"{name}.a.npy", npy([[1.0] * 6] * k))
+            self.write(f"{name}.g.npy", npy([[1.0] * k] * 5))
+        plans = {name: loads(self.run_program(f"{STUDY} --pair fc,{name}.a.npy,{name}.g.npy --dry-run").stdout) for name in ("small", "large")}
+        self.assertGreater(plans["large"]["estimate"]["memory_bytes"], plans["small"]["estimate"]["memory_bytes"])
+        self.assertEqual(plans["small"]["config"]["pair"], ["fc,small.a.npy,small.g.npy"])
 
 
 if __name__ == "__main__":

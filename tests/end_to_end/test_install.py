@@ -45,6 +45,7 @@ class CompletionTest(ProgramTest):
         self.assertEqual(self.complete("random-features", "--restart"), ["--restart-every"])
         self.assertEqual(self.complete("random-features", "--study", "st"), ["stable-rank"])
         self.assertEqual(self.complete("random-features", "--progress", "ne"), ["never"])
+        self.assertEqual(self.complete("one-step-compare", "--precision", "f6"), ["f64"])
         self.assertEqual(self.complete("random-features", "--preset", "spectral-fig03"), ["spectral-fig03"])
         self.assertEqual(self.complete("run", "spectral-fig03"), ["spectral-fig03"])
         self.assertEqual(self.complete("run", "spectral-fig03", "--restart"), ["--restart-every"])

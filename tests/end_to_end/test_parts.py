@@ -44,7 +44,7 @@ class PartsTest(ProgramTest):
         """Samples in six blocks."""
         for command in ("spiked-model", "teacher-student"):
             self.same_for_any_number_of_threads(f"{command} --study features --k 24,60 --d 20 --n 5001 --trials 1")
-            self.same_for_any_number_of_threads(f"{command} --study features --k 24,60 --d 20 --n 5001 --activation gelu --precision f32 --trials 1")
+            self.same_for_any_number_of_threads(f"{command} --study features --k 24,60 --d 20 --n 5001 --activation gelu --trials 1")
 
     def normal(self, rows, columns):
         return [[self.draw.gauss(0, 1) for _ in range(columns)] for _ in range(rows)]

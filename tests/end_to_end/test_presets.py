@@ -1,7 +1,6 @@
 """Settings that differ from the preset are listed in the result, shown in the picture, and kept by a replay."""
 import json
 import os
-import re
 import unittest
 
 from program import ProgramTest, loads
@@ -19,33 +18,6 @@ class PresetTest(ProgramTest):
         super().setUp()
         os.mkdir(self.path("experiments"))
         self.write("experiments/small.json", PRESET)
-
-
-class DryRunTest(PresetTest):
-    """A dry run estimates seconds as well as flops: the preset's seconds in proportion to the flops, or else from a measured rate."""
-
-    def estimate(self, arguments):
-        return loads(self.run_program(f"{arguments} --dry-run").stdout)["estimate"]
-
-    def test_the_seconds_of_a_preset_are_scaled(self):
-        whole = self.estimate(RUN)
-        self.assertAlmostEqual(whole["seconds"], 12)
-        self.assertIn("the preset's 12 s", whole["seconds_from"])
-        self.assertAlmostEqual(self.estimate(f"{RUN} --trials 6")["seconds"], 24)
-        larger = self.estimate(f"{RUN} --n 300")
-        self.assertAlmostEqual(larger["seconds"] / 12, larger["flops"] / whole["flops"])
-
-    def test_without_a_preset_a_rate_is_measured(self):
-        run = "random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 3 --threads 2"
-        estimate = self.estimate(run)
-        rate = float(re.search(r"at (\S+) GF/s", estimate["seconds_from"])[1])
-        start = 0.15  # seconds of a run without trials
-        self.assertAlmostEqual((estimate["seconds"] - start) * rate * 1e9 * 2 / estimate["flops"], 1, places=2)
-        self.assertIn("flops on 2 threads", estimate["seconds_from"])
-
-    def test_a_preset_without_seconds_is_measured_too(self):
-        self.write("experiments/small.json", {k: v for k, v in PRESET.items() if k != "seconds"})
-        self.assertIn("measured", self.estimate(RUN)["seconds_from"])
 
 
 class ChangedTest(PresetTest):

@@ -80,14 +80,12 @@ class ReproduceTest(ProgramTest):
         self.assertEqual(run.returncode, 1)
         self.assertIn(f"losses: {decided['id']}: fails here, holds in", run.stdout)
 
-    def test_presets_share_equal_trials_and_give_the_same_results_as_alone(self):
+    def test_a_result_is_that_of_run(self):
         self.lines()
         for name in ("losses", "ranks"):
-            shared, alone = self.result_of(name), self.result(f"run {name}")
+            reproduced, alone = self.result_of(name), self.result(f"run {name}")
             for key in ("config", "scalars", "trial_values", "series", "claims", "figure"):
-                self.assertEqual(shared[key], alone[key], key)
-        self.assertNotEqual(self.result_of("losses")["figure"], self.result_of("ranks")["figure"])
-        self.assertEqual(self.result_of("losses")["timing"]["trials_s"], self.result_of("ranks")["timing"]["trials_s"])
+                self.assertEqual(reproduced[key], alone[key], key)
 
     def test_a_full_result_replaces_a_reduced_one_and_is_kept(self):
         self.lines("slow")

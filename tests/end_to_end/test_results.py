@@ -184,7 +184,6 @@ class PlaceTest(ProgramTest):
         plan = loads(self.run_program(f"{TINY} --steps 37 --dry-run --out a/b.json").stdout)
         self.assertEqual((plan["config"]["steps"], plan["out"]), (37, "a/b.json"))
         self.assertGreater(plan["estimate"]["memory_bytes"], 0)
-        self.assertGreater(plan["estimate"]["flops"], plan["estimate"]["flops_per_trial"])
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_missing_folders_are_created(self):

@@ -7,7 +7,6 @@ from program import ROOT, TINY, TINY_STABLE_RANK, ProgramTest, loads
 RUNS = {
     "trajectory": TINY,
     "trajectory of a gated activation": TINY + " --activation swiglu",
-    "trajectory in single precision": TINY + " --precision f32",
     "trajectory at the paper's scale": TINY + " --scale paper --from-peak off --restart-every 0",
     "stable-rank": TINY_STABLE_RANK,
     "concentration": "random-features --study concentration --draws 4 --p0 0.05 --bulk 12 --d 3 --n 64,256 --width 8 --vector 32 --k 64 --columns 4 --trials 3",

@@ -27,7 +27,7 @@ class HelpTest(ProgramTest):
 
     def test_help_lists_each_flag_with_its_default(self):
         text = self.run_program("random-features --help").stdout
-        for flag in ("--study", "--preset", "--config", "--out", "--seed", "--trials", "--threads", "--blas-threads", "--precision", "--progress",
+        for flag in ("--study", "--preset", "--config", "--out", "--seed", "--trials", "--threads", "--blas-threads", "--progress",
                      "--quiet", "--dry-run", "--strict", "--force", "--resume", "--activation", "--m", "--k", "--d", "--n", "--steps", "--restart-every",
                      "--from-peak", "--scale", "--polar-rtol", "--depth"):
             self.assertRegex(text, rf"(?m)^  (-\w, )?{flag}\s", flag)
@@ -104,10 +104,18 @@ class BadFlagTest(ProgramTest):
     def test_values_outside_the_domain_are_refused(self):
         for flag, value in (("--trials", "0"), ("--trials", "-3"), ("--trials", "abc"), ("--trials", "2x"), ("--trials", ""), ("--trials", "1e3"),
                             ("--seed", "-1"), ("--seed", "18446744073709551616"), ("--steps", "-5"), ("--steps", "0"), ("--k", "0"), ("--n", "1.5"),
-                            ("--precision", "f16"), ("--scale", "huge"), ("--progress", "maybe"), ("--polar-rtol", "-1"), ("--polar-rtol", "nan"),
+                            ("--scale", "huge"), ("--progress", "maybe"), ("--polar-rtol", "-1"), ("--polar-rtol", "nan"),
                             ("--polar-rtol", "inf"), ("--threads", "0"), ("--blas-threads", "0"), ("--from-peak=maybe", "")):
             words = RF.split() + ([flag, value] if "=" not in flag else [flag])
             self.refused(words, flag.split("=")[0], value)
+
+    def test_only_studies_of_networks_have_single_precision(self):
+        for study in ("mlp", "gpt"):
+            self.refused(f"one-step-compare --study {study} --precision f16", "--precision", "f16", "f64|f32")
+        self.refused("one-step-compare --study regression --precision f64", "--precision", "belongs to --study mlp, gpt", "--study regression")
+        self.refused(f"{RF} --precision f32", "--precision", "unknown parameter")
+        self.write("x.json", {"command": "random-features", "config": {"precision": "f64"}})
+        self.refused("random-features --config x.json", "x.json", "precision")
 
     def test_model_settings_that_do_not_fit_together_are_refused(self):
         rc = "rank-collapse --study layers"

@@ -35,7 +35,7 @@ FLAGS = {"number": "12", "real": "-1.5e3", "list": "1,2,3", "reals": "0.1,1e-3,-
          "learned": "-1,0,learned", "per-model": "32,mamba2:0", "optimizer": "muon,spectral-on=W2"}
 LINES = {
     "trajectory": "random-features --study trajectory --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 3 --seed 4 -o x.json -q",
-    "features": "spiked-model --study features --k 8,16,24 --activation=relu --precision f32 -j2",
+    "features": "spiked-model --study features --k 8,16,24 --activation=relu -j2",
     "multi-spike": "teacher-student --study multi-spike --d 16,20,24 --trials 3 --strict",
     "layers": "rank-collapse --model pre-norm --also post-norm:3,attention+identity --lambda -1,1 --layers 4 --tokens 8 --dim 12",
     "lambda-sweep": "rank-collapse --study lambda-sweep --lambda -2,0,2",

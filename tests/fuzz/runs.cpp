@@ -26,11 +26,10 @@
 namespace ranklab::fuzz {
 namespace {
 
-// As --dry-run, without the measured speed of the machine.
+// As --dry-run.
 void inspect(ResolvedRun& run) {
   default_out(run);
   format_json(run.config());
-  format_json(run.trials_config());
   run.changed();
   memory_estimate(run, run.options.threads);
 }

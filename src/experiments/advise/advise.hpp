@@ -212,11 +212,10 @@ std::uint64_t packed_side(std::uint64_t length);
 /// UsageError as cuts_of, cut_rows and list_sources do.
 Plan plan_of(const FilesConfig& config);
 
-/// Memory of the largest layer, since each thread measures one layer at a time; flops of all
-/// layers.
+/// Memory of the largest layer, since each thread measures one layer at a time.
 Estimate estimate_of(const Plan& plan);
-/// Of the measurements of one pair alone.
-Estimate estimate_of(const Pair& pair);
+/// Floating-point operations that measure one pair.
+double flops_of(const Pair& pair);
 
 /// "no layer is left to measure: NAME: reason; ..."
 std::string no_layer_left_message(const std::vector<Skipped>& skipped);

@@ -298,49 +298,74 @@ std::uint64_t packed_side(std::uint64_t length) {
   return side * (side + 1) / 2 == length ? side : 0;
 }
 
-Estimate estimate_of(const Pair& pair) {
-  Estimate cost;
-  const double stack = std::max<double>(
-      1,
-      static_cast<double>(pair.expert));  // lower bound on the number of matrices in the tensor
+namespace {
+
+// Lower bound on the number of matrices in the tensor.
+double stack_of(const Pair& pair) {
+  return std::max<double>(1, static_cast<double>(pair.expert));
+}
+
+double gradient_rows(const Pair& pair) {
+  double m = 0;
+  for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
+  return m;
+}
+
+constexpr double lanczos_steps = 100;
+
+double bytes_of(const Pair& pair) {
+  double bytes = 0;
   const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
-               side = std::min(k, n), length = std::max(k, n);
+               side = std::min(k, n);
   if (pair.has_activation()) {
-    constexpr double lanczos_steps = 100;
     const bool recorded = !pair.second_moment.empty();
     const double vectors = 8 * lanczos_steps * (recorded ? k : side);
     const double matrix = recorded ? 24 * k * moment_rows(pair)
                                    : streamed_gram_bytes(pair.k, pair.n) +
-                                         inflated_bytes(pair.activation, k * n * stack);
-    cost.bytes = std::max(cost.bytes, matrix + vectors);
-    cost.flops += recorded ? 2 * lanczos_steps * k * moment_rows(pair)
-                           : side * side * length + 2 * lanczos_steps * side * side;
+                                         inflated_bytes(pair.activation, k * n * stack_of(pair));
+    bytes = matrix + vectors;
     if (pair.has_gradient()) {
-      double m = 0;
-      for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
-      if (!recorded) cost.flops += outside_span_flops(m, k, n);
+      const double m = gradient_rows(pair);
       // The whole gradient, its transposed copy, and the Gram matrix with its Cholesky factor, or
       // G A.
-      cost.bytes = std::max(
-          cost.bytes,
+      bytes = std::max(
+          bytes,
           matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
-      // Each batch is read again for each group size of the joined batches.
-      if (pair.when.batch >= 0) {
-        constexpr double sizes = 4;
-        cost.flops += sizes * (recorded ? k * k : k * k * n);
-        cost.bytes = std::max(cost.bytes, matrix + 8 * 3 * k * moment_rows(pair));
-      }
+      if (pair.when.batch >= 0) bytes = std::max(bytes, matrix + 8 * 3 * k * moment_rows(pair));
     }
   }
   for (const Layer& layer : pair.layers) {
-    const double m = static_cast<double>(layer.m), small = std::min(m, k);
+    const double m = static_cast<double>(layer.m);
     const double all_rows = m * static_cast<double>(pair.layers.size());
     // The matrix and the copy that the singular value decomposition overwrites.
-    cost.bytes =
-        std::max(cost.bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack));
-    cost.flops += 4 * m * k * small;
+    bytes = std::max(
+        bytes, 8 * 2.5 * m * k + inflated_bytes(pair.gradient, all_rows * k * stack_of(pair)));
   }
-  return cost;
+  return bytes;
+}
+
+}  // namespace
+
+double flops_of(const Pair& pair) {
+  double flops = 0;
+  const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
+               side = std::min(k, n), length = std::max(k, n);
+  if (pair.has_activation()) {
+    const bool recorded = !pair.second_moment.empty();
+    flops += recorded ? 2 * lanczos_steps * k * moment_rows(pair)
+                      : side * side * length + 2 * lanczos_steps * side * side;
+    if (pair.has_gradient() && !recorded) flops += outside_span_flops(gradient_rows(pair), k, n);
+    // Each batch is read again for each group size of the joined batches.
+    if (pair.has_gradient() && pair.when.batch >= 0) {
+      constexpr double sizes = 4;
+      flops += sizes * (recorded ? k * k : k * k * n);
+    }
+  }
+  for (const Layer& layer : pair.layers) {
+    const double m = static_cast<double>(layer.m);
+    flops += 4 * m * k * std::min(m, k);
+  }
+  return flops;
 }
 
 Estimate estimate_of(const Plan& plan) {
@@ -349,20 +374,13 @@ Estimate estimate_of(const Plan& plan) {
   std::map<std::pair<std::string, std::int64_t>, double> of_batches;
   for (const Pair& pair : plan.pairs) {
     if (pair.error_moment.empty()) continue;
-    double m = 0;
-    for (const Layer& layer : pair.layers) m += static_cast<double>(layer.m);
-    const auto k = static_cast<double>(pair.k);
+    const double m = gradient_rows(pair), k = static_cast<double>(pair.k);
     double& bytes = of_batches[{pair.layers.front().name, pair.when.step}];
     bytes += 8 * (2 * m * k + k * moment_rows(pair) + m * m);
     cost.bytes = std::max(cost.bytes, bytes + 8 * (m * m + k * k + 4 * m * k));
-    // Two singular value decompositions (alone and joined), and three forms per batch and
-    // direction.
-    cost.flops += 2 * 14 * m * k * std::min(m, k) + 9 * 2 * m * k * (m + k);
   }
   for (const Pair& pair : plan.pairs) {
-    const Estimate of_pair = estimate_of(pair);
-    cost.bytes = std::max(cost.bytes, of_pair.bytes);
-    cost.flops += of_pair.flops;
+    cost.bytes = std::max(cost.bytes, bytes_of(pair));
     cost.helpers += pair.has_activation() && pair.has_gradient() ? 2 : 1;
   }
   // Each thread measures the activation or the gradients of one pair, or the batches of one matrix,

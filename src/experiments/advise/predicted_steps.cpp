@@ -243,7 +243,7 @@ JoinedGradients predict_steps(const Plan& plan, const Trial& trial,
   std::vector<double> costs;
   for (const auto& [at, pairs] : in_order) {
     costs.push_back(0);
-    for (const std::size_t p : pairs) costs.back() += estimate_of(plan.pairs[p]).flops;
+    for (const std::size_t p : pairs) costs.back() += flops_of(plan.pairs[p]);
   }
   std::vector<TrialRecord> predicted(in_order.size());
   std::vector<JoinedGradients> gradients(in_order.size());

@@ -136,20 +136,22 @@ class FilesStudy : public Study {
   // The first call that reads the files: errors in them are reported before anything is written.
   Estimate estimate() const override { return estimate_of(plan()); }
 
-  Result run(Runner& runner) const override {
-    const Plan& planned = plan();
-    OncePerRun<TrialRecord> measured;  // further trials would repeat it
-    const auto records = runner.run([&](Trial& trial) {
-      return measured.get([&] {
+  Work work() const override {
+    // Further trials would repeat the first.
+    const auto measured = std::make_shared<OncePerRun<TrialRecord>>();
+    return each_trial([measured, &planned = plan()](Trial& trial) {
+      return measured->get([&] {
         TrialRecord record = run_trial(planned, trial);
         const Rows all = rows_of(planned, record);
         if (all.rows.empty()) throw Failure(no_layer_left_message(all.skipped));
         return record;
       });
     });
-    Result result = report(planned, gates_of(config_), config_.validate, records);
-    if (!config_.groups.empty() && !records.empty()) {
-      const Groups groups = groups_of(planned, records);
+  }
+  Result report(const Records& records) const override {
+    Result result = advise::report(plan(), gates_of(config_), config_.validate, records);
+    if (!config_.groups.empty()) {
+      const Groups groups = groups_of(plan(), records);
       write_file_atomically(config_.groups, groups.text);
       if (!groups.differing.empty())
         result.notes.push_back(

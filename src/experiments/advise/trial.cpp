@@ -248,8 +248,7 @@ void join_batches(const Plan& plan, const JoinedGradients& gradients, const Tria
   std::vector<double> costs;
   for (const auto& [at, batches] : in_order) {
     costs.push_back(0);
-    for (const LayerOfPair& each : batches)
-      costs.back() += estimate_of(plan.pairs[each.pair]).flops;
+    for (const LayerOfPair& each : batches) costs.back() += flops_of(plan.pairs[each.pair]);
   }
   std::vector<OpenTensors> open(groups.size());  // one for each worker
   trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
@@ -326,7 +325,7 @@ std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gra
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   std::vector<TrialRecord> measured(plan.pairs.size());
   std::vector<double> costs;
-  for (const Pair& pair : plan.pairs) costs.push_back(estimate_of(pair).flops);
+  for (const Pair& pair : plan.pairs) costs.push_back(flops_of(pair));
   std::vector<OpenTensors> open(plan.pairs.size());  // one for each worker
   trial.expect(plan.pairs.size(), "pair");
   trial.for_each_part(costs, [&](std::size_t p, std::size_t worker) {

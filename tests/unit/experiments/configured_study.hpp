@@ -34,37 +34,26 @@ inline std::unique_ptr<ranklab::Study> configured(std::unique_ptr<ranklab::Study
   return study;
 }
 
-inline ranklab::Result run_configured(std::unique_ptr<ranklab::Study> study,
-                                      const FlagValues& values, std::uint64_t trials = 1,
-                                      bool single_precision = false, std::uint64_t threads = 1) {
+/// The records of the trials of a study.
+inline ranklab::Records records_of(const ranklab::Study& study, std::uint64_t trials = 1,
+                                   std::uint64_t threads = 1) {
   ranklab::Pool::Settings settings;
   settings.trials = trials;
   settings.threads = threads;
-  settings.single_precision = single_precision;
-  ranklab::Pool pool(settings, nullptr);
-  return configured(std::move(study), values)->run(pool);
+  return ranklab::Pool(settings, nullptr).run(study.work());
+}
+
+inline ranklab::Result run_configured(std::unique_ptr<ranklab::Study> study,
+                                      const FlagValues& values, std::uint64_t trials = 1,
+                                      std::uint64_t threads = 1) {
+  const auto ready = configured(std::move(study), values);
+  return ready->report(records_of(*ready, trials, threads));
 }
 
 /// The result that the study reports for trials whose records are `records`.
 inline ranklab::Result result_of(std::unique_ptr<ranklab::Study> study, const FlagValues& values,
-                                 const std::vector<ranklab::TrialRecord>& records) {
-  struct Given : ranklab::Runner {
-    explicit Given(const std::vector<ranklab::TrialRecord>& given) : measured(given) {}
-    std::uint64_t trials() const override { return measured.size(); }
-    bool single_precision() const override { return false; }
-    std::vector<ranklab::TrialRecord> run(
-        const std::function<ranklab::TrialRecord(ranklab::Trial&)>&) override {
-      return measured;
-    }
-    std::vector<ranklab::TrialRecord> run_batches(
-        std::uint64_t,
-        const std::function<std::vector<ranklab::TrialRecord>(std::vector<ranklab::Trial>&)>&)
-        override {
-      return measured;
-    }
-    const std::vector<ranklab::TrialRecord>& measured;
-  } runner(records);
-  return configured(std::move(study), values)->run(runner);
+                                 const ranklab::Records& records) {
+  return configured(std::move(study), values)->report(records);
 }
 
 /// The message that refuses the values; empty if they are accepted.

@@ -102,92 +102,41 @@ const std::vector<Breakage> breakages = {
 const std::vector<Breakage> breakages_of_tallies = {[](auto& numbers) { numbers[1] = 0; },
                                                     [](auto& numbers) { numbers[1] = numbers[0]; }};
 
-// Runs the trials once, then returns their records with one tally replaced or one array broken.
-class Replayed : public Runner {
- public:
-  std::uint64_t trials() const override { return 3; }
-  bool single_precision() const override { return false; }
-  std::vector<TrialRecord> run(const std::function<TrialRecord(Trial&)>& body) override {
-    for (std::uint64_t t = measured_.size(); t < trials(); ++t) {
-      Trial trial(1, t, 0);
-      measured_.push_back(body(trial));
-    }
-    return replaced();
-  }
-  std::vector<TrialRecord> run_batches(
-      std::uint64_t,
-      const std::function<std::vector<TrialRecord>(std::vector<Trial>&)>& body) override {
-    return run([&](Trial& trial) {
-      std::vector<Trial> one = {trial};
-      return body(one).front();
-    });
-  }
+constexpr std::uint64_t trials = 3;
 
-  std::set<std::string> tallied() const {
-    std::set<std::string> ids;
-    for (const TrialRecord& record : measured_) {
-      for (const auto& [name, numbers] : record.arrays()) {
-        if (name.starts_with("tally/")) ids.insert(name.substr(6));
-      }
+std::set<std::string> tallied(const Records& records) {
+  std::set<std::string> ids;
+  for (const TrialRecord& record : records) {
+    for (const auto& [name, numbers] : record.arrays()) {
+      if (name.starts_with("tally/")) ids.insert(name.substr(6));
     }
-    return ids;
   }
-  /// The names of the arrays that every trial has.
-  std::set<std::string> measured() const {
-    std::set<std::string> names;
-    for (const auto& [name, numbers] : measured_.front().arrays()) {
-      if (!numbers.empty()) names.insert(name);
-    }
-    return names;
-  }
-  /// From now on, `breakage` is applied to this array of every trial.
-  void break_array(const std::string& name, const Breakage& breakage) {
-    broken_ = name;
-    breakage_ = breakage;
-  }
-  /// From now on, trial 0 has counted `cases` and `violations` of the statement; other trials none.
-  void replace(const std::string& id, double cases, double violations) {
-    id_ = id;
-    counts_ = {cases, violations};
-  }
+  return ids;
+}
 
- private:
-  Records replaced() const {
-    Records records = measured_;
-    for (TrialRecord& record : records) {
-      if (!broken_.empty()) {
-        std::vector<double> numbers = record.array(broken_);
-        breakage_(numbers);
-        record.set(broken_, numbers);
-      }
-      if (id_.empty()) continue;
-      Tally tally;
-      if (&record == &records.front()) tally = {counts_.first, counts_.second};
-      record.set("tally/" + id_, std::vector<double>{tally.cases, tally.violations, 1.0, 1.0});
-    }
-    return records;
+// The records as if trial 0 had counted `cases` and `violations` of the statement; other trials
+// none.
+Records with_tally(Records records, const std::string& id, double cases, double violations) {
+  for (TrialRecord& record : records) {
+    record.set("tally/" + id, std::vector<double>{cases, violations, 1.0, 1.0});
+    cases = violations = 0;
   }
-
-  Records measured_;
-  std::string id_, broken_;
-  std::pair<double, double> counts_;
-  Breakage breakage_;
-};
+  return records;
+}
 
 void check_tallies(const std::string& name, const StudyEntry& entry) {
   CAPTURE(name);
   const auto toy = toys.find(name);
   REQUIRE(toy != toys.end());
   const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
-  Replayed runner;
+  const Records records = records_of(*study, trials);
   std::set<std::string> claimed;
-  for (const Claim& claim : study->run(runner).claims) claimed.insert(claim.id);
-  for (const std::string& id : runner.tallied()) {
+  for (const Claim& claim : study->report(records).claims) claimed.insert(claim.id);
+  for (const std::string& id : tallied(records)) {
     if (!claimed.contains(id)) continue;  // it is a part of another count
     CAPTURE(id);
     const auto judged = [&](double cases, double violations) {
-      runner.replace(id, cases, violations);
-      return find_claim(study->run(runner), id);
+      return find_claim(study->report(with_tally(records, id, cases, violations)), id);
     };
     const Claim without = judged(3, 0), with = judged(3, 1);
     if (with.verdict == Verdict::not_applicable) {  // the tiny study does not meet the hypothesis
@@ -225,8 +174,7 @@ TEST_CASE("every claim of every study has the fields that its kind and source im
       const auto toy = toys.find(experiment.name + " " + entry.name);
       if (toy == toys.end()) continue;
       const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
-      Replayed runner;
-      const std::vector<Claim> claims = study->run(runner).claims;
+      const std::vector<Claim> claims = study->report(records_of(*study, trials)).claims;
       std::set<std::string> ids;
       for (const Claim& claim : claims) ids.insert(claim.id);
       for (const Claim& claim : claims) {
@@ -276,19 +224,25 @@ const std::map<std::string, std::size_t> fewest_changed = {
 
 // The verdicts (holds or fails) of each claim as the arrays of a run are broken one at a time.
 std::map<std::string, std::set<Verdict>> verdicts_when_broken(const Study& study) {
-  Replayed runner;
+  const Records measured = records_of(study, trials);
   std::map<std::string, std::set<Verdict>> verdicts;
-  const auto judge = [&] {
-    for (const Claim& claim : study.run(runner).claims) {
+  const auto judge = [&](const Records& records) {
+    for (const Claim& claim : study.report(records).claims) {
       if (claim.verdict != Verdict::not_applicable) verdicts[claim.id].insert(claim.verdict);
     }
   };
-  judge();
-  for (const std::string& array : runner.measured()) {
+  judge(measured);
+  for (const auto& [array, values] : measured.front().arrays()) {
+    if (values.empty()) continue;
     for (const Breakage& breakage :
          array.starts_with("tally/") ? breakages_of_tallies : breakages) {
-      runner.break_array(array, breakage);
-      judge();
+      Records records = measured;
+      for (TrialRecord& record : records) {
+        std::vector<double> numbers = record.array(array);
+        breakage(numbers);
+        record.set(array, numbers);
+      }
+      judge(records);
     }
   }
   return verdicts;

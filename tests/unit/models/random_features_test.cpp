@@ -14,7 +14,7 @@ const FeatureSizes sizes{7, 9, 5, 23};
 const Streams trial(11, 2);
 
 arma::mat features(const std::string& activation) {
-  return draw_random_features<double>(trial, sizes, activation, 0.4);
+  return draw_random_features(trial, sizes, activation, 0.4);
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ TEST_CASE("the gradient is the derivative of the loss") {
 
 TEST_CASE("with fewer samples than features, the surplus eigenvalues are exactly zero") {
   const FeatureSizes few{3, 12, 4, 5};
-  const auto problem = regression_problem(draw_random_features<double>(trial, few, "gelu", 0.5),
+  const auto problem = regression_problem(draw_random_features(trial, few, "gelu", 0.5),
                                           arma::mat(3, 12, arma::fill::ones));
   CHECK(arma::accu(problem.lambda > 0) == 5);
   CHECK(arma::accu(problem.lambda < 0) == 0);

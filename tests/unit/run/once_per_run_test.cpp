@@ -19,14 +19,14 @@ TEST_CASE("a shared value is made once, even if many trials request it at the sa
   Pool pool(settings, nullptr);
   OncePerRun<double> shared;
   int made = 0;
-  const auto records = pool.run([&](Trial& trial) {
+  const auto records = pool.run(each_trial([&](Trial& trial) {
     TrialRecord record;
     record.set("value", shared.get([&] {
       ++made;
       return trial.first().stream("shared").uniform();
     }));
     return record;
-  });
+  }));
   CHECK(made == 1);
   CHECK(scalars_of(records, "value") ==
         std::vector<double>(40, Stream(settings.seed, 0, "shared").uniform()));

@@ -51,7 +51,7 @@ void wait_until(const Condition& met) {
 
 TEST_CASE("records are returned by index and do not depend on the number of threads") {
   Pool one(settings(23, 1), nullptr), many(settings(23, 6), nullptr);
-  const auto a = one.run(draw), b = many.run(draw);
+  const auto a = one.run(each_trial(draw)), b = many.run(each_trial(draw));
   REQUIRE(a.size() == 23);
   REQUIRE(b.size() == 23);
   for (std::size_t i = 0; i < a.size(); ++i) {
@@ -69,23 +69,23 @@ TEST_CASE("an error in a trial ends the pool and is rethrown, that of the lowest
     if (trial.index() >= 2) throw Failure("trial " + std::to_string(trial.index()));
     return {};
   };
-  CHECK_THROWS_WITH_AS(pool.run(body), "trial 2", Failure);
+  CHECK_THROWS_WITH_AS(pool.run(each_trial(body)), "trial 2", Failure);
   CHECK(started == 3);
 }
 
 TEST_CASE("after a signal the finished trials are returned, and resuming runs only the others") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";
-  std::vector<TrialRecord> whole = Pool(settings(6, 1), nullptr).run(draw);
+  const Records whole = Pool(settings(6, 1), nullptr).run(each_trial(draw));
   {
     Journal journal(out, "run", false);
     const InterruptGuard guard;
     Pool pool(settings(6, 1), &journal);
-    const auto part = pool.run([](Trial& trial) {
+    const auto part = pool.run(each_trial([](Trial& trial) {
       if (trial.index() == 3) std::raise(SIGTERM);
       trial.check_interrupt();
       return draw(trial);
-    });
+    }));
     CHECK(interrupt_signal() == SIGTERM);
     CHECK(part.size() == 3);
     CHECK(pool.completed() == 3);
@@ -94,10 +94,10 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs on
   const InterruptGuard guard;  // clears the flag
   std::atomic<int> started{0};
   Pool pool(settings(6, 2), &journal);
-  const auto resumed = pool.run([&](Trial& trial) {
+  const auto resumed = pool.run(each_trial([&](Trial& trial) {
     ++started;
     return draw(trial);
-  });
+  }));
   CHECK(started == 3);
   REQUIRE(resumed.size() == 6);
   for (std::size_t i = 0; i < 6; ++i) CHECK(resumed[i].array("values") == whole[i].array("values"));
@@ -106,10 +106,10 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs on
 TEST_CASE(
     "batches of trials run one after the other with all threads and return each trial's own "
     "record") {
-  const std::vector<TrialRecord> alone = Pool(settings(7, 1), nullptr).run(draw);
-  const auto in_batches = [&](Pool& pool, std::vector<std::vector<std::uint64_t>>& seen) {
-    return pool.run_batches(3, [&](std::vector<Trial>& trials) {
-      std::vector<TrialRecord> records;
+  const Records alone = Pool(settings(7, 1), nullptr).run(each_trial(draw));
+  const auto run_in_threes = [&](Pool& pool, std::vector<std::vector<std::uint64_t>>& seen) {
+    return pool.run(in_batches(3, [&](std::vector<Trial>& trials) {
+      Records records;
       seen.emplace_back();  // needs no lock: one batch at a time
       for (Trial& trial : trials) {
         seen.back().push_back(trial.index());
@@ -119,12 +119,12 @@ TEST_CASE(
       trials.front().for_each_part(9, [&](std::size_t) { ++calls; });
       CHECK(calls == 9);
       return records;
-    });
+    }));
   };
   using Batches = std::vector<std::vector<std::uint64_t>>;
   Batches seen;
   Pool pool(settings(7, 4), nullptr);
-  const auto records = in_batches(pool, seen);
+  const auto records = run_in_threes(pool, seen);
   CHECK(seen == Batches{{0, 1, 2}, {3, 4, 5}, {6}});
   REQUIRE(records.size() == 7);
   for (std::size_t i = 0; i < 7; ++i) CHECK(records[i].array("values") == alone[i].array("values"));
@@ -138,7 +138,7 @@ TEST_CASE(
   Journal journal(folder / "out.json", "run", true);
   Pool resumed(settings(7, 2), &journal);
   seen.clear();
-  const auto again = in_batches(resumed, seen);
+  const auto again = run_in_threes(resumed, seen);
   CHECK(seen == Batches{{2, 3, 5}, {6}});
   REQUIRE(again.size() == 7);
   for (std::size_t i = 0; i < 7; ++i) CHECK(again[i].array("values") == alone[i].array("values"));
@@ -147,13 +147,13 @@ TEST_CASE(
 TEST_CASE("batches of one trial run concurrently on all threads") {
   std::atomic<int> waiting{0};
   const auto records =
-      Pool(settings(2, 2), nullptr).run_batches(1, [&](std::vector<Trial>& trials) {
+      Pool(settings(2, 2), nullptr).run(in_batches(1, [&](std::vector<Trial>& trials) {
         ++waiting;
         // Each waits for the other; with one trial at a time, the second would never arrive.
         wait_until([&] { return waiting >= 2; });
         CHECK(waiting == 2);
-        return std::vector{draw(trials.front())};
-      });
+        return Records{draw(trials.front())};
+      }));
   CHECK(records.size() == 2);
 }
 
@@ -161,12 +161,12 @@ TEST_CASE("an error in a batch ends the pool and is rethrown") {
   Pool pool(settings(6, 3), nullptr);
   int batches = 0;
   CHECK_THROWS_WITH_AS(
-      pool.run_batches(2,
-                       [&](std::vector<Trial>& trials) -> std::vector<TrialRecord> {
-                         if (++batches == 2)
-                           throw Failure("batch of " + std::to_string(trials.front().index()));
-                         return std::vector<TrialRecord>(trials.size());
-                       }),
+      pool.run(in_batches(2,
+                          [&](std::vector<Trial>& trials) -> Records {
+                            if (++batches == 2)
+                              throw Failure("batch of " + std::to_string(trials.front().index()));
+                            return Records(trials.size());
+                          })),
       "batch of 2", Failure);
   CHECK(batches == 2);
 }
@@ -239,7 +239,7 @@ TEST_CASE("never more threads work than the run has, also if waiting ones lend t
     --at_once;
   };
   // Trials of different lengths, with parts in parts and parts in turn.
-  Pool(settings(6, threads), nullptr).run([&](Trial& trial) {
+  Pool(settings(6, threads), nullptr).run(each_trial([&](Trial& trial) {
     for (std::uint64_t round = 0; round < 10 * (trial.index() + 1); ++round) {
       trial.for_each_part(3, [&](std::size_t) {
         trial.for_each_part(5, work);
@@ -250,7 +250,7 @@ TEST_CASE("never more threads work than the run has, also if waiting ones lend t
       });
     }
     return TrialRecord();
-  });
+  }));
   CHECK(most >= 2);
   CHECK(most <= static_cast<int>(threads));
 }
@@ -471,7 +471,7 @@ TEST_CASE("a thread without a trial, from the start or later, runs parts of anot
     CAPTURE(trials);
     std::atomic<int> begun{0};
     bool both = false;
-    Pool(settings(trials, 2), nullptr).run([&](Trial& trial) {
+    Pool(settings(trials, 2), nullptr).run(each_trial([&](Trial& trial) {
       if (trial.index() == 1) return TrialRecord();
       trial.for_each_part(2, [&](std::size_t i) {
         ++begun;
@@ -482,7 +482,7 @@ TEST_CASE("a thread without a trial, from the start or later, runs parts of anot
         if (i == 0) both = begun >= 2;
       });
       return TrialRecord();
-    });
+    }));
     CHECK(both);
   }
 }

@@ -116,15 +116,14 @@ void measure_matrices(const std::vector<std::string>& names, MeasuredModel& mode
 std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
                                                     const SequenceBatch<double>& batch);
 
-/// Trains a transformer on a text, on the same tokens at every step, and measures it in double
-/// precision.
+/// Trains a transformer on a text, on the same tokens at every step, and measures it.
 TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& corpus,
-                                  bool single_precision, const Trial& trial);
+                                  const Trial& trial);
 /// Tokens of a sequence.
 inline constexpr std::uint64_t context = 32;
 
 /// The same with the dense network, on Gaussian samples. Trial 0 also counts the worked examples.
-TrialRecord run_trial(const CurvatureConfig& config, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial);
 
 /// Counts the statements of Sections 4.2 and 4.4 at inputs near equality, because the bounds are
 /// larger than the curvature of a trained network by many orders of magnitude.

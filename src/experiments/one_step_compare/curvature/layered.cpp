@@ -36,29 +36,27 @@ const std::vector<std::pair<std::string, Second>> smooth = {{"tanh", tanh_second
                                                             {"silu", silu_second},
                                                             {"identity", identity_second}};
 
-template <class T>
-arma::Mat<T> mapped(const arma::Mat<T>& X, double (*f)(double)) {
-  arma::Mat<T> out = X;
-  out.transform([f](T x) { return static_cast<T>(f(static_cast<double>(x))); });
+arma::mat mapped(const arma::mat& X, double (*f)(double)) {
+  arma::mat out = X;
+  out.transform(f);
   return out;
 }
 
-template <class T>
-void set_softmax(Pass<T>& pass, const arma::Mat<T>& Y) {
-  const arma::Mat<T>& X = pass.X.back();
+void set_softmax(Pass& pass, const arma::mat& Y) {
+  const arma::mat& X = pass.X.back();
   pass.P = X;
   pass.loss = 0;
   for (arma::uword j = 0; j < X.n_cols; ++j) {
-    const T largest = X.col(j).max();
-    const arma::Col<T> p = arma::exp(X.col(j) - largest);
-    const T sum = arma::accu(p);
+    const double largest = X.col(j).max();
+    const arma::vec p = arma::exp(X.col(j) - largest);
+    const double sum = arma::accu(p);
     pass.P.col(j) = p / sum;
-    pass.loss += static_cast<double>(largest + std::log(sum) - arma::dot(Y.col(j), X.col(j)));
+    pass.loss += largest + std::log(sum) - arma::dot(Y.col(j), X.col(j));
   }
 }
 
 /// D^2 f[U, U]
-double second_of_loss(const Network<>& network, const Pass<>& pass, const arma::mat& U) {
+double second_of_loss(const Network& network, const Pass& pass, const arma::mat& U) {
   const double n = static_cast<double>(U.n_cols);
   if (network.loss == Loss::squares) return arma::accu(arma::square(U)) / n;
   const arma::rowvec mean = arma::sum(pass.P % U, 0);
@@ -66,7 +64,7 @@ double second_of_loss(const Network<>& network, const Pass<>& pass, const arma::
 }
 
 /// The largest eigenvalue of the Hessian of f, which is block diagonal over samples.
-double largest_curvature(const Network<>& network, const Pass<>& pass) {
+double largest_curvature(const Network& network, const Pass& pass) {
   const double n = static_cast<double>(pass.X.back().n_cols);
   if (network.loss == Loss::squares) return 1 / n;
   double largest = 0;
@@ -96,11 +94,10 @@ double (*second_derivative(const std::string& activation))(double) {
   throw std::logic_error("no second derivative of " + activation);
 }
 
-template <class T>
-Pass<T> pass_of(const Network<T>& network, const arma::Mat<T>& A_0, const arma::Mat<T>& Y) {
+Pass pass_of(const Network& network, const arma::mat& A_0, const arma::mat& Y) {
   const std::size_t L = network.W.size();
-  const T n = static_cast<T>(A_0.n_cols);
-  Pass<T> pass;
+  const double n = static_cast<double>(A_0.n_cols);
+  Pass pass;
   pass.A.push_back(A_0);
   for (std::size_t l = 0; l < L; ++l) {
     pass.X.push_back(network.W[l] * pass.A[l]);
@@ -108,14 +105,14 @@ Pass<T> pass_of(const Network<T>& network, const arma::Mat<T>& A_0, const arma::
   }
   if (network.loss == Loss::squares) {
     pass.df = (pass.X.back() - Y) / n;
-    pass.loss = static_cast<double>(arma::accu(arma::square(pass.X.back() - Y)) / (2 * n));
+    pass.loss = arma::accu(arma::square(pass.X.back() - Y)) / (2 * n);
   } else {
     set_softmax(pass, Y);
-    pass.loss /= static_cast<double>(n);
+    pass.loss /= n;
     pass.df = (pass.P - Y) / n;
   }
   pass.G.resize(L);
-  arma::Mat<T> dX = pass.df;
+  arma::mat dX = pass.df;
   for (std::size_t l = L; l-- > 0;) {
     pass.G[l] = dX * pass.A[l].t();
     if (l > 0) dX = (network.W[l].t() * dX) % mapped(pass.X[l - 1], network.sigma->derivative);
@@ -123,10 +120,7 @@ Pass<T> pass_of(const Network<T>& network, const arma::Mat<T>& A_0, const arma::
   return pass;
 }
 
-template Pass<double> pass_of(const Network<double>&, const arma::mat&, const arma::mat&);
-template Pass<float> pass_of(const Network<float>&, const arma::fmat&, const arma::fmat&);
-
-Constants constants_of(const Network<>& network, const Pass<>& pass) {
+Constants constants_of(const Network& network, const Pass& pass) {
   const double L = static_cast<double>(network.W.size());
   Constants out;
   for (std::size_t l = 0; l + 1 < network.W.size(); ++l) {
@@ -148,7 +142,7 @@ Constants constants_of(const Network<>& network, const Pass<>& pass) {
   return out;
 }
 
-Along along(const Network<>& network, const Pass<>& pass, const Blocks& D) {
+Along along(const Network& network, const Pass& pass, const Blocks& D) {
   Along out;
   arma::mat U, U_tilde, V, V_tilde;
   double U_squares = 0, U_tilde_squares = 0;

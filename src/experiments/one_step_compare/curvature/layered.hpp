@@ -30,27 +30,24 @@ enum class Loss {
   cross_entropy  // f = mean over samples of log sum exp(x) - y'x, where y is a unit vector
 };
 
-template <class T = double>
 struct Network {
   const Activation* sigma = nullptr;
   double (*second)(double) = nullptr;  // sigma''
   Loss loss = Loss::cross_entropy;
-  std::vector<arma::Mat<T>> W;
+  Blocks W;
 };
 
 /// Values at W, and the gradient.
-template <class T = double>
 struct Pass {
-  std::vector<arma::Mat<T>> A;  // A_0 ... A_(L-1)
-  std::vector<arma::Mat<T>> X;  // X_1 ... X_L
-  arma::Mat<T> P;               // cross-entropy: probabilities (C, n)
-  arma::Mat<T> df;              // gradient of f in X_L (C, n)
+  std::vector<arma::mat> A;  // A_0 ... A_(L-1)
+  std::vector<arma::mat> X;  // X_1 ... X_L
+  arma::mat P;               // cross-entropy: probabilities (C, n)
+  arma::mat df;              // gradient of f in X_L (C, n)
   double loss = 0;
-  std::vector<arma::Mat<T>> G;  // gradients in W_1 ... W_L
+  Blocks G;  // gradients in W_1 ... W_L
 };
 /// A_0 (d, n), Y (C, n).
-template <class T>
-Pass<T> pass_of(const Network<T>& network, const arma::Mat<T>& A_0, const arma::Mat<T>& Y);
+Pass pass_of(const Network& network, const arma::mat& A_0, const arma::mat& Y);
 
 /// The notation of Section 4.2 at W, and the constants (4.5).
 struct Constants {
@@ -60,7 +57,7 @@ struct Constants {
   double Gamma = 0, Theta = 0;
   double C_F = 0, C_op = 0;
 };
-Constants constants_of(const Network<>& network, const Pass<>& pass);
+Constants constants_of(const Network& network, const Pass& pass);
 
 /// Derivatives along D.
 struct Along {
@@ -72,7 +69,7 @@ struct Along {
   // <D, Hessian D> = D^2 f[U_L, U_L] + <grad f, U~_L>, and its first term alone.
   double curvature = 0, gauss_newton = 0;
 };
-Along along(const Network<>& network, const Pass<>& pass, const Blocks& D);
+Along along(const Network& network, const Pass& pass, const Blocks& D);
 
 /// The right side of (4.4).
 inline double bound(const Constants& constants, const Along& along) {

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/error.hpp"
 #include "experiments/one_step_compare/curvature/attention_constants.hpp"
@@ -147,25 +146,19 @@ class CurvatureStudy : public Study {
   Estimate estimate() const override {
     const double n = static_cast<double>(config_.n), h = static_cast<double>(config_.width),
                  d = static_cast<double>(config_.d), L = static_cast<double>(config_.layers),
-                 weights = h * (d + h * L), pass = 6 * n * weights,
-                 directions = 2 * static_cast<double>(config_.directions) + 3 * L + 6,
-                 at_step = directions * (2 * pass + 20 * h * h * h * L);
-    return {8 * (8 * weights + 12 * n * h * L * multiples.back()),
-            static_cast<double>(config_.steps) * pass +
-                static_cast<double>(config_.measure_steps.size()) * at_step + 40 * pass +
-                n * std::pow(static_cast<double>(config_.classes), 3) * 20};
+                 weights = h * (d + h * L);
+    return {.bytes = 8 * (8 * weights + 12 * n * h * L * multiples.back())};
   }
 
-  Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
-    if (config_.model == "mlp") {
-      return report(config_,
-                    runner.run([&](Trial& trial) { return run_trial(config_, single, trial); }));
-    }
-    const Corpus corpus = read_corpus("", "char", context + 1);
-    return report(config_, runner.run([&](Trial& trial) {
-      return run_transformer_trial(config_, corpus, single, trial);
-    }));
+  Work work() const override {
+    if (config_.model == "mlp")
+      return each_trial([this](Trial& trial) { return run_trial(config_, trial); });
+    const auto corpus = std::make_shared<const Corpus>(read_corpus("", "char", context + 1));
+    return each_trial(
+        [this, corpus](Trial& trial) { return run_transformer_trial(config_, *corpus, trial); });
+  }
+  Result report(const Records& records) const override {
+    return curvature::report(config_, records);
   }
 
  private:

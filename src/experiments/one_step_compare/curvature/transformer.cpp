@@ -15,9 +15,8 @@ namespace ranklab::curvature {
 namespace {
 
 /// Weights inside blocks; the others are not measured.
-template <class T>
-std::vector<GptWeight<Parameter<T>>> inside(SequenceModel<T>& model) {
-  std::vector<GptWeight<Parameter<T>>> out;
+std::vector<GptWeight<Parameter<double>>> inside(SequenceModel<double>& model) {
+  std::vector<GptWeight<Parameter<double>>> out;
   for (const auto& weight : gpt_weights(model)) {
     if (weight.role == WeightRole::in_layer) out.push_back(weight);
   }
@@ -83,33 +82,37 @@ class MeasuredTransformer : public MeasuredModel {
   Blocks W_;
 };
 
-template <class T>
-TrialRecord train_transformer(const CurvatureConfig& config, const Corpus& corpus,
-                              const Trial& trial) {
+}  // namespace
+
+std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
+                                                    const SequenceBatch<double>& batch) {
+  return std::make_unique<MeasuredTransformer>(model, batch);
+}
+
+TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& corpus,
+                                  const Trial& trial) {
   const SequenceShape shape = shape_of(config, corpus.vocabulary);
-  const auto batch_of = [&]<class U>(U) {
-    Stream stream = trial.stream("batch");
-    return next_token_batch<U>(draw_windows(corpus.training, config.n / context, context, stream));
-  };
-  const SequenceBatch<T> batch = batch_of(T());
-  const SequenceBatch<double> wide_batch = batch_of(double());
-  SequenceModel<T> model(shape, gpt_initial_weights("gauss", shape, trial));
-  SequenceModel<double> wide(shape, gpt_initial_weights("gauss", shape, trial));
-  std::vector<typename Trainer<T>::Trained> trained;
+  Stream stream = trial.stream("batch");
+  const SequenceBatch<double> batch =
+      next_token_batch<double>(draw_windows(corpus.training, config.n / context, context, stream));
+  // Measuring overwrites gradients, so it has its own model.
+  SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, trial)),
+      measured(shape, gpt_initial_weights("gauss", shape, trial));
+  std::vector<Trainer<double>::Trained> trained;
   for (const auto& weight : gpt_weights(model)) {
     const bool is_inside = weight.role == WeightRole::in_layer;
     trained.push_back({weight.parameter,
                        {.rule = is_inside ? rule_of(config.optimizer) : Rule::adam},
                        is_inside ? config.lr : 0.01});
   }
-  Trainer<T> trainer(model, trained);
+  Trainer<double> trainer(model, trained);
   std::map<std::string, std::vector<double>> series;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
       trial.check_interrupt();
-      wide.copy_weights(model);
-      measure_matrices(matrices_of(config), *measured_transformer(wide, wide_batch), series);
+      measured.copy_weights(model);
+      measure_matrices(matrices_of(config), *measured_transformer(measured, batch), series);
     }
     if (t == config.steps) break;
     trial.show("loss", trainer.gradients(
@@ -121,19 +124,6 @@ TrialRecord train_transformer(const CurvatureConfig& config, const Corpus& corpu
   measure_attention(trial, record);
   for (auto& [name, values] : series) record.set(name, std::move(values));
   return record;
-}
-
-}  // namespace
-
-std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
-                                                    const SequenceBatch<double>& batch) {
-  return std::make_unique<MeasuredTransformer>(model, batch);
-}
-
-TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& corpus,
-                                  bool single_precision, const Trial& trial) {
-  return single_precision ? train_transformer<float>(config, corpus, trial)
-                          : train_transformer<double>(config, corpus, trial);
 }
 
 }  // namespace ranklab::curvature

@@ -45,12 +45,12 @@ Data draw_data(const CurvatureConfig& config, const Sizes& sizes, const Trial& t
 }
 
 /// Entries N(0, 1/fan_in).
-Network<> draw_network(const CurvatureConfig& config, const Sizes& sizes, const Trial& trial,
-                       const std::string& prefix) {
-  Network<> out{&find_activation(config.activation),
-                second_derivative(config.activation),
-                config.loss == "squares" ? Loss::squares : Loss::cross_entropy,
-                {}};
+Network draw_network(const CurvatureConfig& config, const Sizes& sizes, const Trial& trial,
+                     const std::string& prefix) {
+  Network out{&find_activation(config.activation),
+              second_derivative(config.activation),
+              config.loss == "squares" ? Loss::squares : Loss::cross_entropy,
+              {}};
   std::uint64_t inputs = sizes.d;
   for (std::uint64_t l = 1; l <= config.layers; ++l) {
     const std::uint64_t outputs = l == config.layers ? config.classes : sizes.width;
@@ -65,7 +65,7 @@ Network<> draw_network(const CurvatureConfig& config, const Sizes& sizes, const 
 /// The network at one step of training, with the statements of Sections 4.2 and 4.4.
 class MeasuredNetwork : public MeasuredModel {
  public:
-  MeasuredNetwork(const Network<>& network, const arma::mat& A_0, const arma::mat& Y,
+  MeasuredNetwork(const Network& network, const arma::mat& A_0, const arma::mat& Y,
                   TrialRecord& record)
       : network_(network),
         pass_(pass_of(network, A_0, Y)),
@@ -146,8 +146,8 @@ class MeasuredNetwork : public MeasuredModel {
   }
 
  private:
-  const Network<>& network_;
-  const Pass<> pass_;
+  const Network& network_;
+  const Pass pass_;
   const Constants constants_;
   TrialRecord& record_;
 };
@@ -178,7 +178,7 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
         std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(config.n) * by))};
     const std::string prefix = "n x" + std::to_string(by) + "/";
     const Data data = draw_data(config, sizes, trial, prefix);
-    Network<> network = draw_network(config, sizes, trial, prefix);
+    Network network = draw_network(config, sizes, trial, prefix);
     for (arma::mat& W : network.W) W *= scaled_norm / operator_norm(W);
     C_F.push_back(constants_of(network, pass_of(network, data.A_0, data.Y)).C_F);
   }
@@ -186,7 +186,7 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
 }
 
 /// Whether the loss and all weights, activations and gradients are finite.
-bool is_finite(const Network<>& network, const Pass<>& pass) {
+bool is_finite(const Network& network, const Pass& pass) {
   const auto all = [](const Blocks& matrices) {
     return std::all_of(matrices.begin(), matrices.end(),
                        [](const arma::mat& matrix) { return matrix.is_finite(); });
@@ -195,7 +195,7 @@ bool is_finite(const Network<>& network, const Pass<>& pass) {
 }
 
 /// A matrix without a gradient, as at a saturated loss, has no direction to measure.
-bool has_gradients(const Pass<>& pass) {
+bool has_gradients(const Pass& pass) {
   return std::all_of(pass.G.begin(), pass.G.end(),
                      [](const arma::mat& G) { return squares(G) > 0; });
 }
@@ -203,7 +203,7 @@ bool has_gradients(const Pass<>& pass) {
 /// All series, without a value.
 std::map<std::string, std::vector<double>> unmeasured(const CurvatureConfig& config,
                                                       const Data& data, const Trial& trial) {
-  const Network<> start = draw_network(config, {config.d, config.width, config.n}, trial, "");
+  const Network start = draw_network(config, {config.d, config.width, config.n}, trial, "");
   TrialRecord unused;
   MeasuredNetwork model(start, data.A_0, data.Y, unused);
   std::map<std::string, std::vector<double>> out;
@@ -212,49 +212,47 @@ std::map<std::string, std::vector<double>> unmeasured(const CurvatureConfig& con
   return out;
 }
 
-/// Trains with entries of type T, and measures in double precision.
-template <class T>
-TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
+double half_square(double x) {
+  return x * x / 2;
+}
+
+}  // namespace
+
+TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial) {
   TrialRecord record;
   const Sizes sizes{config.d, config.width, config.n};
   const Data data = draw_data(config, sizes, trial, "");
-  Network<> wide = draw_network(config, sizes, trial, "");
-  Network<T> network{wide.sigma, wide.second, wide.loss, {}};
-  const auto A_0 = arma::conv_to<arma::Mat<T>>::from(data.A_0),
-             Y = arma::conv_to<arma::Mat<T>>::from(data.Y);
-  std::vector<Parameter<T>> parameters;
-  std::vector<Optimizer<T>> optimizers;
-  for (std::size_t l = 0; l < wide.W.size(); ++l) {
-    network.W.push_back(arma::conv_to<arma::Mat<T>>::from(wide.W[l]));
+  Network network = draw_network(config, sizes, trial, "");
+  std::vector<Parameter<double>> parameters;
+  std::vector<Optimizer<double>> optimizers;
+  for (std::size_t l = 0; l < network.W.size(); ++l) {
     parameters.push_back({"W" + std::to_string(l + 1), network.W[l]});
-    optimizers.emplace_back(typename Optimizer<T>::Settings{.rule = rule_of(config.optimizer)});
+    optimizers.emplace_back(Optimizer<double>::Settings{.rule = rule_of(config.optimizer)});
   }
   std::map<std::string, std::vector<double>> series;
   bool diverged = false;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
-      for (std::size_t l = 0; l < wide.W.size(); ++l)
-        wide.W[l] = arma::conv_to<arma::mat>::from(network.W[l]);
-      const Pass<> now = pass_of(wide, data.A_0, data.Y);
-      diverged = diverged || !is_finite(wide, now);
+      const Pass now = pass_of(network, data.A_0, data.Y);
+      diverged = diverged || !is_finite(network, now);
       if (diverged || !has_gradients(now)) {
         if (series.empty()) series = unmeasured(config, data, trial);
         for (auto& [name, values] : series) values.push_back(undefined);
       } else {
-        MeasuredNetwork model(wide, data.A_0, data.Y, record);
+        MeasuredNetwork model(network, data.A_0, data.Y, record);
         measure(config, model, trial, t, series);
       }
     }
     if (t == config.steps) break;
     if (diverged) continue;
-    const Pass<T> pass = pass_of(network, A_0, Y);
+    const Pass pass = pass_of(network, data.A_0, data.Y);
     for (std::size_t l = 0; l < parameters.size(); ++l) {
       parameters[l].G = pass.G[l];
       optimizers[l].step(parameters[l], config.lr);
       network.W[l] = parameters[l].W;
     }
-    diverged = !std::isfinite(static_cast<double>(pass.loss));
+    diverged = !std::isfinite(pass.loss);
     trial.show("loss", pass.loss);
     trial.advance();
   }
@@ -269,12 +267,6 @@ TrialRecord train(const CurvatureConfig& config, const Trial& trial) {
   return record;
 }
 
-double half_square(double x) {
-  return x * x / 2;
-}
-
-}  // namespace
-
 // All matrices are numbers or 2 x 2, and f = ||X_L - Y||_F^2 / (2 n).
 void count_worked_examples(TrialRecord& record) {
   const auto scalar = [](double x) {
@@ -282,13 +274,13 @@ void count_worked_examples(TrialRecord& record) {
     out.fill(x);
     return out;
   };
-  const auto count_along = [&](const Network<>& network, double A_0, double Y, const Blocks& D) {
+  const auto count_along = [&](const Network& network, double A_0, double Y, const Blocks& D) {
     MeasuredNetwork(network, scalar(A_0), scalar(Y), record).along(D);
   };
   const Activation &identity = find_activation("identity"),
                    square{"square", half_square, identity.value};
   const auto linear = [&](const Blocks& W) {
-    return Network<>{&identity, second_derivative("identity"), Loss::squares, W};
+    return Network{&identity, second_derivative("identity"), Loss::squares, W};
   };
   // U = (1, 0), B = (1, 0) and U~ = (0, 40), where Gamma = sqrt(2) and Theta = 1: shares 1/sqrt(2)
   // of (4.1) and 1/2 of (4.2). <D, Hessian D> = 400, C_F = 402, C_op = 1: a share of 400/802 of
@@ -307,14 +299,10 @@ void count_worked_examples(TrialRecord& record) {
   // decrease is 1/(2 - 1/2.02) = 0.6645 of the actual one.
   const arma::mat I(2, 2, arma::fill::eye);
   for (const arma::mat& A_0 : {scalar(3), I}) {
-    const Network<> single = linear({arma::mat(arma::size(A_0), arma::fill::zeros)});
+    const Network single = linear({arma::mat(arma::size(A_0), arma::fill::zeros)});
     MeasuredNetwork(single, A_0, 0.1 * arma::mat(arma::size(A_0), arma::fill::eye), record)
         .check_decreases();
   }
-}
-
-TrialRecord run_trial(const CurvatureConfig& config, bool single_precision, const Trial& trial) {
-  return single_precision ? train<float>(config, trial) : train<double>(config, trial);
 }
 
 }  // namespace ranklab::curvature

@@ -13,6 +13,7 @@
 namespace ranklab {
 
 struct GptConfig {
+  std::string precision = "f64";
   std::string text;                // file; empty: the King James Bible
   std::string vocab = "bpe:1024";  // or char
   std::uint64_t layers = 4, dim = 64, heads = 4;
@@ -36,6 +37,8 @@ struct GptConfig {
       one_step_at;           // empty: the measured ones of 4, 8, 16, 32, 100 and the last
   std::string save, record;  // output of trial 0's first run: a file, a folder
   std::vector<std::uint64_t> save_steps;  // empty: the last
+
+  bool single_precision() const { return precision == "f32"; }
 };
 
 std::unique_ptr<Study> make_gpt_study();

@@ -92,8 +92,6 @@ struct Plan {
 std::vector<Field> fields_of(GptConfig& config);
 /// All runs of a config. Throws UsageError for an invalid --also.
 Plan plan_of(const GptConfig& config);
-/// Floating-point operations of one run in one trial, for a vocabulary of this size.
-double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary);
 
 /// The blocks (weight matrices) inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is
 /// gated, Wg.
@@ -193,8 +191,7 @@ std::vector<double> one_step_points(const Run& run, bool is_early);
 
 /// Trains every run on the same batches. Trial 0 writes the files of config.save and config.record.
 /// Throws Failure if that fails.
-TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precision,
-                      const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

@@ -92,8 +92,8 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
   for (const Run& run : plan.runs) add_run(out, run);
   out.series(indicator, "step", plan.runs.front().measured);
   judge(plan, records, out.claims());
-  if (!records.empty()) add_shares(out, plan);
-  if (plan.config.one_step && !records.empty()) {
+  add_shares(out, plan);
+  if (plan.config.one_step) {
     for (const Run& run : plan.runs) {
       for (const bool is_early : {true, false}) add_one_step(out, run, is_early);
     }

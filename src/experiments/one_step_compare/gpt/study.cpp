@@ -18,8 +18,8 @@ const std::vector<std::string> optimizers = {"adam", "muon", "polar", "sgd"};
 // Settings that --also may not change: all runs of a trial see the same batches, and the output
 // belongs to the first run.
 const std::set<std::string> common_to_all_runs = {
-    "text",          "vocab",    "context",     "batch", "also",   "optimizer",
-    "measure-steps", "one-step", "one-step-at", "save",  "record", "save-steps"};
+    "precision",     "text",     "vocab",       "context", "batch",  "also",      "optimizer",
+    "measure-steps", "one-step", "one-step-at", "save",    "record", "save-steps"};
 
 std::vector<double> default_measured(std::uint64_t steps) {
   std::set<double> out = {0, 1, 2, 3, 4, 8, 16, 32, 64};
@@ -148,28 +148,34 @@ class GptStudy : public Study {
           cost.helpers, part_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
       if (!run.one_step_at.empty())
         cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
-      cost.flops += run_flops(plan, run, V);
     }
     // The text in several forms, and its tokens.
     cost.shared_bytes = 20e6 + 40.0 * (config_.text.empty() ? 4.2e6 : 1e7);
     return cost;
   }
 
-  Result run(Runner& runner) const override {
+  Work work() const override {
     for (const std::string& file :
          {config_.save, config_.record.empty() ? "" : config_.record + "/recording.json"}) {
       if (!file.empty()) check_writable(file);
     }
-    const Plan plan = plan_of(config_);
     // Read before the trials, so that a missing or too short text is an error before any training.
-    const Corpus corpus = read_corpus(config_.text, config_.vocab, config_.context + 1);
-    const auto records = runner.run(
-        [&](Trial& trial) { return run_trial(plan, corpus, runner.single_precision(), trial); });
-    return report(plan, corpus, records);
+    return each_trial([plan = plan_of(config_), &corpus = corpus()](Trial& trial) {
+      return run_trial(plan, corpus, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return gpt::report(plan_of(config_), corpus(), records);
   }
 
  private:
+  const Corpus& corpus() const {
+    return corpus_.get(
+        [&] { return read_corpus(config_.text, config_.vocab, config_.context + 1); });
+  }
+
   GptConfig config_;
+  mutable OncePerRun<Corpus> corpus_;
 };
 
 }  // namespace
@@ -184,6 +190,7 @@ std::vector<Field> fields_of(GptConfig& c) {
     return field;
   };
   return {
+      precision_field(c.precision),
       text_field("text", c.text,
                  "text file to train on; default: the King James Bible of Debian's package "
                  "bible-kjv-text"),
@@ -296,27 +303,6 @@ Plan plan_of(const GptConfig& config) {
     }
   }
   return plan;
-}
-
-double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
-  const SequenceShape shape = run.shape(vocabulary);
-  const double N = static_cast<double>(plan.config.batch * plan.config.context),
-               d = static_cast<double>(shape.dim), layers = static_cast<double>(shape.layers),
-               hidden = static_cast<double>(shape.hidden), maps = shape.activation->gated ? 3 : 2,
-               steps = static_cast<double>(run.config.steps),
-               measured = static_cast<double>(run.measured.size()),
-               probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape),
-               forward = sequence_flops(shape, N, N), gram = 16 * N * layers * d * hidden,
-               one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
-                          0.6 * forward;
-  const double first = run.follows_advice() ? static_cast<double>(watched_steps.back()) : 0,
-               ranks = measured +
-                       (run.follows_advice() ? static_cast<double>(watched_steps.size()) : 0);
-  const double update =
-      layers * (4 * step_flops(run.rule(), d, d) + maps * step_flops(run.rule(), hidden, d));
-  return first * 3 * forward + steps * (3 * forward + update) +
-         ranks * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) +
-         one_step;
 }
 
 std::vector<double> one_step_points(const Run& run, bool is_early) {

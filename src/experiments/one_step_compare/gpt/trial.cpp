@@ -310,10 +310,31 @@ TrialRecord train(const Plan& plan, const Run& run, const Corpus& corpus, const 
   return Training<T>(plan, run, advised, corpus, trial).train();
 }
 
+/// Floating-point operations of one run in one trial, for a vocabulary of this size.
+double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
+  const SequenceShape shape = run.shape(vocabulary);
+  const double N = static_cast<double>(plan.config.batch * plan.config.context),
+               d = static_cast<double>(shape.dim), layers = static_cast<double>(shape.layers),
+               hidden = static_cast<double>(shape.hidden), maps = shape.activation->gated ? 3 : 2,
+               steps = static_cast<double>(run.config.steps),
+               measured = static_cast<double>(run.measured.size()),
+               probed = static_cast<double>(run.probed.size()), numbers = gpt_parameters(shape),
+               forward = sequence_flops(shape, N, N), gram = 16 * N * layers * d * hidden,
+               one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
+                          0.6 * forward;
+  const double first = run.follows_advice() ? static_cast<double>(watched_steps.back()) : 0,
+               ranks = measured +
+                       (run.follows_advice() ? static_cast<double>(watched_steps.size()) : 0);
+  const double update =
+      layers * (4 * step_flops(run.rule(), d, d) + maps * step_flops(run.rule(), hidden, d));
+  return first * 3 * forward + steps * (3 * forward + update) +
+         ranks * (4 * forward + gram + 20 * numbers * d) + probed * 8 * (3 * forward + gram) +
+         one_step;
+}
+
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precision,
-                      const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial) {
   std::uint64_t steps = 0;
   std::vector<double> costs;
   for (const Run& run : plan.runs) {
@@ -323,8 +344,8 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, bool single_precis
   trial.expect(steps, "step");
   std::vector<TrialRecord> records(plan.runs.size());
   trial.for_each_part(costs, [&](std::size_t i) {
-    records[i] = single_precision ? train<float>(plan, plan.runs[i], corpus, trial)
-                                  : train<double>(plan, plan.runs[i], corpus, trial);
+    records[i] = plan.config.single_precision() ? train<float>(plan, plan.runs[i], corpus, trial)
+                                                : train<double>(plan, plan.runs[i], corpus, trial);
   });
   TrialRecord out;
   for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");

@@ -14,6 +14,7 @@
 namespace ranklab {
 
 struct MlpConfig {
+  std::string precision = "f64";
   std::string activation =
       "relu2";                // sigma; swiglu is gated: its hidden weights have twice as many rows
   std::uint64_t d = 128;      // input dimension, at least 3
@@ -31,6 +32,8 @@ struct MlpConfig {
   std::vector<std::string> panels = {"loss", "stable-rank", "nuclear-rank",
                                      "ratio"};  // panels of the figure, in this order
   std::string dump;  // folder for trial 0's last activations and gradients; empty: none
+
+  bool single_precision() const { return precision == "f32"; }
 };
 
 std::unique_ptr<Study> make_mlp_study();

@@ -148,7 +148,7 @@ inline const Misprint largest_nuclear_rank =
 
 /// Runs every method from the same weights, on the same samples. Trial 0 writes the files of
 /// config.dump. Throws Failure if that fails.
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 /// Adds what follows from a trial's series and ranks: the scalars of the phase and of condition
 /// (1.8), and the cases of the statements.

@@ -149,8 +149,7 @@ Result report(const Plan& plan, const Records& records) {
   add_figures(out, plan);
   for (const Method& method : plan.methods) note_divergence(out, method);
   const std::string& dumped = plan.config.optimizer.front();
-  if (!plan.config.dump.empty() && !records.empty() &&
-      records.front().scalar(diverged_name(dumped)) != 0) {
+  if (!plan.config.dump.empty() && records.front().scalar(diverged_name(dumped)) != 0) {
     out.note("No files were written to --dump, because trial 0 of " + dumped + " diverged.");
   }
   return out.take();

@@ -11,10 +11,6 @@ namespace ranklab {
 namespace mlp {
 namespace {
 
-// Floating-point operations for an m x k matrix, in units of min(m, k)^2 max(m, k): singular values
-// without vectors, polar factor, and largest eigenvalue of a Gram matrix.
-constexpr double singular_value_cost = 4, polar_cost = 12, eigenvalue_cost = 4.0 / 3;
-
 Field learning_rate(const char* name, double& value, const std::string& help) {
   return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
 }
@@ -29,6 +25,7 @@ class MlpStudy : public Study {
                             "--optimizer) and a manifest for --study files");
     dump.names_output = true;
     return {
+        precision_field(c.precision),
         choice_field("activation", c.activation, activation_names(), "sigma",
                      "activation of the three hidden layers; swiglu is gated"),
         size_field("d", c.d, 3, largest, "d", "input dimension"),
@@ -53,8 +50,8 @@ class MlpStudy : public Study {
             "run SpecGD again at --lr-gd, so that both methods have the same learning rate"),
         size_field("record-every", c.record_every, 1, largest_steps, "",
                    "steps between two measurements of the ranks; losses are always recorded"),
-        only_drawn(choice_list_field("panels", c.panels, MlpConfig().panels, "",
-                                     "panels of the figure, in this order")),
+        choice_list_field("panels", c.panels, MlpConfig().panels, "",
+                          "panels of the figure, in this order"),
         dump,
     };
   }
@@ -76,28 +73,22 @@ class MlpStudy : public Study {
     const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
     const double d = real(config_.d), h = real(config_.width), n = real(config_.n),
                  rows = gated ? 2 * h : h;
-    const double weights = rows * (d + 2 * h) + h, small = std::min(h, n), large = std::max(h, n),
-                 count = real(plan.methods.size());
+    const double weights = rows * (d + 2 * h) + h, count = real(plan.methods.size());
     const double recorded = real(plan.iterations.size()), steps = real(config_.steps);
     Estimate cost;
     // Per method: activations, slopes and their product; weights, gradients, a step and
     // decompositions. Shared: the samples, the initial weights and the recorded series.
     cost.bytes = 8 * (count * ((3 * h + 3 * rows + 2 * h) * n + 3 * weights + 6 * rows * h) +
                       2 * d * n + weights + 4 * (steps + 12 * recorded));
-    const double pass = 2 * n * (3 * weights - 2 * rows * d),
-                 gram = 2 * small * small * large + eigenvalue_cost * small * small * small;
-    const double nuclear = singular_value_cost * (d * d * rows + 2 * h * h * rows);
-    cost.flops = count * (steps * (pass + gram + 2 * polar_cost * h * h * rows) +
-                          recorded * (3 * gram + nuclear));
     return cost;
   }
 
-  Result run(Runner& runner) const override {
+  Work work() const override {
     if (!config_.dump.empty()) check_writable(manifest_path(config_.dump));
-    const Plan plan = plan_of(config_);
-    const auto records =
-        runner.run([&](Trial& trial) { return run_trial(plan, runner.single_precision(), trial); });
-    return report(plan, records);
+    return each_trial([plan = plan_of(config_)](Trial& trial) { return run_trial(plan, trial); });
+  }
+  Result report(const Records& records) const override {
+    return mlp::report(plan_of(config_), records);
   }
 
  private:

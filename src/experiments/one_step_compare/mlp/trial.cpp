@@ -163,8 +163,9 @@ void count_cases(const Plan& plan, TrialRecord& record) {
   }
 }
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
-  return single_precision ? measure<float>(plan, trial) : measure<double>(plan, trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
+  return plan.config.single_precision() ? measure<float>(plan, trial)
+                                        : measure<double>(plan, trial);
 }
 
 std::string manifest_path(const std::string& folder) {

@@ -46,31 +46,29 @@ struct Plan {
 
 /// st(X) and then st(A_1), ..., st(A_3) of each network at its initial weights, for n samples that
 /// are independent of those of any other n.
-template <class T>
-std::vector<double> stable_ranks(const MlpInitConfig& config, const std::vector<Mlp<T>>& nets,
+std::vector<double> stable_ranks(const MlpInitConfig& config, const std::vector<Mlp<double>>& nets,
                                  std::uint64_t n, const Trial& trial) {
-  const arma::Mat<T> X =
-      draw_gaussian<T>(trial, ("X/n=" + std::to_string(n)).c_str(), config.d, n, 1.0);
-  std::vector<double> out = {stable_rank(arma::conv_to<arma::mat>::from(X))};
-  MlpPass<T> pass;
-  for (const Mlp<T>& net : nets) {
+  const arma::mat X =
+      draw_gaussian<double>(trial, ("X/n=" + std::to_string(n)).c_str(), config.d, n, 1.0);
+  std::vector<double> out = {stable_rank(X)};
+  MlpPass<double> pass;
+  for (const Mlp<double>& net : nets) {
     trial.check_interrupt();
     net.forward(X, pass);
-    for (const arma::Mat<T>& A : pass.A) {
+    for (const arma::mat& A : pass.A) {
       trial.check_interrupt();
-      out.push_back(stable_rank(arma::conv_to<arma::mat>::from(A)));
+      out.push_back(stable_rank(A));
     }
   }
   return out;
 }
 
-template <class T>
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   const MlpInitConfig& config = plan.config;
-  std::vector<Mlp<T>> nets;
+  std::vector<Mlp<double>> nets;
   for (const Net& net : plan.nets) {
-    nets.push_back(Mlp<T>::draw(trial, config.d, config.width, hidden_layers,
-                                find_activation(net.activation), net.prefix));
+    nets.push_back(Mlp<double>::draw(trial, config.d, config.width, hidden_layers,
+                                     find_activation(net.activation), net.prefix));
   }
   std::vector<std::vector<double>> at_n(plan.n.size());
   // The largest n comes first, so that threads finish at about the same time.
@@ -233,24 +231,16 @@ class MlpInitStudy : public Study {
     for (const Net& net : plan.nets) {
       const double rows = net.is_gated() ? 2 * h : h, weights = rows * (d + 2 * h) + h;
       cost.bytes += 8 * weights;
-      for (const double n : plan.sizes) {
-        // Twice the products and decompositions: activations and Lanczos steps.
-        const double small = std::min(h, n), large = std::max(h, n);
-        cost.flops += 2 * (2 * n * weights +
-                           3 * (2 * small * small * large + 4.0 / 3 * small * small * small));
-      }
     }
     cost.bytes += 8 * plan.sizes.back() * (d + 12 * h);
     return cost;
   }
 
-  Result run(Runner& runner) const override {
-    const Plan plan(config_);
-    const auto records = runner.run([&](Trial& trial) {
-      return runner.single_precision() ? run_trial<float>(plan, trial)
-                                       : run_trial<double>(plan, trial);
-    });
-    return report(plan, records);
+  Work work() const override {
+    return each_trial([plan = Plan(config_)](Trial& trial) { return run_trial(plan, trial); });
+  }
+  Result report(const Records& records) const override {
+    return ranklab::report(Plan(config_), records);
   }
 
  private:

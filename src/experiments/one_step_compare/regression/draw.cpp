@@ -50,8 +50,7 @@ arma::mat drawn_features(const RegressionConfig& config, const Trial& trial, Fea
   if (name == "gaussian") return gaussian_features(config, trial, sizes);
   if (name == "power-law") return power_law_features(config, trial, sizes);
   sizes.d = log_uniform_integer(trial, "d", 1, 2 * sizes.k);
-  return draw_random_features<double>(trial, sizes, name,
-                                      1 / std::sqrt(static_cast<double>(sizes.d)));
+  return draw_random_features(trial, sizes, name, 1 / std::sqrt(static_cast<double>(sizes.d)));
 }
 
 // W after t steps of gradient descent: W# + (W - W#) (I - B / lambda_1)^t with B = A A'.
@@ -66,7 +65,7 @@ arma::mat after_descent(const arma::mat& W, const arma::mat& W_sharp, const arma
 
 // Sets Y, and W for `late` labels.
 void draw_labels(const RegressionConfig& config, const Trial& trial, const std::string& kind,
-                 OneStepProblem<double>& problem) {
+                 OneStepProblem& problem) {
   const arma::uword m = problem.W.n_rows, k = problem.A.n_rows, n = problem.A.n_cols;
   const arma::mat &A = problem.A, prediction = problem.W * A;
   if (kind == "arbitrary") {
@@ -116,13 +115,12 @@ std::uint64_t log_uniform_integer(const Trial& trial, const char* name, std::uin
   return std::clamp(static_cast<std::uint64_t>(drawn), low, high);
 }
 
-template <class T>
-OneStepProblem<T> draw_one_step_problem(const RegressionConfig& config, const Trial& trial) {
+OneStepProblem draw_one_step_problem(const RegressionConfig& config, const Trial& trial) {
   FeatureSizes sizes;
   sizes.m = log_uniform_integer(trial, "m", config.m_low, config.m_high);
   sizes.k = log_uniform_integer(trial, "k", config.k_low, config.k_high);
   sizes.n = log_uniform_integer(trial, "n", config.n_low, config.n_high);
-  OneStepProblem<double> problem;
+  OneStepProblem problem;
   problem.features = drawn_index(trial, "features", config.features.size());
   problem.labels = drawn_index(trial, "labels", config.labels.size());
   problem.log10_scale =
@@ -134,15 +132,7 @@ OneStepProblem<T> draw_one_step_problem(const RegressionConfig& config, const Tr
   problem.W = draw_gaussian<double>(trial, "W", sizes.m, sizes.k,
                                     scale_W / std::sqrt(static_cast<double>(sizes.k)));
   draw_labels(config, trial, config.labels[problem.labels], problem);
-  return {arma::conv_to<arma::Mat<T>>::from(problem.A),
-          arma::conv_to<arma::Mat<T>>::from(problem.W),
-          arma::conv_to<arma::Mat<T>>::from(problem.Y),
-          problem.features,
-          problem.labels,
-          problem.log10_scale};
+  return problem;
 }
-
-template OneStepProblem<float> draw_one_step_problem(const RegressionConfig&, const Trial&);
-template OneStepProblem<double> draw_one_step_problem(const RegressionConfig&, const Trial&);
 
 }  // namespace ranklab::regression

@@ -17,16 +17,14 @@ namespace ranklab::regression {
 
 // The problem (draw.cpp) --------------------------------------------------------------------------
 
-template <class T>
 struct OneStepProblem {
-  arma::Mat<T> A, W, Y;
+  arma::mat A, W, Y;
   std::size_t features = 0, labels = 0;  // indices into the config's lists
   double log10_scale = 0.0;              // log10 of the factor on A
 };
 
 /// Draws a problem; every matrix and every number has its own random stream.
-template <class T>
-OneStepProblem<T> draw_one_step_problem(const RegressionConfig& config, const Trial& trial);
+OneStepProblem draw_one_step_problem(const RegressionConfig& config, const Trial& trial);
 
 /// A number from the stream `name`: uniform in (low, high), log-uniform in (low, high), or a
 /// log-uniform integer in [low, high].
@@ -39,9 +37,8 @@ std::uint64_t log_uniform_integer(const Trial& trial, const char* name, std::uin
 
 /// A gradient without the singular values that are rounding errors, its polar factor, and its
 /// norms.
-template <class T>
 struct GradientParts {
-  arma::Mat<T> G, polar;  // (m, k); zero if all singular values are rounding errors
+  arma::mat G, polar;  // (m, k); zero if all singular values are rounding errors
   double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0;
   double smallest = 0.0;                         // singular value that was kept
   double nuclear_rank = 0.0, stable_rank = 0.0;  // NaN for a zero gradient
@@ -51,8 +48,7 @@ struct GradientParts {
 
 /// Singular values up to `noise`, the size of rounding errors, are removed, from G as well, because
 /// a spectral step would follow them. Throws Failure for a non-finite G.
-template <class T>
-GradientParts<T> gradient_parts(arma::Mat<T> G, double noise);
+GradientParts gradient_parts(arma::mat G, double noise);
 
 /// Both steps on one problem. All of the paper's inequalities are functions of these numbers.
 struct StepComparison {
@@ -85,8 +81,7 @@ struct StepComparison {
   double decrease_specgd(double C_op = 0.0) const;
 };
 
-template <class T>
-StepComparison compare_steps(const OneStepProblem<T>& problem);
+StepComparison compare_steps(const OneStepProblem& problem);
 
 /// The three conditions of [Spectral] Section 4.4 as the ratio of left to right side, at alpha =
 /// C_op / L_F.
@@ -125,15 +120,13 @@ struct SmoothComparison {
 };
 
 /// Steps from W on f(W A; Y). A (k, n), W (m, k), Y (m, n).
-template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, const arma::Mat<T>& W,
-                                      const arma::Mat<T>& Y);
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::mat& A, const arma::mat& W,
+                                      const arma::mat& Y);
 
 /// Uses the trial's A, and W scaled so that the entries of W A have a root mean square between 0.1
 /// and 10. The labels are new: N(0, r^2) with r in the same range for log cosh, random signs for
 /// the logistic loss.
-template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& problem,
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem& problem,
                                       const Trial& trial);
 
 // The diagonal block (steps.cpp) ------------------------------------------------------------------
@@ -178,7 +171,6 @@ DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& g
 
 /// Uses the RMSNorm of the trial's activations as A, gamma = 1 + N(0, 1) and Y = Diag(gamma#) A +
 /// noise.
-template <class T>
-DiagonalComparison compare_diagonal_steps(const OneStepProblem<T>& problem, const Trial& trial);
+DiagonalComparison compare_diagonal_steps(const OneStepProblem& problem, const Trial& trial);
 
 }  // namespace ranklab::regression

@@ -180,7 +180,7 @@ inline const Inequality diagonal_two_sided_sharp = beyond(section_4_5.counted(
 /// An inequality between decreases counts as violated beyond this relative excess, because many
 /// hold with equality up to rounding: a full-rank spectral step with m >= k meets its guarantee
 /// exactly.
-double decrease_tolerance(bool single_precision);
+inline constexpr double decrease_tolerance = 1e-10;
 
 /// Allowed error of a computed L(W) - L(W + U), in units of epsilon (||W A||_F + ||Y||_F)^2 / n.
 inline constexpr double expansion_roundings = 1000;
@@ -189,10 +189,10 @@ inline constexpr double expansion_roundings = 1000;
 std::string smooth_violations(const std::string& loss, const Inequality& statement);
 
 /// Records the scalars and the tallies declared above.
-TrialRecord run_trial(const RegressionConfig& config, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const RegressionConfig& config, const Trial& trial);
 
-void judge(const Records& records, bool single_precision, Claims& claims);
+void judge(const Records& records, Claims& claims);
 
-Result report(const RegressionConfig& config, const Records& records, bool single_precision);
+Result report(const RegressionConfig& config, const Records& records);
 
 }  // namespace ranklab::regression

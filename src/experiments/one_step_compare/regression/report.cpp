@@ -179,12 +179,12 @@ void add_figure(ResultBuilder& out) {
 
 }  // namespace
 
-Result report(const RegressionConfig& config, const Records& records, bool single_precision) {
+Result report(const RegressionConfig& config, const Records& records) {
   ResultBuilder out("One Euclidean and one spectral step on random regression problems", records);
   out.claims().set_unit(Unit::draw);
   add_scalars(out);
   add_series(out);
-  judge(records, single_precision, out.claims());
+  judge(records, out.claims());
   add_table(out, config);
   add_figure(out);
   const auto trials_with = [&](const char* property) {

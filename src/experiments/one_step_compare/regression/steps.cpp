@@ -18,11 +18,6 @@ namespace {
 // 4e-4.
 constexpr double determined_over_noise = 100.0;
 
-template <class T>
-arma::mat widened(const arma::Mat<T>& A) {
-  return arma::conv_to<arma::mat>::from(A);
-}
-
 double squared_norm(const arma::mat& A) {
   return arma::dot(A, A);
 }
@@ -31,26 +26,23 @@ double loss_of(const arma::mat& residual) {
   return squared_norm(residual) / (2 * static_cast<double>(residual.n_cols));
 }
 
-// L(W) - L(W + U), both computed, with W + U rounded to the precision of the run.
-template <class T>
-double loss_difference(const OneStepProblem<T>& problem, double loss, const arma::Mat<T>& U) {
-  const arma::Mat<T> W = problem.W + U;
-  return loss - loss_of(widened<T>(W * problem.A - problem.Y));
+// L(W) - L(W + U), both computed.
+double loss_difference(const OneStepProblem& problem, double loss, const arma::mat& U) {
+  const arma::mat W = problem.W + U;
+  return loss - loss_of(W * problem.A - problem.Y);
 }
 
 }  // namespace
 
-template <class T>
-GradientParts<T> gradient_parts(arma::Mat<T> G, double noise) {
-  const Svd<T> svd = thin_svd(G);
-  const arma::vec all = arma::conv_to<arma::vec>::from(svd.s);
-  const arma::uword rank = arma::accu(all > noise);
-  GradientParts<T> parts;
+GradientParts gradient_parts(arma::mat G, double noise) {
+  const Svd<double> svd = thin_svd(G);
+  const arma::uword rank = arma::accu(svd.s > noise);
+  GradientParts parts;
   parts.polar = svd.U.head_cols(rank) * svd.V.head_cols(rank).t();  // zero for rank 0
   if (rank < svd.s.n_elem)
     G = svd.U.head_cols(rank) * arma::diagmat(svd.s.head(rank)) * svd.V.head_cols(rank).t();
   parts.G = std::move(G);
-  const arma::vec s = arma::vec(singular_values(widened(parts.G))).head(rank);
+  const arma::vec s = arma::vec(singular_values(parts.G)).head(rank);
   parts.frobenius_squared = arma::dot(s, s);
   parts.nuclear = arma::accu(s);
   if (rank > 0) {
@@ -82,25 +74,22 @@ double StepComparison::decrease_specgd(double C_op) const {
   return t * inner - t * t * (curvature_specgd + C_op) / 2;
 }
 
-template <class T>
-StepComparison compare_steps(const OneStepProblem<T>& problem) {
-  const double n = static_cast<double>(problem.A.n_cols);
-  const arma::Mat<T> prediction = problem.W * problem.A, residual = prediction - problem.Y;
-  const arma::mat A = widened(problem.A);
-  const double A_op = operator_norm(A), magnitude = arma::norm(widened(prediction), "fro") +
-                                                    arma::norm(widened(problem.Y), "fro");
-  const double longest_side =
-      static_cast<double>(std::max({problem.W.n_rows, problem.A.n_rows, problem.A.n_cols}));
+StepComparison compare_steps(const OneStepProblem& problem) {
+  const arma::mat& A = problem.A;
+  const double n = static_cast<double>(A.n_cols);
+  const arma::mat prediction = problem.W * A, residual = prediction - problem.Y;
+  const double A_op = operator_norm(A),
+               magnitude = arma::norm(prediction, "fro") + arma::norm(problem.Y, "fro");
+  const double longest_side = static_cast<double>(std::max({problem.W.n_rows, A.n_rows, A.n_cols}));
   StepComparison out;
-  out.loss = loss_of(widened(residual));
+  out.loss = loss_of(residual);
   out.L_F = A_op * A_op / n;
   out.L_op = squared_norm(A) / n;
   out.stable_rank_A = stable_rank(A);
-  out.loss_rounding = tolerance::epsilon<T> * magnitude * magnitude / n;
+  out.loss_rounding = tolerance::epsilon<double> * magnitude * magnitude / n;
 
-  const double noise = longest_side * tolerance::epsilon<T> * magnitude * A_op / n;
-  const GradientParts<T> gradient =
-      gradient_parts<T>(residual * problem.A.t() / static_cast<T>(n), noise);
+  const double noise = longest_side * tolerance::epsilon<double> * magnitude * A_op / n;
+  const GradientParts gradient = gradient_parts(residual * A.t() / n, noise);
   out.frobenius_squared = gradient.frobenius_squared;
   out.nuclear = gradient.nuclear;
   out.op = gradient.op;
@@ -108,14 +97,13 @@ StepComparison compare_steps(const OneStepProblem<T>& problem) {
   out.stable_rank_G = gradient.stable_rank;
   if (gradient.zero()) return out;
   out.determined = gradient.smallest >= determined_over_noise * noise;
-  const arma::mat G = widened(gradient.G), polar = widened(gradient.polar);
+  const arma::mat &G = gradient.G, &polar = gradient.polar;
   out.inner = arma::dot(G, polar);
   out.curvature_gd = squared_norm(G * A) / n;
   out.curvature_specgd = squared_norm(polar * A) / n;
-  out.loss_difference_gd =
-      loss_difference<T>(problem, out.loss, gradient.G * static_cast<T>(-1 / out.L_F));
-  out.loss_difference_specgd = loss_difference<T>(
-      problem, out.loss, gradient.polar * static_cast<T>(-gradient.nuclear / out.L_op));
+  out.loss_difference_gd = loss_difference(problem, out.loss, G * (-1 / out.L_F));
+  out.loss_difference_specgd =
+      loss_difference(problem, out.loss, polar * (-gradient.nuclear / out.L_op));
   return out;
 }
 
@@ -125,11 +113,6 @@ Conditions conditions(double nuclear_rank, double stable_rank_G, double stable_r
           nuclear_rank * (1 + alpha / nuclear_rank) / (stable_rank_A + alpha),
           nuclear_rank / stable_rank_A};
 }
-
-template GradientParts<float> gradient_parts(arma::fmat, double);
-template GradientParts<double> gradient_parts(arma::mat, double);
-template StepComparison compare_steps(const OneStepProblem<float>&);
-template StepComparison compare_steps(const OneStepProblem<double>&);
 
 // Losses that are not quadratic -------------------------------------------------------------------
 
@@ -178,63 +161,43 @@ double loss_curvature(SmoothLoss loss) {
   return loss == SmoothLoss::log_cosh ? 1.0 : 0.25;
 }
 
-template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::Mat<T>& A, const arma::Mat<T>& W,
-                                      const arma::Mat<T>& Y) {
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::mat& A, const arma::mat& W,
+                                      const arma::mat& Y) {
   const double n = static_cast<double>(A.n_cols), L = loss_curvature(loss) / n;
-  const arma::Mat<T> Z = W * A;
-  arma::Mat<T> slopes = Z;
-  for (arma::uword i = 0; i < Z.n_elem; ++i) {
-    slopes(i) =
-        static_cast<T>(loss_slope(loss, static_cast<double>(Z(i)), static_cast<double>(Y(i))) / n);
-  }
-  const arma::mat wide_A = arma::conv_to<arma::mat>::from(A),
-                  wide_Z = arma::conv_to<arma::mat>::from(Z),
-                  wide_Y = arma::conv_to<arma::mat>::from(Y);
-  const double A_op = operator_norm(wide_A), A_F2 = arma::dot(wide_A, wide_A);
+  const arma::mat Z = W * A;
+  arma::mat slopes = Z;
+  for (arma::uword i = 0; i < Z.n_elem; ++i) slopes(i) = loss_slope(loss, Z(i), Y(i)) / n;
+  const double A_op = operator_norm(A), A_F2 = arma::dot(A, A);
   const double longest_side = static_cast<double>(std::max({W.n_rows, A.n_rows, A.n_cols}));
-  const double noise = longest_side * tolerance::epsilon<T> *
-                       arma::norm(arma::conv_to<arma::mat>::from(slopes), "fro") * A_op;
-  const GradientParts<T> gradient = gradient_parts<T>(slopes * A.t(), noise);
+  const double noise = longest_side * tolerance::epsilon<double> * arma::norm(slopes, "fro") * A_op;
+  const GradientParts gradient = gradient_parts(slopes * A.t(), noise);
   if (gradient.zero()) return {{undefined, undefined}, {undefined, undefined}};
-  const arma::mat GA = arma::conv_to<arma::mat>::from(gradient.G) * wide_A,
-                  PA = arma::conv_to<arma::mat>::from(gradient.polar) * wide_A;
+  const arma::mat GA = gradient.G * A, PA = gradient.polar * A;
   const auto ratios = [&](double a, double b) {  // of the steps -G / a and -(||G||_* / b) polar(G)
-    return SmoothRatios{
-        decrease(loss, wide_Z, wide_Y, GA / -a) / (gradient.frobenius_squared / (2 * a)),
-        decrease(loss, wide_Z, wide_Y, PA * (-gradient.nuclear / b)) /
-            (std::pow(gradient.nuclear, 2) / (2 * b))};
+    return SmoothRatios{decrease(loss, Z, Y, GA / -a) / (gradient.frobenius_squared / (2 * a)),
+                        decrease(loss, Z, Y, PA * (-gradient.nuclear / b)) /
+                            (std::pow(gradient.nuclear, 2) / (2 * b))};
   };
   return {ratios(A_op * A_op * L, A_F2 * L), ratios(A_op * A_op / n * L, A_F2 / n * L)};
 }
 
-template <class T>
-SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem<T>& problem,
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem& problem,
                                       const Trial& trial) {
   const std::string name = loss == SmoothLoss::log_cosh ? "log-cosh" : "logistic";
-  const arma::mat Z = arma::conv_to<arma::mat>::from(problem.W * problem.A);
+  const arma::mat Z = problem.W * problem.A;
   const double size = std::sqrt(arma::dot(Z, Z) / static_cast<double>(Z.n_elem));
   if (size == 0) return {{undefined, undefined}, {undefined, undefined}};
   const double wanted =
       log_uniform_number(trial, (name + ".prediction").c_str(), least_size, most_size);
   const double size_of_labels =
       log_uniform_number(trial, (name + ".labels").c_str(), least_size, most_size);
-  arma::Mat<T> Y =
-      draw_gaussian<T>(trial, (name + ".Y").c_str(), Z.n_rows, Z.n_cols, size_of_labels);
+  arma::mat Y =
+      draw_gaussian<double>(trial, (name + ".Y").c_str(), Z.n_rows, Z.n_cols, size_of_labels);
   if (loss == SmoothLoss::logistic) {
-    for (T& y : Y) y = y < 0 ? T(-1) : T(1);
+    for (double& y : Y) y = y < 0 ? -1 : 1;
   }
-  return compare_smooth_steps<T>(loss, problem.A, problem.W * static_cast<T>(wanted / size), Y);
+  return compare_smooth_steps(loss, problem.A, problem.W * (wanted / size), Y);
 }
-
-template SmoothComparison compare_smooth_steps(SmoothLoss, const arma::fmat&, const arma::fmat&,
-                                               const arma::fmat&);
-template SmoothComparison compare_smooth_steps(SmoothLoss, const arma::mat&, const arma::mat&,
-                                               const arma::mat&);
-template SmoothComparison compare_smooth_steps(SmoothLoss, const OneStepProblem<float>&,
-                                               const Trial&);
-template SmoothComparison compare_smooth_steps(SmoothLoss, const OneStepProblem<double>&,
-                                               const Trial&);
 
 // The diagonal block ------------------------------------------------------------------------------
 
@@ -286,10 +249,9 @@ DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& g
   return out;
 }
 
-template <class T>
-DiagonalComparison compare_diagonal_steps(const OneStepProblem<T>& problem, const Trial& trial) {
+DiagonalComparison compare_diagonal_steps(const OneStepProblem& problem, const Trial& trial) {
   const arma::uword k = problem.A.n_rows, n = problem.A.n_cols;
-  const arma::mat A = rms_normalized_columns(arma::conv_to<arma::mat>::from(problem.A));
+  const arma::mat A = rms_normalized_columns(problem.A);
   const arma::vec gamma = 1 + draw_gaussian<double>(trial, "gamma", k, 1, 1.0),
                   gamma_sharp = 1 + draw_gaussian<double>(trial, "gamma_sharp", k, 1, 1.0);
   const double noise = log_uniform_number(trial, "gamma.noise", 0.01, 1.0);
@@ -297,8 +259,5 @@ DiagonalComparison compare_diagonal_steps(const OneStepProblem<T>& problem, cons
       arma::diagmat(gamma_sharp) * A + draw_gaussian<double>(trial, "gamma.Y", k, n, noise);
   return compare_diagonal_steps(A, gamma, Y);
 }
-
-template DiagonalComparison compare_diagonal_steps(const OneStepProblem<float>&, const Trial&);
-template DiagonalComparison compare_diagonal_steps(const OneStepProblem<double>&, const Trial&);
 
 }  // namespace ranklab::regression

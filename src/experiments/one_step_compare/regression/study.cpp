@@ -1,8 +1,5 @@
 #include "experiments/one_step_compare/regression/config.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "core/error.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
 #include "models/activations.hpp"
@@ -18,17 +15,6 @@ void require_order(const std::string& size, std::uint64_t low, std::uint64_t hig
                      " is not allowed; allowed: at most --" + size +
                      "-high = " + std::to_string(high));
   }
-}
-
-double log_uniform_mean(std::uint64_t low, std::uint64_t high) {
-  const double a = static_cast<double>(low), b = static_cast<double>(high);
-  return b > a ? (b - a) / std::log(b / a) : a;
-}
-
-// The mean of the squares of these sizes.
-double log_uniform_mean_square(std::uint64_t low, std::uint64_t high) {
-  const double a = static_cast<double>(low), b = static_cast<double>(high);
-  return low == high ? a * a : (b * b - a * a) / (2 * std::log(b / a));
 }
 
 class RegressionStudy : public Study {
@@ -67,28 +53,18 @@ class RegressionStudy : public Study {
     require_order("n", config_.n_low, config_.n_high);
   }
 
-  // Memory for the largest sizes. Floating-point operations on average over the sizes:
-  // decompositions of A and of four gradients, products, and the calls for small matrices.
+  // For the largest sizes.
   Estimate estimate() const override {
-    const RegressionConfig& c = config_;
-    const double m_high = static_cast<double>(c.m_high), k_high = static_cast<double>(c.k_high),
-                 n_high = static_cast<double>(c.n_high);
-    const double m = log_uniform_mean(c.m_low, c.m_high), k = log_uniform_mean(c.k_low, c.k_high),
-                 n = log_uniform_mean(c.n_low, c.n_high),
-                 m_squared = log_uniform_mean_square(c.m_low, c.m_high),
-                 k_squared = log_uniform_mean_square(c.k_low, c.k_high);
-    constexpr double calls = 4e6;
-    return {
-        8 * (12 * k_high * n_high + 12 * m_high * n_high + 30 * m_high * k_high +
-             4 * k_high * k_high),
-        calls + 60 * k_squared * n + 40 * m * k * n + 400 * std::min(m_squared * k, m * k_squared)};
+    const double m = static_cast<double>(config_.m_high), k = static_cast<double>(config_.k_high),
+                 n = static_cast<double>(config_.n_high);
+    return {.bytes = 8 * (12 * k * n + 12 * m * n + 30 * m * k + 4 * k * k)};
   }
 
-  Result run(Runner& runner) const override {
-    const bool single_precision = runner.single_precision();
-    const auto records = runner.run(
-        [&](Trial& trial) { return regression::run_trial(config_, single_precision, trial); });
-    return regression::report(config_, records, single_precision);
+  Work work() const override {
+    return each_trial([this](Trial& trial) { return regression::run_trial(config_, trial); });
+  }
+  Result report(const Records& records) const override {
+    return regression::report(config_, records);
   }
 
  private:

@@ -17,8 +17,7 @@ constexpr double condition_tolerance = 1e-9;
 // undefined and there are no cases.
 class Judge {
  public:
-  Judge(TrialRecord& record, bool defined, double tolerance)
-      : record_(record), defined_(defined), tolerance_(tolerance) {}
+  Judge(TrialRecord& record, bool defined) : record_(record), defined_(defined) {}
 
   void value(const char* name, double value) const {
     record_.set(name, defined_ ? value : undefined);
@@ -31,12 +30,11 @@ class Judge {
     if (hypothesis) return count(statement, violated);
     if (defined_) record_.add(statement.id, Tally());
   }
-  bool below(double a, double b) const { return a < b * (1 - tolerance_); }
+  bool below(double a, double b) const { return a < b * (1 - decrease_tolerance); }
 
  private:
   TrialRecord& record_;
   bool defined_;
-  double tolerance_;
 };
 
 // Section 1.2: the guarantees after (1.4), the two-sided comparison, and the bare predicate (1.5).
@@ -88,10 +86,9 @@ void record_conditions(const StepComparison& c, double alpha, const Judge& judge
   judge.count_where(all_clear, implies_4_18, met_16 && !met_18);
 }
 
-void record_smooth(const std::string& loss, const SmoothComparison& c, TrialRecord& record,
-                   double tolerance) {
+void record_smooth(const std::string& loss, const SmoothComparison& c, TrialRecord& record) {
   const auto count = [&](const Inequality& statement, double ratio) {
-    const bool defined = std::isfinite(ratio), violated = ratio < 1 - tolerance;
+    const bool defined = std::isfinite(ratio), violated = ratio < 1 - decrease_tolerance;
     if (!statement.scalar.empty())
       record.set(smooth_violations(loss, statement), defined ? double(violated) : undefined);
     Tally tally;
@@ -133,10 +130,15 @@ void record_diagonal(const DiagonalComparison& c, double alpha, const Judge& jud
   judge.value(sharp_condition_wrong, wrong(sharp, sharp_gd));
 }
 
-template <class T>
-TrialRecord measure(const RegressionConfig& config, double tolerance, const Trial& trial) {
+}  // namespace
+
+std::string smooth_violations(const std::string& loss, const Inequality& statement) {
+  return "violations." + loss + "." + statement.scalar;
+}
+
+TrialRecord run_trial(const RegressionConfig& config, const Trial& trial) {
   trial.check_interrupt();
-  const OneStepProblem<T> problem = draw_one_step_problem<T>(config, trial);
+  const OneStepProblem problem = draw_one_step_problem(config, trial);
   const StepComparison steps = compare_steps(problem);
   const double alpha = std::pow(
       10.0, uniform_number(trial, "coupling", -config.coupling_decades, config.coupling_decades));
@@ -145,34 +147,18 @@ TrialRecord measure(const RegressionConfig& config, double tolerance, const Tria
   record.set(labels, static_cast<double>(problem.labels));
   record.set(zero_gradient, !steps.defined());
   record.set(undetermined_step, steps.defined() && !steps.determined);
-  const Judge judge(record, steps.defined(), tolerance);
+  const Judge judge(record, steps.defined());
   record_steps(steps, judge);
   record_conditions(steps, alpha, judge);
   trial.check_interrupt();
-  record_smooth(smooth_losses[0], compare_smooth_steps<T>(SmoothLoss::log_cosh, problem, trial),
-                record, tolerance);
-  record_smooth(smooth_losses[1], compare_smooth_steps<T>(SmoothLoss::logistic, problem, trial),
-                record, tolerance);
+  record_smooth(smooth_losses[0], compare_smooth_steps(SmoothLoss::log_cosh, problem, trial),
+                record);
+  record_smooth(smooth_losses[1], compare_smooth_steps(SmoothLoss::logistic, problem, trial),
+                record);
   trial.check_interrupt();
-  const DiagonalComparison diagonal = compare_diagonal_steps<T>(problem, trial);
-  record_diagonal(diagonal, alpha, Judge(record, diagonal.defined(), tolerance));
+  const DiagonalComparison diagonal = compare_diagonal_steps(problem, trial);
+  record_diagonal(diagonal, alpha, Judge(record, diagonal.defined()));
   return record;
-}
-
-}  // namespace
-
-double decrease_tolerance(bool single_precision) {
-  return single_precision ? 1e-5 : 1e-10;
-}
-
-std::string smooth_violations(const std::string& loss, const Inequality& statement) {
-  return "violations." + loss + "." + statement.scalar;
-}
-
-TrialRecord run_trial(const RegressionConfig& config, bool single_precision, const Trial& trial) {
-  const double tolerance = decrease_tolerance(single_precision);
-  return single_precision ? measure<float>(config, tolerance, trial)
-                          : measure<double>(config, tolerance, trial);
 }
 
 }  // namespace ranklab::regression

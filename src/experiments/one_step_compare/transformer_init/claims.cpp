@@ -9,8 +9,8 @@
 namespace ranklab::transformer_init {
 namespace {
 
-// Relative excess allowed for rounding, also in single precision: some bounds hold with equality
-// (Lemma 2.10 with equal columns).
+// Relative excess allowed for rounding: some bounds hold with equality (Lemma 2.10 with equal
+// columns).
 constexpr double rounding_slack = 1e-5;
 
 const Place lemma_2_10{"spectral/lemma-2.10", "spectral/lemma-2.10/", "Lemma 2.10"};
@@ -310,14 +310,13 @@ DepthBounds corollary_bounds(const TransformerInitConfig& config, const TrialRec
   return depth_bounds(config.layers, record.scalar(norm_deviation), record.scalar(inverse_p_max));
 }
 
-void judge(const TransformerInitConfig& config, const Records& records, bool single_precision,
-           Claims& claims) {
+void judge(const TransformerInitConfig& config, const Records& records, Claims& claims) {
   const EveryBlock every_block(records, claims);
   const auto embedded = [](const TrialRecord& record) {
     return EmbeddedSequence{MeasuredBlock(record, 0).rank("X"), record.scalar(norm_deviation),
                             record.scalar(inverse_p_max)};
   };
-  judge_lemma_2_9(records, embedded, single_precision, claims);
+  judge_lemma_2_9(records, embedded, claims);
   judge_lemmas(config, every_block, claims);
   judge_arithmetic(claims);
   judge_proposition(config, every_block, claims);

@@ -16,25 +16,21 @@
 
 namespace ranklab::transformer_init {
 
-template <class T>
 struct DecoderWeights {
-  arma::Mat<T> W_Q, W_K, W_V, W_O, W_1, W_2;
+  arma::mat W_Q, W_K, W_V, W_O, W_1, W_2;
 };
 
 /// [Spectral] Assumption A: independent N(0, 1 / columns) entries, from the trial's streams
 /// `block<number>.W_Q` and so on.
-template <class T>
-DecoderWeights<T> draw_decoder_weights(const Trial& trial, std::uint64_t number, std::uint64_t d,
-                                       std::uint64_t k);
+DecoderWeights draw_decoder_weights(const Trial& trial, std::uint64_t number, std::uint64_t d,
+                                    std::uint64_t k);
 
-template <class T>
 struct DecoderStates {
-  arma::Mat<T> A_rms, H, X_att, A_mlp_rms, B, X_plus;
+  arma::mat A_rms, H, X_att, A_mlp_rms, B, X_plus;
 };
 
 /// The states of the block for the input X. A zero column becomes NaN, since its RMSNorm is
 /// undefined.
-template <class T>
-DecoderStates<T> decoder_block(const DecoderWeights<T>& weights, const arma::Mat<T>& X);
+DecoderStates decoder_block(const DecoderWeights& weights, const arma::mat& X);
 
 }  // namespace ranklab::transformer_init

@@ -1,4 +1,3 @@
-#include <algorithm>
 #include <functional>
 #include <map>
 
@@ -111,11 +110,11 @@ void add_further_figure(ResultBuilder& out) {
       .curve(bound_of(high), "upper bound", {LineStyle::dashed, 1});
 }
 
-Result report(const TransformerInitConfig& config, const Records& records, bool single_precision) {
+Result report(const TransformerInitConfig& config, const Records& records) {
   ResultBuilder out("Stable ranks inside a transformer at initialization", records);
   add_scalars(out);
   add_series(config, out);
-  judge(config, records, single_precision, out.claims());
+  judge(config, records, out.claims());
   add_main_figure(out);
   add_further_figure(out);
   const auto embedded = per_trial(
@@ -172,20 +171,16 @@ class TransformerInitStudy : public Study {
 
   Estimate estimate() const override {
     const double d = static_cast<double>(config_.d), n = static_cast<double>(config_.n),
-                 k = static_cast<double>(config_.k), small = std::min(d, n);
-    const double block = 8 * d * d * n + 4 * d * n * n + 4 * d * k * n +
-                         6 * (d * small * n + 2 * small * small * small) + k * n * n;
-    return {8 * (6 * d * d + 3 * d * k + 10 * d * n + 2 * n * n + 2 * k * n +
-                 static_cast<double>(config_.vocabulary)),
-            static_cast<double>(config_.layers) * block};
+                 k = static_cast<double>(config_.k);
+    return {.bytes = 8 * (6 * d * d + 3 * d * k + 10 * d * n + 2 * n * n + 2 * k * n +
+                          static_cast<double>(config_.vocabulary))};
   }
 
-  Result run(Runner& runner) const override {
-    const bool single_precision = runner.single_precision();
-    const auto records = runner.run([&](Trial& trial) {
-      return transformer_init::run_trial(config_, single_precision, trial);
-    });
-    return transformer_init::report(config_, records, single_precision);
+  Work work() const override {
+    return each_trial([this](Trial& trial) { return transformer_init::run_trial(config_, trial); });
+  }
+  Result report(const Records& records) const override {
+    return transformer_init::report(config_, records);
   }
 
  private:

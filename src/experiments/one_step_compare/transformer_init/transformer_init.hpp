@@ -84,8 +84,7 @@ inline constexpr char norm_deviation[] =
     "embedding.norm_deviation";                              // largest | ||x_t||^2 / d - 1 |
 inline constexpr char final_rank[] = "A_final.stable_rank";  // of RMSNorm of the last output
 
-TrialRecord run_trial(const TransformerInitConfig& config, bool single_precision,
-                      const Trial& trial);
+TrialRecord run_trial(const TransformerInitConfig& config, const Trial& trial);
 
 // From records to the result (claims.cpp, study.cpp) ----------------------------------------------
 
@@ -138,7 +137,6 @@ inline const std::vector<BoundedRank> bounded_ranks = {
 /// The bounds of Corollary 2.15, from the embedding of one trial.
 DepthBounds corollary_bounds(const TransformerInitConfig& config, const TrialRecord& record);
 
-void judge(const TransformerInitConfig& config, const Records& records, bool single_precision,
-           Claims& claims);
+void judge(const TransformerInitConfig& config, const Records& records, Claims& claims);
 
 }  // namespace ranklab::transformer_init

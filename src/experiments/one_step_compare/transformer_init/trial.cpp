@@ -20,11 +20,6 @@ ColumnRange column_range(const arma::mat& M) {
   return {squares.min(), squares.max()};
 }
 
-template <class T>
-arma::mat widened(const arma::Mat<T>& M) {
-  return arma::conv_to<arma::mat>::from(M);
-}
-
 // Draws the embedded sequence X (d, n) and records the quantities of Lemma 2.9.
 arma::mat draw_sequence(const TransformerInitConfig& config, const Trial& trial,
                         TrialRecord& record) {
@@ -45,9 +40,8 @@ struct Measured {
   SquaredNorms norms;
   ColumnRange columns;
 };
-template <class T>
-Measured measured(const arma::Mat<T>& M) {
-  return {squared_norms(widened(M)), column_range(widened(M))};
+Measured measured(const arma::mat& M) {
+  return {squared_norms(M), column_range(M)};
 }
 
 // Collects the arrays over blocks.
@@ -69,16 +63,17 @@ class OverBlocks {
   std::map<std::string, std::vector<double>> values_;
 };
 
-template <class T>
-TrialRecord measure(const TransformerInitConfig& config, const Trial& trial) {
+}  // namespace
+
+TrialRecord run_trial(const TransformerInitConfig& config, const Trial& trial) {
   TrialRecord record;
-  arma::Mat<T> X = arma::conv_to<arma::Mat<T>>::from(draw_sequence(config, trial, record));
+  arma::mat X = draw_sequence(config, trial, record);
   Measured of_X = measured(X);
   OverBlocks blocks;
   for (std::uint64_t block = 1; block <= config.layers; ++block) {
     trial.check_interrupt();
-    const DecoderStates<T> states =
-        decoder_block(draw_decoder_weights<T>(trial, block, config.d, config.k), X);
+    const DecoderStates states =
+        decoder_block(draw_decoder_weights(trial, block, config.d, config.k), X);
     blocks.add("X", of_X);
     blocks.add("A_rms", measured(states.A_rms));
     blocks.add("H", measured(states.H));
@@ -91,15 +86,8 @@ TrialRecord measure(const TransformerInitConfig& config, const Trial& trial) {
   }
   std::move(blocks).store(record);
   rms_norm(X, 0.0);
-  record.set(final_rank, stable_rank(widened(X)));
+  record.set(final_rank, stable_rank(X));
   return record;
-}
-
-}  // namespace
-
-TrialRecord run_trial(const TransformerInitConfig& config, bool single_precision,
-                      const Trial& trial) {
-  return single_precision ? measure<float>(config, trial) : measure<double>(config, trial);
 }
 
 }  // namespace ranklab::transformer_init

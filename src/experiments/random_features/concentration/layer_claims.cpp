@@ -101,9 +101,7 @@ void judge_layers(const Plan& plan, const Records& records, Claims& claims) {
                        [&](const TrialRecord& record) { return record.array(name).at(l); });
     };
     const auto p0 = at(layer_p0), er = at(layer_effective_rank);
-    // A shard may report without any trial.
-    const double smallest = records.empty() ? 0.0 : std::ranges::min(p0),
-                 n = static_cast<double>(layer_samples);
+    const double smallest = std::ranges::min(p0), n = static_cast<double>(layer_samples);
     const Statement statement = {
         "spectral/thm-2.8", "spectral/thm-2.2/quadratic/layer-" + std::to_string(l + 1),
         "Theorem 2.2, as in the proof of Theorem 2.8",

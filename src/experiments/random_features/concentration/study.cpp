@@ -1,4 +1,4 @@
-// The study concentration: plan, flags, estimate; scalars, series and figure from the records.
+// The study concentration: plan, flags, memory; scalars, series and figure from the records.
 #include <algorithm>
 #include <cmath>
 
@@ -159,32 +159,21 @@ class ConcentrationStudy : public Study {
   Estimate estimate() const override {
     const concentration::Plan plan(config_);
     const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
-    const double bulk = real(config_.bulk), d = real(config_.d), n = real(config_.n.back()),
-                 k = real(config_.k), width = real(config_.width), draws = real(config_.draws);
-    constexpr double per_normal = 40.0;  // operations
-    double spikes = 0.0;
-    for (const double samples : plan.spike_n) {
-      const double side = std::min(samples, bulk);
-      spikes += samples * bulk * (2.0 * side + per_normal) + 10.0 * side * side * side;
-    }
-    const double laws = 3.0 * n * d * (4.0 * d + per_normal);
-    const double samples = real(concentration::layer_samples + 1);
-    const double layers = real(config_.depth) * 2.0 * width * width;
-    const double blocks = 6.0 * (2.0 * k * width * real(config_.columns) + per_normal * k * width);
-    Estimate cost;
-    cost.flops = draws * (spikes + laws + layers * samples + blocks) +
-                 2.0 * layers * real(concentration::layer_population);
-    cost.bytes =
-        8.0 * std::max({2.0 * bulk * plan.spike_n.back(), 4.0 * d * n,
-                        (real(config_.depth) + 3.0) * width * real(concentration::layer_population),
-                        3.0 * k * (width + real(config_.columns))});
-    return cost;
+    const double width = real(config_.width);
+    return {.bytes = 8.0 * std::max({2.0 * real(config_.bulk) * plan.spike_n.back(),
+                                     4.0 * real(config_.d) * real(config_.n.back()),
+                                     (real(config_.depth) + 3.0) * width *
+                                         real(concentration::layer_population),
+                                     3.0 * real(config_.k) * (width + real(config_.columns))})};
   }
 
-  Result run(Runner& runner) const override {
-    const concentration::Plan plan(config_);
-    return concentration::report(
-        plan, runner.run([&](Trial& trial) { return concentration::run_trial(plan, trial); }));
+  Work work() const override {
+    return each_trial([plan = concentration::Plan(config_)](Trial& trial) {
+      return concentration::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return concentration::report(concentration::Plan(config_), records);
   }
 
  private:

@@ -254,11 +254,11 @@ void judge_tokens(const StableRankConfig& config, const Records& records, Claims
     return EmbeddedSequence{record.scalar(embedding_rank), record.scalar(norm_deviation),
                             record.scalar(inverse_p_max)};
   };
-  judge_lemma_2_9(records, embedded, false, claims);
+  judge_lemma_2_9(records, embedded, claims);
   // A sequence that repeats a single token attains this bound.
   const Tally rms = tally_of(records, [](const TrialRecord& record, Tally& tally) {
     const double ratio = record.scalar(embedding_rms_rank) / record.scalar(inverse_p_max);
-    tally.count(!(ratio <= 1.0 + embedding_slack(false)), ratio);
+    tally.count(!(ratio <= 1.0 + embedding_slack()), ratio);
   });
   claims.never_violated(rms_normalized, rms,
                         "the lemma's bound with eps = 0; largest st(A^rms) p_max " +

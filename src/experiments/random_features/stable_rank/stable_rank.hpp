@@ -63,7 +63,7 @@ inline constexpr char norm_deviation[] =
     "embedding.norm_deviation";  // largest | ||e_j||^2 / d - 1 |
 inline constexpr char distinct_tokens[] = "embedding.distinct_tokens";
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 // Figure 12, by quadrature (table.cpp) ------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-// The study stable-rank: flags and estimate.
+// The study stable-rank: flags and memory.
 #include <algorithm>
 
 #include "core/error.hpp"
@@ -52,12 +52,13 @@ class StableRankStudy : public Study {
 
   Estimate estimate() const override;
 
-  Result run(Runner& runner) const override {
-    const stable_ranks::Plan plan(config_);
-    const bool single_precision = runner.single_precision();
-    return stable_ranks::report(plan, runner.run([&](Trial& trial) {
-      return stable_ranks::run_trial(plan, single_precision, trial);
-    }));
+  Work work() const override {
+    return each_trial([plan = stable_ranks::Plan(config_)](Trial& trial) {
+      return stable_ranks::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return stable_ranks::report(stable_ranks::Plan(config_), records);
   }
 
  private:
@@ -68,34 +69,22 @@ Estimate StableRankStudy::estimate() const {
   const stable_ranks::Plan plan(config_);
   const double k = static_cast<double>(config_.k), d = static_cast<double>(config_.d),
                n = static_cast<double>(config_.n);
-  const double layers = static_cast<double>(config_.depth),
-               stacks = static_cast<double>(plan.stacks.size());
+  const double stacks = static_cast<double>(plan.stacks.size());
   const double distinct = ZipfLaw(config_.vocabulary, config_.zipf)
                               .expected_distinct(static_cast<double>(config_.tokens));
-  const double side = std::min(k, n), wide = std::max(k, n);
-  double products = 0.0, products_with_gate = 0.0;
-  for (const std::string& name : plan.stacks) {
-    const double kinds = plan.listed(name) ? 3.0 : 1.0;  // of first weights
-    products += kinds;
-    products_with_gate += kinds * (find_activation(name).gated ? 2.0 : 1.0);
-  }
-  const double gate = products_with_gate > products ? 2.0 : 1.0;
+  const double side = std::min(k, n);
+  const double gate =
+      std::ranges::any_of(plan.stacks, [](const auto& name) { return find_activation(name).gated; })
+          ? 2.0
+          : 1.0;
 
-  Estimate cost;
-  // The eigenvalues of a symmetric matrix of order s take about 4/3 s^3.
-  const double per_gram = side * side * wide + 4.0 / 3.0 * side * side * side;
-  cost.flops = products_with_gate * 2.0 * k * d * n + products * per_gram;
-  cost.flops += (layers - 1.0) * (stacks * per_gram + (stacks + gate - 1.0) * 2.0 * k * k * n);
-  cost.flops +=
-      gate * 4.0 * k * d * std::min(k, d) + 2.0 * d * d * distinct + 8.0 / 3.0 * d * d * d;
-  // The outputs of all stacks, one new output with its gate or its copy in double precision, the
+  // The outputs of all stacks, one new output with its gate, the
   // input, the weights in two copies, and the Gram matrix with its workspace.
   const double layer_bytes = 8.0 * ((stacks + 3.0) * k * n + 2.0 * d * n +
                                     2.0 * gate * k * std::max(k, d) + 3.0 * side * side);
   const double token_bytes = 8.0 * (3.0 * d * distinct + 3.0 * d * d +
                                     2.0 * static_cast<double>(config_.tokens + config_.vocabulary));
-  cost.bytes = std::max(layer_bytes, token_bytes);
-  return cost;
+  return {.bytes = std::max(layer_bytes, token_bytes)};
 }
 
 }  // namespace

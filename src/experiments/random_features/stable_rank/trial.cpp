@@ -2,7 +2,6 @@
 #include <armadillo>
 #include <cmath>
 #include <map>
-#include <type_traits>
 
 #include "core/error.hpp"
 #include "core/undefined.hpp"
@@ -65,53 +64,40 @@ arma::mat deep_weights(const StableRankConfig& config, std::uint64_t layer, cons
 }
 
 // Matrices that a trial overwrites repeatedly, kept so that their memory is allocated once.
-template <class T>
 struct Workspace {
-  arma::Mat<T> output, gate;  // k x n
-  arma::mat copy, gram;
+  arma::mat output, gate;  // k x n
+  arma::mat gram;
 };
 
-// Computed in double precision for every T; NaN if an entry of A overflowed.
-template <class T>
-double measured_stable_rank(const arma::Mat<T>& A, Workspace<T>& workspace) {
+// NaN if an entry of A overflowed.
+double measured_stable_rank(const arma::mat& A, Workspace& workspace) {
   if (!A.is_finite()) return undefined;
-  const auto smaller_gram = [&](const arma::mat& B) {
-    if (B.n_rows <= B.n_cols) {
-      workspace.gram = B * B.t();
-    } else {
-      workspace.gram = B.t() * B;
-    }
-    return stable_rank_from_gram(workspace.gram);
-  };
-  if constexpr (std::is_same_v<T, double>) {
-    return smaller_gram(A);
+  if (A.n_rows <= A.n_cols) {
+    workspace.gram = A * A.t();
   } else {
-    workspace.copy = arma::conv_to<arma::mat>::from(A);
-    return smaller_gram(workspace.copy);
+    workspace.gram = A.t() * A;
   }
+  return stable_rank_from_gram(workspace.gram);
 }
 
 // A homogeneous activation of degree 2 squares the scale at every layer. Division by a power of two
 // is exact.
-template <class T>
-void rescale(arma::Mat<T>& A) {
-  const T largest = arma::abs(A).max();
-  if (!(largest > T(0)) || !std::isfinite(largest)) return;
+void rescale(arma::mat& A) {
+  const double largest = arma::abs(A).max();
+  if (!(largest > 0) || !std::isfinite(largest)) return;
   int exponent = 0;
   std::frexp(largest, &exponent);
-  A *= std::ldexp(T(1), -exponent);
+  A *= std::ldexp(1.0, -exponent);
 }
 
-template <class T>
 struct Weights {
-  arma::Mat<T> W, V;  // V is empty unless an activation is gated
+  arma::mat W, V;  // V is empty unless an activation is gated
 };
 
 // workspace.output <- sigma(W A).
-template <class T>
-void post_activation(const Activation& activation, const Weights<T>& weights, const arma::Mat<T>& A,
-                     Workspace<T>& workspace) {
-  arma::Mat<T>& output = workspace.output;
+void post_activation(const Activation& activation, const Weights& weights, const arma::mat& A,
+                     Workspace& workspace) {
+  arma::mat& output = workspace.output;
   output = weights.W * A;
   apply(activation, output);
   if (activation.gated) {
@@ -121,26 +107,23 @@ void post_activation(const Activation& activation, const Weights<T>& weights, co
   if (activation.degree > 0) rescale(output);
 }
 
-template <class T, class Draw>
-Weights<T> draw_weights(bool gated, const Draw& draw) {
-  const auto convert = [](const arma::mat& M) { return arma::conv_to<arma::Mat<T>>::from(M); };
-  return {convert(draw("W")), gated ? convert(draw("V")) : arma::Mat<T>()};
+template <class Draw>
+Weights draw_weights(bool gated, const Draw& draw) {
+  return {draw("W"), gated ? draw("V") : arma::mat()};
 }
 
-template <class T>
 void measure_layers(const Plan& plan, const Trial& trial, TrialRecord& record) {
   const StableRankConfig& config = plan.config;
   const bool gated = std::ranges::any_of(
       plan.stacks, [](const std::string& sigma) { return find_activation(sigma).gated; });
-  const arma::Mat<T> X =
-      arma::conv_to<arma::Mat<T>>::from(gaussian(config.d, config.n, 1.0, trial, "X"));
-  Workspace<T> workspace;
+  const arma::mat X = gaussian(config.d, config.n, 1.0, trial, "X");
+  Workspace workspace;
   record.set(X_rank, measured_stable_rank(X, workspace));
-  std::map<std::string, arma::Mat<T>> A;
+  std::map<std::string, arma::mat> A;
   std::map<std::string, std::vector<double>> over_depth;
 
   for (const WeightKind& kind : weight_kinds) {
-    const auto first = draw_weights<T>(gated, [&](const std::string& name) {
+    const auto first = draw_weights(gated, [&](const std::string& name) {
       return first_weights(config, kind.weights, trial, name);
     });
     record.set(W_rank(kind), measured_stable_rank(first.W, workspace));
@@ -157,7 +140,7 @@ void measure_layers(const Plan& plan, const Trial& trial, TrialRecord& record) {
     }
   }
   for (std::uint64_t layer = 2; layer <= config.depth; ++layer) {
-    const auto weights = draw_weights<T>(
+    const auto weights = draw_weights(
         gated, [&](const std::string& name) { return deep_weights(config, layer, trial, name); });
     for (const std::string& sigma : plan.stacks) {
       trial.check_interrupt();
@@ -200,13 +183,9 @@ Plan::Plan(const StableRankConfig& given)
   }
 }
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   TrialRecord record;
-  if (single_precision) {
-    measure_layers<float>(plan, trial, record);
-  } else {
-    measure_layers<double>(plan, trial, record);
-  }
+  measure_layers(plan, trial, record);
   measure_tokens(plan.config, trial, record);
   return record;
 }

@@ -14,7 +14,7 @@ namespace {
 
 // Claims ------------------------------------------------------------------------------------------
 
-// Matrices of rank one have nr = st = 1 up to rounding, also in single precision.
+// Matrices of rank one have nr = st = 1 up to rounding.
 constexpr double rounding = 1e-5;
 
 // The last objective gap of a run; infinite if the run diverged.
@@ -297,24 +297,21 @@ class TrajectoryStudy : public Study {
     const double restarts =
         config_.restart_every == 0 ? 0 : std::floor((steps - 1) / real(config_.restart_every));
     const double spectral_steps = steps * (1 + restarts / 2 + (config_.from_peak ? 1 : 0));
-    const double small = std::min(m, k), large = std::max(m, k);
     Estimate cost;
     // The features, the Gram matrix and its eigenvectors, the iterates kept for restarts, the
     // workspace of a step, and the series.
     cost.bytes = 8 * (3 * k * n + d * n + 2 * k * d + 4 * k * k + (restarts + 16) * m * k +
                       4 * steps + spectral_steps);
-    cost.flops = 2 * k * d * n + k * k * n + 9 * k * k * k +
-                 steps * (2 * m * k * k + 4 * small * small * large) +
-                 spectral_steps * (4 * m * k * k + 22 * small * small * large);
     return cost;
   }
 
-  Result run(Runner& runner) const override {
-    const trajectory::Plan plan(config_);
-    const bool single_precision = runner.single_precision();
-    return trajectory::report(plan, runner.run([&](Trial& trial) {
-      return trajectory::run_trial(plan, single_precision, trial);
-    }));
+  Work work() const override {
+    return each_trial([plan = trajectory::Plan(config_)](Trial& trial) {
+      return trajectory::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return trajectory::report(trajectory::Plan(config_), records);
   }
 
  private:

@@ -117,7 +117,7 @@ inline const Statement gd_ahead = in_caption("spectral/fig-11", "Figure 11, left
 // From a trial to the result ----------------------------------------------------------------------
 
 /// The numbers, arrays and tallies above.
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

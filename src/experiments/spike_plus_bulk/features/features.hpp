@@ -194,7 +194,7 @@ inline constexpr std::array<const char*, 2> relative_time = {"relative_time_real
                                                              "absolute_time_teacher"};
 inline constexpr char decay[] = "decay";  // -2 log(1 - lambda_k/lambda_1)
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 // Judging -----------------------------------------------------------------------------------------
 //

@@ -47,10 +47,9 @@ double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma:
 arma::vec row_norms(const arma::mat& V);
 
 /// Draws X from the stream "X/k=<k>" in blocks of columns and applies sigma(V X), and sigma(V_bar
-/// X) unless V_bar is empty. In single precision the features and the products of one block are
-/// float, sums over blocks are double.
+/// X) unless V_bar is empty.
 FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation,
-                               const arma::mat& V, const arma::mat& V_bar, bool single_precision);
+                               const arma::mat& V, const arma::mat& V_bar);
 
 /// A k x columns matrix of N(0, 1/d) entries from the stream `name` of this size.
 arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,

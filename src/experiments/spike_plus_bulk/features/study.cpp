@@ -108,11 +108,6 @@ class FeaturesStudy : public Study {
     for (std::size_t i = 0; i < run.sizes.size(); ++i) {
       const double k = run.k[i], d = run.d[i], n = run.n[i], maps = teacher ? 2.0 : 1.0,
                    columns = std::min(n, static_cast<double>(features::block_columns));
-      // Features and their products; then 7 spectra of symmetric matrices at 4/3 k^3, or the
-      // teacher's, with vectors.
-      cost.flops += maps * 2.0 * k * d * n + (teacher ? 3.0 : 1.0) * k * k * n +
-                    (teacher ? 160.0 : 16.0) * k * k * k;
-      if (!teacher) cost.flops += 40.0 * k * k;
       // Sums of two halves, temporaries of the same size, one block of features.
       largest = std::max(largest, (teacher ? 24.0 : 10.0) * k * k + 3.0 * maps * k * d +
                                       3.0 * (maps * k + d) * columns);
@@ -122,14 +117,11 @@ class FeaturesStudy : public Study {
     }
     if (!teacher) {
       const double samples = static_cast<double>(config_.phi_samples);
-      cost.flops += static_cast<double>(config_.phi_points) * samples * 30.0;
       largest = std::max(largest, 8.0 * samples);
     }
     if (teacher) {
-      // Entries of phi and products with vectors.
       for (const features::Size& size : run.wide) {
         const double k = static_cast<double>(size.k), d = static_cast<double>(size.d);
-        cost.flops += (2.0 * d + 400.0) * k * k;
         largest = std::max(largest, 6.0 * k * k + 4.0 * k * d);
       }
     }
@@ -139,12 +131,10 @@ class FeaturesStudy : public Study {
     return cost;
   }
 
-  Result run(Runner& runner) const override {
-    const features::Plan run = plan();
-    const bool single_precision = runner.single_precision();
-    return features::report(
-        run, runner.run([&](Trial& t) { return features::run_trial(run, single_precision, t); }));
+  Work work() const override {
+    return each_trial([run = plan()](Trial& trial) { return features::run_trial(run, trial); });
   }
+  Result report(const Records& records) const override { return features::report(plan(), records); }
 
  private:
   features::Plan plan() const { return features::make_plan(config_, model_); }

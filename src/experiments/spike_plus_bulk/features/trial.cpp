@@ -14,74 +14,12 @@ PairSums empty_sums(arma::uword rows, arma::uword columns) {
           arma::mat(rows, columns, arma::fill::zeros)};
 }
 
-template <class T>
-arma::vec row_sums(const arma::Mat<T>& A) {
+arma::vec row_sums(const arma::mat& A) {
   arma::vec sums(A.n_rows, arma::fill::zeros);
   for (arma::uword j = 0; j < A.n_cols; ++j) {
-    for (arma::uword i = 0; i < A.n_rows; ++i) sums(i) += static_cast<double>(A(i, j));
+    for (arma::uword i = 0; i < A.n_rows; ++i) sums(i) += A(i, j);
   }
   return sums;
-}
-
-template <class T>
-void add_products(PairSums& sums, const arma::Mat<T>& product, arma::uword samples) {
-  sums.product += arma::conv_to<arma::mat>::from(product);
-  sums.n += static_cast<double>(samples);
-}
-
-template <class T>
-FeatureSamples sample(const Trial& trial, const Size& size, const Activation& activation,
-                      const arma::mat& V_double, const arma::mat& V_bar_double) {
-  const auto V = arma::conv_to<arma::Mat<T>>::from(V_double),
-             V_bar = arma::conv_to<arma::Mat<T>>::from(V_bar_double);
-  FeatureSamples samples;
-  struct Block {
-    std::size_t half;
-    std::uint64_t columns;
-  };
-  std::vector<Block> blocks;
-  for (std::size_t half = 0; half < 2; ++half) {
-    samples.student[half] = empty_sums(V.n_rows, V.n_rows);
-    samples.cross[half] = empty_sums(V_bar.n_rows, V.n_rows);
-    const std::uint64_t end = half == 0 ? size.n / 2 : size.n - size.n / 2;
-    for (std::uint64_t start = 0; start < end; start += block_columns)
-      blocks.push_back({half, std::min(block_columns, end - start)});
-  }
-  Stream stream = trial.stream(size.stream("X"));
-  struct Buffers {
-    arma::mat drawn;
-    arma::Mat<T> X, A, A_bar, product;
-  };
-  std::vector<Buffers> of_workers(blocks.size());
-  trial.run_in_turn(blocks.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
-    Buffers& own = of_workers[worker];
-    arma::mat& drawn = own.drawn;
-    arma::Mat<T>&X = own.X, &A = own.A, &A_bar = own.A_bar, &product = own.product;
-    const auto add_in_turn = [&](PairSums& sums, const arma::vec& left, const arma::vec& right) {
-      turns.take([&] {
-        sums.left += left;
-        sums.right += right;
-        add_products(sums, product, A.n_cols);
-      });
-    };
-    turns.take([&] {
-      trial.check_interrupt();
-      drawn.set_size(size.d, blocks[i].columns);
-      stream.fill_normal({drawn.memptr(), drawn.n_elem});
-    });
-    X = arma::conv_to<arma::Mat<T>>::from(drawn);
-    A = V * X;
-    apply(activation, A);
-    const arma::vec sum = row_sums(A);
-    product = A * A.t();
-    add_in_turn(samples.student[blocks[i].half], sum, sum);
-    if (V_bar.is_empty()) return;
-    A_bar = V_bar * X;
-    apply(activation, A_bar);
-    product = A_bar * A.t();
-    add_in_turn(samples.cross[blocks[i].half], row_sums(A_bar), sum);
-  });
-  return samples;
 }
 
 // 2 pi Cov(sigma(g), sigma(t g + sqrt(1 - t^2) h)) and its standard error, from the same g and h at
@@ -134,9 +72,53 @@ arma::vec row_norms(const arma::mat& V) {
 }
 
 FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation,
-                               const arma::mat& V, const arma::mat& V_bar, bool single_precision) {
-  if (single_precision) return sample<float>(trial, size, activation, V, V_bar);
-  return sample<double>(trial, size, activation, V, V_bar);
+                               const arma::mat& V, const arma::mat& V_bar) {
+  FeatureSamples samples;
+  struct Block {
+    std::size_t half;
+    std::uint64_t columns;
+  };
+  std::vector<Block> blocks;
+  for (std::size_t half = 0; half < 2; ++half) {
+    samples.student[half] = empty_sums(V.n_rows, V.n_rows);
+    samples.cross[half] = empty_sums(V_bar.n_rows, V.n_rows);
+    const std::uint64_t end = half == 0 ? size.n / 2 : size.n - size.n / 2;
+    for (std::uint64_t start = 0; start < end; start += block_columns)
+      blocks.push_back({half, std::min(block_columns, end - start)});
+  }
+  Stream stream = trial.stream(size.stream("X"));
+  struct Buffers {
+    arma::mat X, A, A_bar, product;
+  };
+  std::vector<Buffers> of_workers(blocks.size());
+  trial.run_in_turn(blocks.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
+    Buffers& own = of_workers[worker];
+    arma::mat &X = own.X, &A = own.A, &A_bar = own.A_bar, &product = own.product;
+    const auto add_in_turn = [&](PairSums& sums, const arma::vec& left, const arma::vec& right) {
+      turns.take([&] {
+        sums.left += left;
+        sums.right += right;
+        sums.product += product;
+        sums.n += static_cast<double>(A.n_cols);
+      });
+    };
+    turns.take([&] {
+      trial.check_interrupt();
+      X.set_size(size.d, blocks[i].columns);
+      stream.fill_normal({X.memptr(), X.n_elem});
+    });
+    A = V * X;
+    apply(activation, A);
+    const arma::vec sum = row_sums(A);
+    product = A * A.t();
+    add_in_turn(samples.student[blocks[i].half], sum, sum);
+    if (V_bar.is_empty()) return;
+    A_bar = V_bar * X;
+    apply(activation, A_bar);
+    product = A_bar * A.t();
+    add_in_turn(samples.cross[blocks[i].half], row_sums(A_bar), sum);
+  });
+  return samples;
 }
 
 arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
@@ -147,7 +129,7 @@ arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
   return M;
 }
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   const Activation& activation = find_activation(plan.config.activation);
   std::vector<TrialRecord> parts(plan.sizes.size());
   TrialRecord record;
@@ -159,8 +141,7 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
     const arma::mat V = draw_weights(trial, size, "V", size.d);
     const arma::mat V_bar =
         plan.teacher() ? draw_weights(trial, size, "V-bar", size.d) : arma::mat();
-    const FeatureSamples samples =
-        sample_features(trial, size, activation, V, V_bar, single_precision);
+    const FeatureSamples samples = sample_features(trial, size, activation, V, V_bar);
     trial.check_interrupt();
     if (plan.teacher()) {
       measure_cross_gram(plan, size, V, V_bar, samples, trial, parts[i]);

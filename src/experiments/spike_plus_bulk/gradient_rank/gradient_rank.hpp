@@ -78,7 +78,7 @@ inline constexpr char closed_form_error[] = "closed_form_error",
 
 // From a trial to the result ----------------------------------------------------------------------
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

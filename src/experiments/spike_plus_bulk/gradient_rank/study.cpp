@@ -14,8 +14,6 @@ namespace ranklab {
 namespace {
 
 constexpr std::uint64_t largest_steps = 100'000'000;
-constexpr double window_samples = 40;  // typical number of singular value decompositions that find
-                                       // a window, for the cost estimate
 
 std::uint64_t scaled(std::uint64_t k, double ratio, const std::string& flag) {
   const double size = std::round(static_cast<double>(k) * ratio);
@@ -94,28 +92,24 @@ class GradientRankStudy : public Study {
     double largest_draw = 0;
     for (const gradient_rank::Size& size : run.sizes) {
       const double m = static_cast<double>(size.m), k = static_cast<double>(size.k),
-                   d = static_cast<double>(size.d), n = static_cast<double>(size.n),
-                   small = std::min(m, k), large = std::max(m, k);
+                   d = static_cast<double>(size.d), n = static_cast<double>(size.n);
       // Kept until every k is sampled: the gradient, its rotation, the eigenvectors, and the
       // samples.
       cost.bytes += 8 * (3 * m * k + 3 * k * k + samples);
       largest_draw = std::max(largest_draw, 8 * (d * n + k * d + (2 * labels + 1) * k * n + m * n +
                                                  10 * k * k + 4 * m * k));
-      cost.flops += labels * (2 * k * d * n + 2 * k * k * n) + 4 * m * k * k + 15 * k * k * k +
-                    (samples + window_samples) * (m * k + 4 * small * small * large);
-      if (size.k == run.sizes.front().k)
-        cost.flops += gradient_rank::iterated_steps * 4 * m * k * n;
     }
     cost.bytes += largest_draw;
     return cost;
   }
 
-  Result run(Runner& runner) const override {
-    const gradient_rank::Plan run = gradient_rank::make_plan(config_, model_);
-    const bool single_precision = runner.single_precision();
-    return gradient_rank::report(run, runner.run([&](Trial& t) {
-      return gradient_rank::run_trial(run, single_precision, t);
-    }));
+  Work work() const override {
+    return each_trial([plan = gradient_rank::make_plan(config_, model_)](Trial& trial) {
+      return gradient_rank::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return gradient_rank::report(gradient_rank::make_plan(config_, model_), records);
   }
 
  private:

@@ -29,62 +29,52 @@ struct Problem {
   TrialRecord numbers;
 };
 
-template <class T>
 struct Drawn {
-  arma::Mat<T> A, label_features;  // (k, n): features of the model and of the labels
-  arma::Mat<T> W;                  // (m, k): W# or W-bar
+  arma::mat A, label_features;  // (k, n): features of the model and of the labels
+  arma::mat W;                  // (m, k): W# or W-bar
 };
 
 // Entries of V are N(0, 1/d), as in Theorem 3.4: the rows have norm 1 on average. Entries of W are
 // N(0, 1/k). The paper has 1/m in Section 3.1.2 and 1/d in Theorems 3.6 and 3.9, but a common
 // factor changes no nuclear rank. Each k draws from its own streams, so its numbers do not depend
 // on the other values of k.
-template <class T>
-Drawn<T> draw(const Plan& plan, const Size& size, const Trial& trial) {
+Drawn draw(const Plan& plan, const Size& size, const Trial& trial) {
   const std::string at = "/k=" + std::to_string(size.k), &activation = plan.config.activation;
   const FeatureSizes sizes{size.m, size.k, size.d, size.n};
   const double v_std = 1 / std::sqrt(static_cast<double>(size.d)),
                w_std = 1 / std::sqrt(static_cast<double>(size.k));
-  Drawn<T> drawn;
-  drawn.A =
-      draw_random_features<T>(trial, sizes, activation, v_std, {"X" + at, "V" + at, "V2" + at});
+  Drawn drawn;
+  drawn.A = draw_random_features(trial, sizes, activation, v_std, {"X" + at, "V" + at, "V2" + at});
   drawn.label_features = plan.teacher()
-                             ? draw_random_features<T>(trial, sizes, activation, v_std,
-                                                       {"X" + at, "V_bar" + at, "V2_bar" + at})
+                             ? draw_random_features(trial, sizes, activation, v_std,
+                                                    {"X" + at, "V_bar" + at, "V2_bar" + at})
                              : drawn.A;
   const std::string W_name = (plan.teacher() ? "W_bar" : "W_sharp") + at;
-  drawn.W = draw_gaussian<T>(trial, W_name.c_str(), size.m, size.k, w_std);
+  drawn.W = draw_gaussian<double>(trial, W_name.c_str(), size.m, size.k, w_std);
   return drawn;
 }
 
-template <class T>
-arma::mat in_double(const arma::Mat<T>& M) {
-  return arma::conv_to<arma::mat>::from(M);
-}
-
-// A B' / n, in double for either precision. Rounded to single precision, the Gram matrix of a
-// rank-deficient A would be indefinite.
-template <class T>
-arma::mat gram(const arma::Mat<T>& A, const arma::Mat<T>& B) {
-  return in_double(A) * in_double(B).t() / static_cast<double>(A.n_cols);
+// A B' / n. B is copied, because Armadillo multiplies a matrix by its own transpose with another
+// routine, which may round differently.
+arma::mat gram(const arma::mat& A, const arma::mat& B) {
+  return A * arma::mat(B).t() / static_cast<double>(A.n_cols);
 }
 
 // Lemma 3.10 on the run's matrices: the largest ||G_t - closed form||_F / ||G_0||_F, where G_t is
 // the gradient at the iterate W_t, by the n-sized formulas.
-template <class T>
-double error_of_closed_form(const Drawn<T>& drawn, const GramDescent& descent, std::uint64_t steps,
+double error_of_closed_form(const Drawn& drawn, const GramDescent& descent, std::uint64_t steps,
                             const Trial& trial) {
-  const T n = static_cast<T>(drawn.A.n_cols);
-  const arma::Mat<T> Y = drawn.W * drawn.label_features;
-  arma::Mat<T> W(arma::size(drawn.W), arma::fill::zeros);
+  const double n = static_cast<double>(drawn.A.n_cols);
+  const arma::mat Y = drawn.W * drawn.label_features;
+  arma::mat W(arma::size(drawn.W), arma::fill::zeros);
   double largest = 0, scale = 0;
   for (std::uint64_t t = 0; t <= std::min(steps, iterated_steps); ++t) {
     trial.check_interrupt();
-    const arma::Mat<T> G = (W * drawn.A - Y) * drawn.A.t() / n;
+    const arma::mat G = (W * drawn.A - Y) * drawn.A.t() / n;
     const arma::mat closed = descent.gradient(t);
     if (t == 0) scale = arma::norm(closed, "fro");
-    largest = std::max(largest, arma::norm(in_double(G) - closed, "fro"));
-    W -= static_cast<T>(descent.eta()) * G;
+    largest = std::max(largest, arma::norm(G - closed, "fro"));
+    W -= descent.eta() * G;
   }
   return scale > 0 ? largest / scale : undefined;
 }
@@ -94,10 +84,9 @@ double error_of_closed_form(const Drawn<T>& drawn, const GramDescent& descent, s
 // constants C = ||W||, kappa = ||W v||/||v||. Differs from [Spectral]: ||W-bar v|| >= kappa ||v||
 // instead of ||W-bar u|| >= kappa ||u|| (Section 3.2.2), because the paper's estimate uses the left
 // spike v.
-template <class T>
-void measure_spikes(const Drawn<T>& drawn, const Plan& plan, const Size& size, const arma::mat& B,
+void measure_spikes(const Drawn& drawn, const Plan& plan, const Size& size, const arma::mat& B,
                     const arma::mat& cross, TrialRecord& record) {
-  const auto mean = [](const arma::Mat<T>& A) { return arma::vec(arma::mean(in_double(A), 1)); };
+  const auto mean = [](const arma::mat& A) { return arma::vec(arma::mean(A, 1)); };
   const arma::vec u = mean(drawn.A), v = mean(drawn.label_features);
   const arma::vec bulk = symmetric_eigenvalues(B - u * u.t());
   record.set(size.at(spike_B), arma::dot(u, u));
@@ -111,7 +100,7 @@ void measure_spikes(const Drawn<T>& drawn, const Plan& plan, const Size& size, c
     record.set(size.at(cross_bulk_d),
                cross_bulk(std::min<arma::uword>(size.d, cross_bulk.n_elem) - 1));
   }
-  const arma::mat W = in_double(drawn.W);
+  const arma::mat& W = drawn.W;
   const arma::vec weights = singular_values(W);
   const double C = weights.front(), spike = arma::norm(u) * arma::norm(v),
                kappa = arma::norm(W * v) / arma::norm(v);
@@ -150,13 +139,12 @@ void measure_window(const GramDescent& descent, const Size& size, const Trial& t
   record.set(size.at(window_end), window.end ? static_cast<double>(*window.end) : undefined);
 }
 
-template <class T>
 Problem measure(const Plan& plan, const Size& size, const Trial& trial) {
   trial.check_interrupt();
-  const Drawn<T> drawn = draw<T>(plan, size, trial);
+  const Drawn drawn = draw(plan, size, trial);
   const arma::mat B = gram(drawn.A, drawn.A),
                   cross = plan.teacher() ? gram(drawn.label_features, drawn.A) : B;
-  const arma::mat W = in_double(drawn.W), G_0 = -W * cross;
+  const arma::mat G_0 = -drawn.W * cross;
   trial.check_interrupt();
   Problem problem{GramDescent::with_step(G_0, B, plan.config.c, plan.config.eta_offset), {}};
   const GramDescent& descent = *problem.descent;
@@ -173,27 +161,24 @@ Problem measure(const Plan& plan, const Size& size, const Trial& trial) {
     measure_lemma(descent, plan.theorem_offset, size, record);
   }
   measure_window(descent, size, trial, record);
-  const arma::mat Y = W * in_double(drawn.label_features);
+  const arma::mat Y = drawn.W * drawn.label_features;
   const double loss = arma::dot(Y, Y) / (2 * static_cast<double>(size.n));
   record.set(size.at(minimum_ratio),
              loss > 0 ? 1 - descent.decrease_to_minimum() / loss : undefined);
   if (size.k == plan.sizes.front().k) {
     record.set(closed_form_error,
                zero ? undefined : error_of_closed_form(drawn, descent, plan.config.steps, trial));
-    record.set(closed_form_tolerance, tolerance::residual<T>);
+    record.set(closed_form_tolerance, tolerance::residual<double>);
   }
   return problem;
 }
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   const std::vector<Size>& sizes = plan.sizes;
   std::vector<Problem> problems(sizes.size());
-  trial.for_each_part(plan.k, [&](std::size_t i) {
-    problems[i] = single_precision ? measure<float>(plan, sizes[i], trial)
-                                   : measure<double>(plan, sizes[i], trial);
-  });
+  trial.for_each_part(plan.k, [&](std::size_t i) { problems[i] = measure(plan, sizes[i], trial); });
 
   // Iterations 0 and 1 are always sampled; the other iterations of the plan follow.
   std::vector<std::uint64_t> steps = {0, 1};

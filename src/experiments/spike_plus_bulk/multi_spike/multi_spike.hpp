@@ -116,9 +116,7 @@ inline constexpr char leak[] = "leak";                                    // ||S
 
 // From a trial to the result ----------------------------------------------------------------------
 
-/// In single precision B, B-bar and G_0 are computed and rounded in that precision; all later
-/// quantities are diagnostics in double precision.
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 /// Makes the claims over d from the numbers of a family or a pair, whose names begin with `names`.
 SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records,

@@ -155,29 +155,24 @@ class MultiSpikeStudy : public Study {
     const multi_spike::Plan run = plan();
     Estimate cost;
     for (std::size_t i = 0; i < run.d.size(); ++i) {
-      const double d = run.d[i], cube = d * d * d;
+      const double d = run.d[i];
       // Bases, parts, B, G_0 and their eigenvectors. The parts of a trial run one after another
       // unless spare threads are available.
       cost.bytes = std::max(cost.bytes, 8 * (run.teacher() ? 22 : 14) * d * d);
-      // Decompositions once per pair: QR, eigenvectors, spectra of the parts, the singular vectors
-      // of B-bar.
-      cost.flops += static_cast<double>(run.pairs.size()) * (run.teacher() ? 75 : 40) * cube;
       for (const multi_spike::SpikeFamily& family : run.families) {
         const double evaluations =
             typical_searches + static_cast<double>(family.settings[i].iterations.size());
-        cost.flops += (evaluations * 4 + 11) * cube;
         cost.bytes += 8 * evaluations;
       }
     }
     return cost;
   }
 
-  Result run(Runner& runner) const override {
-    const multi_spike::Plan run = plan();
-    const bool single_precision = runner.single_precision();
-    return multi_spike::report(run, runner.run([&](Trial& t) {
-      return multi_spike::run_trial(run, single_precision, t);
-    }));
+  Work work() const override {
+    return each_trial([run = plan()](Trial& trial) { return multi_spike::run_trial(run, trial); });
+  }
+  Result report(const Records& records) const override {
+    return multi_spike::report(plan(), records);
   }
 
  private:

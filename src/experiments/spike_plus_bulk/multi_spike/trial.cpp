@@ -25,16 +25,6 @@ double nuclear_norm(const arma::mat& M) {
   return M.is_empty() ? 0.0 : arma::accu(singular_values(M));
 }
 
-template <class T>
-arma::mat product(const arma::mat& W, const arma::mat& B) {
-  return arma::conv_to<arma::mat>::from(
-      arma::Mat<T>(arma::conv_to<arma::Mat<T>>::from(W) * arma::conv_to<arma::Mat<T>>::from(B)));
-}
-
-arma::mat rounded(const arma::mat& M, bool single_precision) {
-  return single_precision ? arma::conv_to<arma::mat>::from(arma::conv_to<arma::fmat>::from(M)) : M;
-}
-
 // The problem of one pair and size, with the reference matrix M-bar of the theorem: columns of W#
 // U, or of W-bar L-bar.
 struct Problem {
@@ -100,8 +90,8 @@ void record_hypotheses(const SpikedGram& gram, const arma::vec& lambda, const Sp
   record.set(at + W_norm, operator_norm(W));
 }
 
-Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d,
-                     bool single_precision, const Trial& trial, TrialRecord& record) {
+Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d, const Trial& trial,
+                     TrialRecord& record) {
   const SpikedShape shape = shape_of(plan, pair, d);
   const std::string at = at_size(pair.names, d);
   const bool teacher = plan.teacher();
@@ -111,7 +101,7 @@ Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d,
   trial.check_interrupt();
 
   Problem problem;
-  problem.B = rounded(gram.B(), single_precision);
+  problem.B = gram.B();
   const SymmetricEigen eigen = symmetric_eigen(problem.B);
   problem.lambda = arma::reverse(eigen.w);
   problem.L = arma::fliplr(eigen.Q);
@@ -120,7 +110,7 @@ Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d,
   arma::mat M, factor = problem.B;
   if (teacher) {
     const SpikedCrossGram cross = draw_spiked_cross_gram(trial, shape, gram);
-    factor = rounded(cross.B(), single_precision);
+    factor = cross.B();
     const Svd<double> svd = thin_svd(factor);
     record_subspaces(gram, cross, problem, svd, at, record);
     const std::uint64_t r = shape.cross_rank(), p = shape.spikes;
@@ -133,7 +123,7 @@ Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d,
   } else if (shape.spikes < d) {
     M = W * problem.L.tail_cols(d - shape.spikes);
   }
-  problem.G_0 = -(single_precision ? product<float>(W, factor) : product<double>(W, factor));
+  problem.G_0 = -(W * factor);
   problem.M_nuclear = nuclear_norm(M);
   problem.M_frobenius = M.is_empty() ? 0.0 : arma::norm(M, "fro");
   record.set(at + M_nuclear, problem.M_nuclear);
@@ -223,7 +213,7 @@ void record_family(const SpikeFamily& family, const Setting& setting, const Prob
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   // Large sizes first, so that the threads finish together.
   std::vector<std::size_t> by_size(plan.config.d.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
@@ -233,8 +223,7 @@ TrialRecord run_trial(const Plan& plan, bool single_precision, const Trial& tria
   trial.for_each_part(parts.size(), [&](std::size_t part) {
     const std::size_t i = by_size[part / plan.pairs.size()];
     const SpikePair& pair = plan.pairs[part % plan.pairs.size()];
-    const Problem problem =
-        make_problem(plan, pair, plan.config.d[i], single_precision, trial, parts[part]);
+    const Problem problem = make_problem(plan, pair, plan.config.d[i], trial, parts[part]);
     for (const SpikeFamily& family : plan.families) {
       if (family.pair.names == pair.names)
         record_family(family, family.settings[i], problem, trial, parts[part]);

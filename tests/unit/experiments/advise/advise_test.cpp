@@ -535,7 +535,6 @@ TEST_CASE("the estimate reads the shapes and fails if a file cannot be read") {
       configured(make_files_study(),
                  {{"pair", folder.pair("fc", gaussian(30, 900, "A"), gaussian(20, 30, "G"))}});
   const Estimate cost = study->estimate();
-  CHECK(cost.flops > 30.0 * 30 * 900);
   CHECK(cost.bytes > 8.0 * 30 * 30);
   const auto missing = configured(make_files_study(), {{"pair", "fc,none.npy,none.npy"}});
   CHECK_THROWS_AS(missing->estimate(), Failure);

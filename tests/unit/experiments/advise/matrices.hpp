@@ -57,12 +57,8 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
   auto study = ranklab::make_files_study();
   find_field(*study, "pair").parse_elements({pairs.begin(), pairs.end()}, "--pair");
   study = configured(std::move(study), values);
-  ranklab::Pool::Settings settings;
-  settings.trials = trials;
-  settings.threads = threads;
-  ranklab::Pool pool(settings, nullptr);
   study->estimate();
-  return study->run(pool);
+  return study->report(records_of(*study, trials, threads));
 }
 
 /// Runs the study on manifests.
@@ -71,9 +67,8 @@ inline ranklab::Result run_manifests(const std::vector<std::string>& paths,
   auto study = ranklab::make_files_study();
   find_field(*study, "manifest").parse_elements({paths.begin(), paths.end()}, "--manifest");
   study = configured(std::move(study), values);
-  ranklab::Pool pool({.trials = 1, .threads = 1}, nullptr);
   study->estimate();
-  return study->run(pool);
+  return study->report(records_of(*study));
 }
 
 /// Writes manifests to one folder, one per step and batch.

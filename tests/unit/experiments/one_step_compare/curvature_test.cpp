@@ -27,7 +27,7 @@ arma::mat drawn(const std::string& name, arma::uword rows, arma::uword columns, 
 }
 
 struct Case {
-  Network<> network;
+  Network network;
   arma::mat A_0 = drawn("A_0", 3, 6), Y;
   Blocks D;
 
@@ -41,8 +41,8 @@ struct Case {
     Y.zeros(3, 6);
     for (arma::uword j = 0; j < 6; ++j) Y(j % 3, j) = 1;
   }
-  Pass<> at(double t) const {
-    Network<> moved = network;
+  Pass at(double t) const {
+    Network moved = network;
     for (std::size_t l = 0; l < D.size(); ++l) moved.W[l] += t * D[l];
     return pass_of(moved, A_0, Y);
   }
@@ -94,7 +94,7 @@ TEST_CASE("slope and curvature along a direction are derivatives of the loss and
     const double slope = slope_at_0([&](double t) { return of.at(t).loss; });
     CHECK(std::fabs(found.slope - slope) < 1e-9 * (1 + std::fabs(slope)));
     const double curvature = slope_at_0([&](double t) {
-      const Pass<> pass = of.at(t);
+      const Pass pass = of.at(t);
       double sum = 0;
       for (std::size_t l = 0; l < of.D.size(); ++l) sum += arma::dot(pass.G[l], of.D[l]);
       return sum;
@@ -141,7 +141,7 @@ TEST_CASE("the Gauss-Newton part is the curvature of a network that is linear in
 
 TEST_CASE("constants agree with their definitions and with a worked example") {
   for_each_case([](const Case& of) {
-    const Pass<> pass = of.at(0);
+    const Pass pass = of.at(0);
     const Constants found = constants_of(of.network, pass);
     // No direction in the outputs has a larger curvature of f, and the best of many comes close.
     double largest = 0;
@@ -252,7 +252,7 @@ const FlagValues tiny = {
 Result run(const FlagValues& more = {}, std::uint64_t trials = 1, std::uint64_t threads = 1) {
   FlagValues all = tiny;
   all.insert(all.end(), more.begin(), more.end());
-  return run_configured(make_curvature_study(), all, trials, false, threads);
+  return run_configured(make_curvature_study(), all, trials, threads);
 }
 
 }  // namespace

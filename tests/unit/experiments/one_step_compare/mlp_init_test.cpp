@@ -16,11 +16,10 @@ using namespace ranklab;
 
 namespace {
 
-Result run_study(const FlagValues& more, std::uint64_t trials, std::uint64_t threads = 1,
-                 bool single = false) {
+Result run_study(const FlagValues& more, std::uint64_t trials, std::uint64_t threads = 1) {
   FlagValues values = {{"d", "6"}, {"width", "10"}};
   values.insert(values.end(), more.begin(), more.end());
-  return run_configured(make_mlp_init_study(), values, trials, single, threads);
+  return run_configured(make_mlp_init_study(), values, trials, threads);
 }
 
 double stable_rank_by_svd(const arma::mat& A) {

@@ -28,12 +28,11 @@ namespace {
 constexpr std::uint64_t d = 4, width = 7, n = 9, steps = 6;
 constexpr double lr_gd = 0.02, lr_spec = 0.03, lr_muon = 0.01, beta = 0.8;
 
-Result run_study(const FlagValues& more = {}, std::uint64_t trials = 1, bool single = false,
-                 std::uint64_t threads = 1) {
+Result run_study(const FlagValues& more = {}, std::uint64_t trials = 1, std::uint64_t threads = 1) {
   FlagValues values = {{"d", "4"},     {"width", "7"},    {"n", "9"},
                        {"steps", "6"}, {"lr-gd", "0.02"}, {"lr-spec", "0.03"}};
   values.insert(values.end(), more.begin(), more.end());
-  return run_configured(make_mlp_study(), values, trials, single, threads);
+  return run_configured(make_mlp_study(), values, trials, threads);
 }
 
 struct Decomposed {
@@ -127,7 +126,7 @@ TEST_CASE("every method takes its own steps, layer by layer") {
 }
 
 TEST_CASE("single precision follows double precision") {
-  const Result single = run_study({}, 1, true);
+  const Result single = run_study({{"precision", "f32"}});
   check_curves(single, "gd", reference("relu2", "euclidean", lr_gd), tolerance::trajectory<float>);
   check_curves(single, "specgd", reference("relu2", "spectral", lr_spec),
                tolerance::trajectory<float>);
@@ -148,8 +147,7 @@ TEST_CASE("recording ranks less often changes neither the recorded ranks nor the
 TEST_CASE(
     "results do not depend on threads, and a method's results do not depend on other methods") {
   const FlagValues both = {{"optimizer", "muon,specgd"}};
-  const Result one = run_study(both, 2), three = run_study(both, 2, false, 3),
-               alone = run_study({}, 2);
+  const Result one = run_study(both, 2), three = run_study(both, 2, 3), alone = run_study({}, 2);
   for (const Series& series : one.series) {
     CAPTURE(series.name);
     CHECK(series.mean == find_series(three, series.name).mean);
@@ -203,7 +201,7 @@ TEST_CASE("a dump contains the last activations and gradients as pairs, in eithe
     const double tolerance = single ? tolerance::trajectory<float> : tolerance::trajectory<double>;
     const TemporaryFolder folder;
     const std::string path = folder / "new/dump";
-    run_study({{"activation", "swiglu"}, {"dump", path}}, 2, single);
+    run_study({{"activation", "swiglu"}, {"dump", path}, {"precision", single ? "f32" : "f64"}}, 2);
     const auto manifest = nlohmann::json::parse(read_file(path + "/manifest.json"));
     REQUIRE(manifest.at("pairs").size() == 4);
     const Result trial_0 = run_study({{"activation", "swiglu"}});

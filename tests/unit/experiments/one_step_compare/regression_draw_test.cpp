@@ -52,7 +52,7 @@ TEST_CASE("sizes are drawn log-uniformly from their range, including both ends")
 TEST_CASE("power-law features have the drawn singular values, and their rank can be reduced") {
   RegressionConfig config = only("power-law", "realizable");
   for (std::uint64_t i = 0; i < 5; ++i) {
-    const arma::vec s = arma::svd(draw_one_step_problem<double>(config, Trial(2, i, 0)).A);
+    const arma::vec s = arma::svd(draw_one_step_problem(config, Trial(2, i, 0)).A);
     const double p = -std::log2(s(1) / s(0));
     CHECK(p >= 0);
     CHECK(p <= config.decay);
@@ -64,13 +64,13 @@ TEST_CASE("power-law features have the drawn singular values, and their rank can
   config.decay = 0;
   std::set<arma::uword> ranks;
   for (std::uint64_t i = 0; i < 60; ++i)
-    ranks.insert(numerical_rank(draw_one_step_problem<double>(config, Trial(2, i, 0)).A));
+    ranks.insert(numerical_rank(draw_one_step_problem(config, Trial(2, i, 0)).A));
   CHECK(*ranks.begin() == 1);
   CHECK(ranks.size() > 5);
   config.features = {"gaussian"};
   ranks.clear();
   for (std::uint64_t i = 0; i < 60; ++i)
-    ranks.insert(numerical_rank(draw_one_step_problem<double>(config, Trial(2, i, 0)).A));
+    ranks.insert(numerical_rank(draw_one_step_problem(config, Trial(2, i, 0)).A));
   CHECK(*ranks.begin() == 1);
   CHECK(ranks.size() > 5);
 }
@@ -78,21 +78,18 @@ TEST_CASE("power-law features have the drawn singular values, and their rank can
 TEST_CASE(
     "labels: realizable ones are fitted exactly, low-rank ones leave a low-rank residual, others "
     "neither") {
-  const auto residual_of_best_fit = [](const OneStepProblem<double>& p) {
+  const auto residual_of_best_fit = [](const OneStepProblem& p) {
     return arma::norm(p.Y - arma::mat(p.Y * arma::pinv(p.A)) * p.A, "fro") / arma::norm(p.Y, "fro");
   };
   std::set<arma::uword> ranks;
   for (std::uint64_t i = 0; i < 20; ++i) {
     const Trial trial(3, i, 0);
-    CHECK(residual_of_best_fit(
-              draw_one_step_problem<double>(only("gaussian", "realizable"), trial)) < 1e-10);
-    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "late"), trial)) <
+    CHECK(residual_of_best_fit(draw_one_step_problem(only("gaussian", "realizable"), trial)) <
           1e-10);
-    CHECK(residual_of_best_fit(draw_one_step_problem<double>(only("gaussian", "noisy"), trial)) >
-          1e-4);
-    CHECK(residual_of_best_fit(
-              draw_one_step_problem<double>(only("gaussian", "arbitrary"), trial)) > 0.1);
-    const auto low = draw_one_step_problem<double>(only("gaussian", "low-rank"), trial);
+    CHECK(residual_of_best_fit(draw_one_step_problem(only("gaussian", "late"), trial)) < 1e-10);
+    CHECK(residual_of_best_fit(draw_one_step_problem(only("gaussian", "noisy"), trial)) > 1e-4);
+    CHECK(residual_of_best_fit(draw_one_step_problem(only("gaussian", "arbitrary"), trial)) > 0.1);
+    const auto low = draw_one_step_problem(only("gaussian", "low-rank"), trial);
     ranks.insert(numerical_rank(low.W * low.A - low.Y));
   }
   CHECK(*ranks.begin() == 1);
@@ -104,9 +101,9 @@ TEST_CASE("late labels put W on the path of gradient descent with the step 1/L_F
   RegressionConfig config = only("relu", "realizable");
   config.late = 40;
   const Trial trial(4, 1, 0);
-  OneStepProblem<double> p = draw_one_step_problem<double>(config, trial);
+  OneStepProblem p = draw_one_step_problem(config, trial);
   config.labels = {"late"};
-  const OneStepProblem<double> late = draw_one_step_problem<double>(config, trial);
+  const OneStepProblem late = draw_one_step_problem(config, trial);
   CHECK(arma::approx_equal(late.Y, p.Y, "absdiff", 0.0));
   const double largest = std::pow(arma::svd(p.A)(0), 2);
   double closest = arma::datum::inf;
@@ -117,17 +114,14 @@ TEST_CASE("late labels put W on the path of gradient descent with the step 1/L_F
   CHECK(closest < 1e-10);
 }
 
-TEST_CASE("single precision rounds the same problem, and the scale multiplies A") {
+TEST_CASE("the scale multiplies A") {
   RegressionConfig config = only("relu", "noisy");
   const Trial trial(5, 0, 0);
-  const auto exact = draw_one_step_problem<double>(config, trial);
-  const auto rounded = draw_one_step_problem<float>(config, trial);
-  CHECK(arma::norm(arma::conv_to<arma::mat>::from(rounded.A) - exact.A, "fro") <
-        tolerance::epsilon<float> * arma::norm(exact.A, "fro"));
+  const auto plain = draw_one_step_problem(config, trial);
   config.scale_decades = 3;
-  const auto scaled = draw_one_step_problem<double>(config, trial);
+  const auto scaled = draw_one_step_problem(config, trial);
   CHECK(arma::norm(scaled.A, "fro") ==
-        doctest::Approx(arma::norm(exact.A, "fro") * std::pow(10.0, scaled.log10_scale))
+        doctest::Approx(arma::norm(plain.A, "fro") * std::pow(10.0, scaled.log10_scale))
             .epsilon(tolerance::residual<double>));
 }
 

@@ -25,14 +25,13 @@ arma::mat drawn(const Trial& trial, const char* name, arma::uword rows, arma::uw
   return out;
 }
 
-OneStepProblem<double> drawn_problem(std::uint64_t seed, arma::uword m, arma::uword k,
-                                     arma::uword n) {
+OneStepProblem drawn_problem(std::uint64_t seed, arma::uword m, arma::uword k, arma::uword n) {
   const Trial trial(seed, 0, 0);
   return {drawn(trial, "A", k, n), drawn(trial, "W", m, k), drawn(trial, "Y", m, n)};
 }
 
 // ||W A - Y||_F^2 / (2 n), computed entry by entry.
-double loss_by_loops(const OneStepProblem<double>& p, const arma::mat& W) {
+double loss_by_loops(const OneStepProblem& p, const arma::mat& W) {
   double sum = 0;
   for (arma::uword i = 0; i < W.n_rows; ++i) {
     for (arma::uword j = 0; j < p.A.n_cols; ++j) {
@@ -50,7 +49,7 @@ struct Reference {
   arma::vec s;
 };
 
-Reference reference(const OneStepProblem<double>& p) {
+Reference reference(const OneStepProblem& p) {
   Reference out;
   out.G = (p.W * p.A - p.Y) * p.A.t() / double(p.A.n_cols);
   REQUIRE(arma::svd_econ(out.U, out.s, out.V, out.G, "both", "std"));
@@ -61,9 +60,8 @@ Reference reference(const OneStepProblem<double>& p) {
 
 TEST_CASE("both steps have the values worked out by hand on a diagonal problem") {
   // R = diag(3, 4), A = diag(2, 1) and n = 2 give G = diag(3, 2), L_F = 2 and L_op = 5/2.
-  const OneStepProblem<double> problem{arma::diagmat(arma::vec{2, 1}),
-                                       arma::mat(2, 2, arma::fill::zeros),
-                                       arma::diagmat(arma::vec{-3, -4})};
+  const OneStepProblem problem{arma::diagmat(arma::vec{2, 1}), arma::mat(2, 2, arma::fill::zeros),
+                               arma::diagmat(arma::vec{-3, -4})};
   const StepComparison c = compare_steps(problem);
   CHECK(c.loss == equal_to(25.0 / 4));
   CHECK(c.L_F == equal_to(2));
@@ -85,9 +83,9 @@ TEST_CASE("a spectral step is determined if no singular value is near its roundi
   // As above with Y = diag(-3, -e), so G = diag(3, e / 2); the bound on its rounding error is 2
   // epsilon times ||Y||_F = 3 times ||A||_op = 2 over n = 2, which is 1.3e-15.
   const auto steps = [](double e) {
-    return compare_steps(OneStepProblem<double>{arma::diagmat(arma::vec{2, 1}),
-                                                arma::mat(2, 2, arma::fill::zeros),
-                                                arma::diagmat(arma::vec{-3, -e})});
+    return compare_steps(OneStepProblem{arma::diagmat(arma::vec{2, 1}),
+                                        arma::mat(2, 2, arma::fill::zeros),
+                                        arma::diagmat(arma::vec{-3, -e})});
   };
   CHECK(steps(1.0).determined);
   CHECK(steps(1e-12).determined);
@@ -95,15 +93,15 @@ TEST_CASE("a spectral step is determined if no singular value is near its roundi
   CHECK(steps(1e-13).nuclear_rank > 1.0);
   CHECK(steps(1e-15).determined);  // removed, so the step is that of 3 alone
   CHECK(steps(1e-15).nuclear_rank == 1.0);
-  CHECK_FALSE(compare_steps(OneStepProblem<double>{arma::mat(1, 1, arma::fill::ones),
-                                                   arma::mat(1, 1, arma::fill::ones),
-                                                   arma::mat(1, 1, arma::fill::ones)})
+  CHECK_FALSE(compare_steps(OneStepProblem{arma::mat(1, 1, arma::fill::ones),
+                                           arma::mat(1, 1, arma::fill::ones),
+                                           arma::mat(1, 1, arma::fill::ones)})
                   .determined);  // a zero gradient
 }
 
 TEST_CASE("decreases equal those of the loss itself, with and without the term of C_op") {
   for (const auto& [m, k, n] : {std::array<arma::uword, 3>{4, 7, 12}, {7, 4, 3}, {5, 5, 5}}) {
-    const OneStepProblem<double> p = drawn_problem(m, m, k, n);
+    const OneStepProblem p = drawn_problem(m, m, k, n);
     const StepComparison c = compare_steps(p);
     const Reference r = reference(p);
     const arma::vec a = arma::svd(p.A);
@@ -134,11 +132,11 @@ TEST_CASE("singular values that are noise are removed from the gradient and its 
   const arma::mat u = arma::normalise(drawn(trial, "u", 6, 1)),
                   v = arma::normalise(drawn(trial, "v", 5, 1));
   const arma::mat G = 4 * u * v.t() + 1e-13 * drawn(trial, "noise", 6, 5);
-  const GradientParts<double> kept = gradient_parts<double>(G, 1e-11);
+  const GradientParts kept = gradient_parts(G, 1e-11);
   CHECK(arma::norm(kept.polar - u * v.t(), "fro") < 1e-11);
   CHECK(kept.nuclear_rank == equal_to(1));
-  CHECK(gradient_parts<double>(G, 0.0).nuclear_rank > 1.0);
-  const GradientParts<double> none = gradient_parts<double>(G, 5.0);
+  CHECK(gradient_parts(G, 0.0).nuclear_rank > 1.0);
+  const GradientParts none = gradient_parts(G, 5.0);
   CHECK(none.zero());
   CHECK(arma::norm(none.polar, "fro") == 0);
   CHECK(std::isnan(none.nuclear_rank));
@@ -180,7 +178,7 @@ TEST_CASE(
   const arma::uword n = 4;
   const arma::mat A(1, n, arma::fill::ones), W(1, 1, arma::fill::value(1e-6)),
       Y(1, n, arma::fill::zeros);
-  const SmoothComparison c = compare_smooth_steps<double>(SmoothLoss::log_cosh, A, W, Y);
+  const SmoothComparison c = compare_smooth_steps(SmoothLoss::log_cosh, A, W, Y);
   const auto quadratic = [](double expected) { return doctest::Approx(expected).epsilon(1e-9); };
   CHECK(c.corrected.gd == quadratic(1));
   CHECK(c.corrected.specgd == quadratic(1));
@@ -189,7 +187,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the decreases of smooth steps equal those of losses computed by loops") {
-  const OneStepProblem<double> p = drawn_problem(8, 3, 4, 6);
+  const OneStepProblem p = drawn_problem(8, 3, 4, 6);
   const double n = 6;
   const auto loss = [&](const arma::mat& W) {
     const arma::mat Z = W * p.A;
@@ -209,7 +207,7 @@ TEST_CASE("the decreases of smooth steps equal those of losses computed by loops
   arma::vec s;
   REQUIRE(arma::svd_econ(U, s, V, G, "both", "std"));
   const arma::vec a = arma::svd(p.A);
-  const SmoothComparison c = compare_smooth_steps<double>(SmoothLoss::log_cosh, p.A, p.W, p.Y);
+  const SmoothComparison c = compare_smooth_steps(SmoothLoss::log_cosh, p.A, p.W, p.Y);
   const double differences = 1e-7;  // the error of the central differences
   for (const bool printed : {false, true}) {
     const double factor = printed ? 1 / n : 1.0, A_F2 = arma::dot(a, a);

@@ -30,8 +30,7 @@ arma::vec rms_token(const arma::vec& x) {
 }
 
 // The attention output of token t, with weights exp(k_i . q_t / sqrt(d)) / sum.
-arma::vec attended(const DecoderWeights<double>& w, const std::vector<arma::vec>& a,
-                   arma::uword t) {
+arma::vec attended(const DecoderWeights& w, const std::vector<arma::vec>& a, arma::uword t) {
   const arma::vec q = w.W_Q * a[t];
   arma::vec h(d, arma::fill::zeros);
   double sum = 0;
@@ -51,9 +50,9 @@ double error(const arma::vec& got, const arma::vec& expected) {
 
 TEST_CASE("the decoder block equals its equations, token by token") {
   const Trial trial(3, 0, 0);
-  const DecoderWeights<double> w = draw_decoder_weights<double>(trial, 2, d, k);
+  const DecoderWeights w = draw_decoder_weights(trial, 2, d, k);
   const arma::mat X = drawn(trial, "X", d, n);
-  const DecoderStates<double> states = decoder_block(w, X);
+  const DecoderStates states = decoder_block(w, X);
   std::vector<arma::vec> a;
   for (arma::uword t = 0; t < n; ++t) a.push_back(rms_token(X.col(t)));
   for (arma::uword t = 0; t < n; ++t) {
@@ -74,8 +73,8 @@ TEST_CASE(
     "decoder weights have variance 1 / columns, and each matrix and block has its own stream") {
   const Trial trial(4, 1, 0);
   const std::uint64_t width = 64, wide = 256;
-  const DecoderWeights<double> w = draw_decoder_weights<double>(trial, 1, width, wide);
-  const DecoderWeights<double> other = draw_decoder_weights<double>(trial, 2, width, wide);
+  const DecoderWeights w = draw_decoder_weights(trial, 1, width, wide);
+  const DecoderWeights other = draw_decoder_weights(trial, 2, width, wide);
   for (const arma::mat* W : {&w.W_Q, &w.W_K, &w.W_V, &w.W_O, &w.W_1, &w.W_2}) {
     // The mean square of N normal entries has a relative standard deviation of sqrt(2 / N).
     const double entries = static_cast<double>(W->n_elem),
@@ -89,18 +88,6 @@ TEST_CASE(
   for (int i = 0; i < 5; ++i) {
     for (int j = 0; j < i; ++j) CHECK((*square[i])(0, 0) != (*square[j])(0, 0));
   }
-}
-
-TEST_CASE("single precision runs the same block, rounded") {
-  const Trial trial(5, 0, 0);
-  const arma::mat X = drawn(trial, "X", d, n);
-  const DecoderStates<double> exact =
-      decoder_block(draw_decoder_weights<double>(trial, 1, d, k), X);
-  const DecoderStates<float> rounded = decoder_block(draw_decoder_weights<float>(trial, 1, d, k),
-                                                     arma::conv_to<arma::fmat>::from(X));
-  const arma::mat difference = arma::conv_to<arma::mat>::from(rounded.X_plus) - exact.X_plus;
-  CHECK(arma::norm(difference, "fro") <
-        tolerance::residual<float> * arma::norm(exact.X_plus, "fro"));
 }
 
 }  // namespace transformer_init_decoder_block_test

@@ -51,7 +51,7 @@ doctest::Approx close(double expected) {
 }
 
 TrialRecord measure(const StableRankConfig& config) {
-  return run_trial(Plan(config), false, Trial(11, 0, 0));
+  return run_trial(Plan(config), Trial(11, 0, 0));
 }
 
 }  // namespace

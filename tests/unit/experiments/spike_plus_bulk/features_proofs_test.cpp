@@ -30,7 +30,7 @@ const TrialRecord& teacher_record() {
     FeaturesConfig config;
     config.k = {8, 32};
     config.wide_d = {4, 6, 9};
-    return run_trial(make_plan(config, LabelModel::teacher), false, Trial(seed, 0, 0));
+    return run_trial(make_plan(config, LabelModel::teacher), Trial(seed, 0, 0));
   }();
   return record;
 }
@@ -320,9 +320,9 @@ TEST_CASE("statements about the proofs: misprints fail, corrections and inequali
   FeaturesConfig config;
   config.k = {64, 96, 128, 192};
   const Plan plan = make_plan(config, LabelModel::teacher);
-  Pool runner({.seed = seed, .trials = 8}, nullptr);
+  Pool pool({.seed = seed, .trials = 8}, nullptr);
   const Result result =
-      report(plan, runner.run([&](Trial& trial) { return run_trial(plan, false, trial); }));
+      report(plan, pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); })));
   for (const std::string id : {"eq-3.16/derivative/as-printed", "thm-3.7/regime/as-printed",
                                "eq-3.15/singular-values/as-printed", "cor-3.8/expansion/as-printed",
                                "cor-3.8/tail/as-printed", "section-1/gd-time/realizable/as-printed",
@@ -362,8 +362,8 @@ TEST_CASE("the time of gradient descent to an absolute error is bounded from abo
   config.wide_d = {4, 6, 9};
   const Plan plan = make_plan(config, LabelModel::teacher);
   const auto verdict = [&](double power) {
-    Pool runner({.seed = seed, .trials = 3}, nullptr);
-    Records records = runner.run([&](Trial& trial) { return run_trial(plan, false, trial); });
+    Pool pool({.seed = seed, .trials = 3}, nullptr);
+    Records records = pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); }));
     for (TrialRecord& record : records) {
       for (const Size& size : plan.sizes) {
         const double d = static_cast<double>(size.d), steps = d * std::log(d / 1e-7);
@@ -381,9 +381,10 @@ TEST_CASE("the time of gradient descent to an absolute error is bounded from abo
 TEST_CASE("times need more samples than features, and the proofs' statements need relu") {
   const auto judged = [](const FeaturesConfig& config, const std::string& id) {
     const Plan plan = make_plan(config, LabelModel::teacher);
-    Pool runner({.seed = seed, .trials = 3}, nullptr);
+    Pool pool({.seed = seed, .trials = 3}, nullptr);
     return find_claim(
-        report(plan, runner.run([&](Trial& trial) { return run_trial(plan, false, trial); })), id);
+        report(plan, pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); }))),
+        id);
   };
   FeaturesConfig few;
   few.k = {8, 12, 16};

@@ -32,14 +32,14 @@ FeaturesConfig tiny() {
   return config;
 }
 
-TrialRecord measure(LabelModel model, const FeaturesConfig& config = tiny(), bool single = false) {
-  return run_trial(make_plan(config, model), single, Trial(seed, 0, 0));
+TrialRecord measure(LabelModel model, const FeaturesConfig& config = tiny()) {
+  return run_trial(make_plan(config, model), Trial(seed, 0, 0));
 }
 
 Result run_study(LabelModel model, const FeaturesConfig& config, std::uint64_t trials) {
   const Plan plan = make_plan(config, model);
-  Pool runner({.seed = seed, .trials = trials}, nullptr);
-  return report(plan, runner.run([&](Trial& trial) { return run_trial(plan, false, trial); }));
+  Pool pool({.seed = seed, .trials = trials}, nullptr);
+  return report(plan, pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); })));
 }
 
 doctest::Approx close(double expected) {
@@ -146,7 +146,7 @@ TEST_CASE(
   for (int i = 0; i < draws; ++i) {
     const Trial trial(seed, static_cast<std::uint64_t>(i), 0);
     const FeatureSamples samples =
-        sample_features(trial, {2, 2, 12}, find_activation("identity"), C, {}, false);
+        sample_features(trial, {2, 2, 12}, find_activation("identity"), C, {});
     const double e = unbiased_squared_error(samples.student, C);
     exact += e / draws;
     exact_square += e * e / draws;
@@ -205,20 +205,15 @@ TEST_CASE("the bounds of Lemma 3.3 have the right sign") {
   CHECK(log_lemma_3_3_upper(1000.0, 0.16) < 0.0);
 }
 
-TEST_CASE("the numbers at one size do not depend on the list of sizes; single precision is close") {
+TEST_CASE("the numbers at one size do not depend on the list of sizes") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     FeaturesConfig one = tiny();
     one.k = {32};
-    const TrialRecord all = measure(model), alone = measure(model, one),
-                      rough = measure(model, tiny(), true);
+    const TrialRecord all = measure(model), alone = measure(model, one);
     for (const auto& entry : alone.arrays()) {
       CAPTURE(entry.first);
       CHECK(all.array(entry.first) == entry.second);
     }
-    // Only the rounding error of features of order 1 remains, averaged.
-    CHECK(rough.scalar("k32.mean_coefficient") ==
-          doctest::Approx(all.scalar("k32.mean_coefficient")).epsilon(1e-5));
-    CHECK(rough.scalar("k32.mean_coefficient") != all.scalar("k32.mean_coefficient"));
   }
 }
 
@@ -454,8 +449,6 @@ TEST_CASE("names and figures are complete, also with another activation") {
         CHECK(find_series(result, "phi").mean.size() == 41);
         if (!tanh) CHECK(find_series(result, "phi").mean.back() == close(pi - 1.0));
       }
-      // Interrupted before the first trial.
-      CHECK_NOTHROW(run_configured(make_features_study(model), values, 0));
     }
   }
 }
@@ -473,9 +466,7 @@ TEST_CASE(
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     const auto small = configured(make_features_study(model), {{"k", "512"}}),
                large = configured(make_features_study(model), {{"k", "1024"}});
-    const double growth = large->estimate().flops / small->estimate().flops;
-    CHECK(growth > 6.0);
-    CHECK(growth < 9.0);
+    CHECK(large->estimate().bytes > small->estimate().bytes);
     // Lower bound: the sums of both halves.
     CHECK(large->estimate().bytes > 8.0 * 2 * 1024 * 1024);
   }

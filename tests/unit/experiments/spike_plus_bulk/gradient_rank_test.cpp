@@ -22,9 +22,8 @@ namespace {
 
 constexpr std::uint64_t trials = 3;
 
-Result run_study(LabelModel model, const FlagValues& values, bool single_precision = false,
-                 std::uint64_t threads = 1) {
-  return run_configured(make_gradient_rank_study(model), values, trials, single_precision, threads);
+Result run_study(LabelModel model, const FlagValues& values, std::uint64_t threads = 1) {
+  return run_configured(make_gradient_rank_study(model), values, trials, threads);
 }
 
 std::string usage_error(const FlagValues& values) {
@@ -198,7 +197,7 @@ TEST_CASE(
 
 TEST_CASE("gradient-rank: the choice of recorded steps, sizes and threads changes no number") {
   const auto numbers = [](const FlagValues& values, std::uint64_t threads) {
-    return run_study(LabelModel::teacher, values, false, threads);
+    return run_study(LabelModel::teacher, values, threads);
   };
   const Result all = numbers({{"k", "6,10,14"}, {"steps", "20"}}, 1);
   const Result some = numbers({{"k", "14,6"}, {"steps", "20"}, {"sample-steps", "17,0,3"}}, 5);
@@ -216,9 +215,7 @@ TEST_CASE("gradient-rank: the choice of recorded steps, sizes and threads change
   CHECK(find_series(some, "nuclear_rank_1").x == std::vector<double>{6, 14});
 }
 
-TEST_CASE(
-    "gradient-rank: proved statements never fail, even for degenerate shapes and in single "
-    "precision") {
+TEST_CASE("gradient-rank: proved statements never fail, even for degenerate shapes") {
   const std::vector<FlagValues> shapes = {
       {{"k", "8,16"}},
       {{"k", "8,16"}, {"m", "3"}},
@@ -230,22 +227,19 @@ TEST_CASE(
       {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
   for (FlagValues shape : shapes) {
     shape.insert(shape.end(), {{"steps", "20"}, {"sample-steps", "0,1,5"}});
-    for (const bool single : {false, true}) {
-      const Result realizable = run_study(LabelModel::realizable, shape, single);
-      for (const char* id :
-           {"spectral/section-3.1.2/nr-0-bound", "spectral/lemma-3.5/explicit-bound",
-            "spectral/lemma-3.5/elementary-observation", "spectral/section-3.1.4/closed-form",
-            "spectral/eq-3.1/minimum"}) {
-        CAPTURE(id);
-        CAPTURE(find_claim(realizable, id).detail);
-        CHECK(find_claim(realizable, id).verdict != Verdict::fails);
-      }
-      const Result teacher = run_study(LabelModel::teacher, shape, single);
-      CHECK(find_claim(teacher, "spectral/section-3.2.2/nr-0-bound").verdict != Verdict::fails);
-      CHECK(find_claim(teacher, "spectral/lemma-3.10/closed-form").verdict != Verdict::fails);
+    const Result realizable = run_study(LabelModel::realizable, shape);
+    for (const char* id : {"spectral/section-3.1.2/nr-0-bound", "spectral/lemma-3.5/explicit-bound",
+                           "spectral/lemma-3.5/elementary-observation",
+                           "spectral/section-3.1.4/closed-form", "spectral/eq-3.1/minimum"}) {
+      CAPTURE(id);
+      CAPTURE(find_claim(realizable, id).detail);
+      CHECK(find_claim(realizable, id).verdict != Verdict::fails);
     }
+    const Result teacher = run_study(LabelModel::teacher, shape);
+    CHECK(find_claim(teacher, "spectral/section-3.2.2/nr-0-bound").verdict != Verdict::fails);
+    CHECK(find_claim(teacher, "spectral/lemma-3.10/closed-form").verdict != Verdict::fails);
   }
-  const Result plain = run_study(LabelModel::realizable, {{"k", "8,12,16"}, {"steps", "20"}}, true);
+  const Result plain = run_study(LabelModel::realizable, {{"k", "8,12,16"}, {"steps", "20"}});
   CHECK(find_claim(plain, "spectral/section-3.1.4/closed-form").verdict == Verdict::holds);
   CHECK(find_claim(plain, "spectral/lemma-3.5/elementary-observation").verdict == Verdict::holds);
   CHECK(find_claim(plain, "spectral/lemma-3.5/explicit-bound").verdict == Verdict::holds);

@@ -25,7 +25,7 @@ constexpr std::uint64_t trials = 2;
 
 Result run_study(LabelModel model, const FlagValues& values, std::uint64_t threads = 1,
                  std::uint64_t repetitions = trials) {
-  return run_configured(make_multi_spike_study(model), values, repetitions, false, threads);
+  return run_configured(make_multi_spike_study(model), values, repetitions, threads);
 }
 
 // nr(grad L(W_t)) for t = 0 ... last, from W_0 = 0.
@@ -186,7 +186,7 @@ TEST_CASE("norms over the predicted window, M-bar and subspace distances equal t
   for (const bool teacher : {false, true}) {
     const TrialRecord record = multi_spike::run_trial(
         multi_spike::make_plan(config, teacher ? LabelModel::teacher : LabelModel::realizable),
-        false, trial);
+        trial);
     const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24,
                                               24, 1 / std::sqrt(24.0));
     const arma::mat G_0 = W * (teacher ? cross.B() : B);
@@ -337,19 +337,6 @@ TEST_CASE("the figures show at most five pairs, and a note says so") {
   CHECK(std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
     return note.starts_with("The figures show the first 5 of 6 pairs (l, u).");
   }));
-}
-
-TEST_CASE("single precision uses the same matrices, rounded") {
-  const FlagValues values = {{"d", "12"}, {"spikes", "2"}, {"steps", "30"}};
-  const Result single = run_configured(make_multi_spike_study(LabelModel::teacher), values, trials,
-                                       true),
-               full = run_study(LabelModel::teacher, values);
-  for (std::uint64_t i = 0; i < trials; ++i) {
-    const double x = find_scalar(single, "nuclear_rank_0")[i],
-                 y = find_scalar(full, "nuclear_rank_0")[i];
-    CHECK(x != y);
-    CHECK(x == doctest::Approx(y).epsilon(1e-5));
-  }
 }
 
 TEST_CASE(
