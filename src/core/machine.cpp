@@ -3,7 +3,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -188,18 +187,6 @@ void prefer_large_pages([[maybe_unused]] void* memory, [[maybe_unused]] std::uin
 void die_with_parent() {
 #ifdef RANKLAB_LINUX
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-#endif
-}
-
-long send_without_signal(int socket, const void* data, std::size_t size) {
-#if defined(MSG_NOSIGNAL) && !defined(RANKLAB_PORTABLE)
-  return ::send(socket, data, size, MSG_NOSIGNAL | MSG_DONTWAIT);
-#else
-#ifdef SO_NOSIGPIPE
-  const int on = 1;
-  ::setsockopt(socket, SOL_SOCKET, SO_NOSIGPIPE, &on, sizeof on);
-#endif
-  return ::send(socket, data, size, MSG_DONTWAIT);
 #endif
 }
 

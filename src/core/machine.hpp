@@ -55,8 +55,4 @@ void prefer_large_pages(void* memory, std::uint64_t bytes);
 /// time between fork and exec: calls nothing that allocates.
 void die_with_parent();
 
-/// As send(), but does not wait, and does not raise SIGPIPE if the other end is closed. Returns the
-/// number of bytes sent, or -1 with errno.
-long send_without_signal(int socket, const void* data, std::size_t size);
-
 }  // namespace ranklab

@@ -17,29 +17,51 @@ using nlohmann::json;
 
 constexpr std::uint64_t longest = std::uint64_t{1} << 26;
 constexpr int deepest = 64;
+constexpr std::uint64_t most_parts = 1'000'000;  // keys, values and lists in a member
+
+using Event = json::parse_event_t;
 
 // The parser would silently keep the last of two equal keys, and follow nested lists to any depth.
 class StrictCallback {
  public:
   explicit StrictCallback(const std::string& label) : label_(label) {}
 
-  bool operator()(int depth, json::parse_event_t event, const json& parsed) {
-    using Event = json::parse_event_t;
+  void check(int depth, Event event, const json& parsed) {
     if ((event == Event::object_start || event == Event::array_start) && depth >= deepest)
       throw Failure(label_ + ": more than " + std::to_string(deepest) +
                     " nested lists and objects");
-    if (event == Event::object_start) keys_.emplace_back();
-    if (event == Event::object_end) keys_.pop_back();
-    if (event == Event::key && !keys_.back().insert(parsed.get<std::string>()).second)
+    const auto level = static_cast<std::size_t>(depth);
+    if (event == Event::object_start) {
+      keys_.resize(level + 1);
+      keys_.back().clear();
+    }
+    if (event == Event::key &&
+        !keys_[level - 1].insert(parsed.get_ref<const std::string&>()).second)
       throw Failure(label_ + ": the key '" + printable_key(parsed.get<std::string>()) +
                     "' occurs twice in one object");
-    return true;
   }
 
  private:
   const std::string& label_;
-  std::vector<std::set<std::string>> keys_;  // of the objects that are open
+  std::vector<std::set<std::string>> keys_;  // of the objects that are open, by depth
 };
+
+void parse(std::string_view text, const std::string& label,
+           const json::parser_callback_t& callback) {
+  // A zero byte is not allowed anywhere, but the library takes it for the end of the text.
+  const std::size_t zero = text.find('\0');
+  try {
+    const json kept = json::parse(text.begin(), text.end(), callback);
+  } catch (const json::parse_error& error) {
+    // The library counts from 1; its position is one past the end if the text ends too soon.
+    throw Failure(label + ": not valid JSON, at byte " +
+                  std::to_string(std::min(error.byte, text.size())));
+  } catch (const json::out_of_range&) {
+    throw Failure(label + ": a number is larger than any double");
+  }
+  if (zero != std::string_view::npos)
+    throw Failure(label + ": not valid JSON, at byte " + std::to_string(zero + 1));
+}
 
 }  // namespace
 
@@ -54,19 +76,43 @@ std::string read_json_text(const std::string& path) {
 }
 
 json parse_json(std::string_view text, const std::string& label) {
-  StrictCallback callback(label);
-  try {
-    return json::parse(text.begin(), text.end(),
-                       [&](int depth, json::parse_event_t event, const json& parsed) {
-                         return callback(depth, event, parsed);
-                       });
-  } catch (const json::parse_error& error) {
-    // The library counts from 1; its position is one past the end if the text ends too soon.
-    throw Failure(label + ": not valid JSON, at byte " +
-                  std::to_string(std::min(error.byte, text.size())));
-  } catch (const json::out_of_range&) {
-    throw Failure(label + ": a number is larger than any double");
-  }
+  StrictCallback strict(label);
+  // Nothing is kept here: with a callback, the parser visits all earlier elements of a list after
+  // each object in it.
+  parse(text, label, [&](int depth, Event event, const json& parsed) {
+    strict.check(depth, event, parsed);
+    return false;
+  });
+  return json::parse(text.begin(), text.end());
+}
+
+void parse_json_members(
+    std::string_view text, const std::string& label,
+    const std::function<void(const std::string& key, const json& value)>& take) {
+  StrictCallback strict(label);
+  std::string key;
+  std::uint64_t parts = 0;  // of the member
+  parse(text, label, [&](int depth, Event event, const json& parsed) {
+    strict.check(depth, event, parsed);
+    if (depth == 0 && (event == Event::array_start || event == Event::value))
+      throw Failure(label + ": not a JSON object");
+    if (depth > 1) {
+      if (event == Event::object_start)
+        throw Failure(label + ": '" + printable_key(key) + "' contains an object");
+      if (++parts > most_parts)
+        throw Failure(label + ": '" + printable_key(key) + "' has more than " +
+                      std::to_string(most_parts) + " parts");
+      return true;
+    }
+    if (event == Event::key) {
+      key = parsed.get<std::string>();
+      parts = 0;
+    }
+    const bool is_member = depth == 1 && (event == Event::object_end || event == Event::array_end ||
+                                          event == Event::value);
+    if (is_member) take(key, parsed);
+    return !is_member;
+  });
 }
 
 }  // namespace ranklab

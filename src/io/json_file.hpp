@@ -1,6 +1,7 @@
 // Small JSON files, read strictly.
 #pragma once
 
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -29,5 +30,12 @@ Value value_or(const JsonObject& object, const char* key, const Value& otherwise
 /// The one JSON value in `text`: valid UTF-8, no repeated key in an object, lists and objects
 /// nested at most 64 deep. Throws Failure, with `label` before the reason.
 nlohmann::json parse_json(std::string_view text, const std::string& label);
+
+/// Parses one JSON object as strictly, without keeping it in memory: gives each member to `take`,
+/// in the order of the text. Also throws Failure for an object inside a member, and for a member of
+/// more than a million parts: a list takes many times the memory of its text.
+void parse_json_members(
+    std::string_view text, const std::string& label,
+    const std::function<void(const std::string& key, const nlohmann::json& value)>& take);
 
 }  // namespace ranklab

@@ -15,20 +15,14 @@ struct ProgramMissing : Failure {
   using Failure::Failure;
 };
 
-/// The program did not end in time.
-struct ProgramHangs : Failure {
-  using Failure::Failure;
-};
-
 struct ProcessOutput {
   int exit_code = 0;  // 128 + signal if a signal ended the program
   std::string out, err;
 };
 
 /// Runs words[0], looked up in PATH, with `input` on its standard input, and waits for it to end.
-/// The system kills the program if this one ends first. Throws ProgramMissing if there is no such
-/// program, ProgramHangs if it has not ended after `seconds` (it is killed then), Failure if the
-/// system cannot start it.
+/// The system kills the program if this one ends first. Throws ProgramMissing if the program cannot
+/// be started, Failure if it has not ended after `seconds` (it is killed then).
 ProcessOutput run_process(const std::vector<std::string>& words, std::string_view input,
                           double seconds);
 

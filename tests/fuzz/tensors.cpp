@@ -1,13 +1,12 @@
 // Files of tensors, tokens, images, texts, and the configs of models.
 
-#include <zlib.h>
-
+#include <algorithm>
 #include <array>
-#include <stdexcept>
 
 #include "data/corpus.hpp"
 #include "data/image_files.hpp"
 #include "experiments/rank_collapse/model_files.hpp"
+#include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "io/tensors/token_ids.hpp"
@@ -42,70 +41,17 @@ void read_tensors(const std::string& path) {
   attempt([&] { open_tensor(path); });
 }
 
-void put_number(std::string& out, std::uint64_t value, int bytes) {
-  for (; bytes > 0; --bytes, value >>= 8) out += static_cast<char>(value & 0xff);
-}
-
-std::string deflated(std::string_view bytes) {
-  z_stream stream{};
-  if (::deflateInit2(&stream, 1, Z_DEFLATED, -MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK)
-    throw std::runtime_error("deflateInit2 failed");
-  std::string out(::deflateBound(&stream, bytes.size()), '\0');
-  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-  stream.avail_in = static_cast<uInt>(bytes.size());
-  stream.next_out = reinterpret_cast<Bytef*>(out.data());
-  stream.avail_out = static_cast<uInt>(out.size());
-  ::deflate(&stream, Z_FINISH);
-  out.resize(stream.total_out);
-  ::deflateEnd(&stream);
-  return out;
-}
-
 // A .zip archive with the same bytes stored as a.npy and compressed as b.npy.
-std::string archive_of(std::string_view bytes) {
-  std::string out, directory;
-  for (const std::uint64_t method : {0u, 8u}) {
-    const std::string name = method == 0 ? "a.npy" : "b.npy",
-                      held = method == 0 ? std::string(bytes) : deflated(bytes);
-    std::string entry;
-    put_number(entry, 20, 2);  // version
-    put_number(entry, 0, 2);   // flags
-    put_number(entry, method, 2);
-    put_number(entry, 0x21'0000, 4);  // 1980-01-01
-    put_number(
-        entry,
-        ::crc32(0, reinterpret_cast<const Bytef*>(bytes.data()), static_cast<uInt>(bytes.size())),
-        4);
-    put_number(entry, held.size(), 4);
-    put_number(entry, bytes.size(), 4);
-    put_number(entry, name.size(), 2);
-    put_number(entry, 0, 2);  // extra field
-    directory += "PK\1\2";
-    put_number(directory, 20, 2);
-    directory += entry;
-    put_number(directory, 0, 10);  // comment, disk, attributes
-    put_number(directory, out.size(), 4);
-    directory += name;
-    out += "PK\3\4" + entry + name + held;
-  }
-  const std::size_t start = out.size();
-  out += directory + "PK\5\6";
-  put_number(out, 0, 4);
-  put_number(out, 2, 2);
-  put_number(out, 2, 2);
-  put_number(out, directory.size(), 4);
-  put_number(out, start, 4);
-  put_number(out, 0, 2);
-  return out;
+std::string archive_of(const std::string& bytes) {
+  return zip(
+      {{.name = "a.npy", .content = bytes}, {.name = "b.npy", .content = bytes, .deflate = true}});
 }
 
 // The header length, the header up to the first line break, and the entries.
 std::string with_length(std::string_view bytes) {
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
-  std::string out;
-  put_number(out, end, 8);
-  out += bytes.substr(0, end);
-  return out += bytes.substr(std::min(end + 1, bytes.size()));
+  return safetensors(std::string(bytes.substr(0, end)),
+                     std::string(bytes.substr(std::min(end + 1, bytes.size()))));
 }
 
 void read_checkpoint(const std::string& path) {
@@ -151,7 +97,8 @@ void read_npy(std::string_view bytes) {
 }
 
 void read_npz(std::string_view bytes) {
-  read_tensors(put("x.npz", bytes.starts_with("PK") ? std::string(bytes) : archive_of(bytes)));
+  const std::string text(bytes);
+  read_tensors(put("x.npz", text.starts_with("PK") ? text : archive_of(text)));
 }
 
 void read_safetensors(std::string_view bytes) {

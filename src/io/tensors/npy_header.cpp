@@ -1,14 +1,17 @@
 #include "io/tensors/npy_header.hpp"
 
+#include <algorithm>
 #include <array>
+#include <charconv>
 #include <limits>
 #include <optional>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/tensors/entry_types.hpp"
-#include "io/tensors/python_literal.hpp"
 
 namespace ranklab {
 
@@ -20,10 +23,9 @@ constexpr std::string_view magic("\x93NUMPY", 6);
   throw Failure(label + ": " + why);
 }
 
-// The major version and the number of bytes before the text of the header.
 struct Prefix {
-  int version;
-  std::uint64_t bytes, text_bytes;
+  std::uint64_t bytes;       // of the prefix itself
+  std::uint64_t text_bytes;  // of the header's text after it
 };
 
 Prefix parse_prefix(std::string_view start, const std::string& label) {
@@ -43,9 +45,9 @@ Prefix parse_prefix(std::string_view start, const std::string& label) {
     fail(label, "version " + std::to_string(major) + "." + std::to_string(minor) +
                     " of .npy is not supported; allowed: 1.0, 2.0 and 3.0");
   }
-  if (major == 1) return {major, 10, load_little<std::uint16_t>(bytes + 8)};
+  if (major == 1) return {10, load_little<std::uint16_t>(bytes + 8)};
   if (start.size() < 12) fail(label, "truncated: the .npy header is cut short");
-  return {major, 12, load_little<std::uint32_t>(bytes + 8)};
+  return {12, load_little<std::uint32_t>(bytes + 8)};
 }
 
 struct Descr {
@@ -86,39 +88,138 @@ std::optional<Descr> parse_descr(std::string_view text) {
   return Descr{*dtype, order == '>'};
 }
 
-std::string refusal_of(const PythonValue& descr) {
-  if (descr.kind != PythonValue::Kind::text)
-    return std::string("a structured dtype is not supported; save one field: ") + npy_recipe;
-  const std::string& text = descr.text;
-  if (text.find('O') != std::string::npos) {
-    return "dtype '" + printable_key(text) +
+std::string refusal_of(const std::string& descr) {
+  if (descr.find('O') != std::string::npos) {
+    return "dtype '" + printable_key(descr) +
            "' holds pickled Python objects, which are never loaded; convert it: " + npy_recipe;
   }
-  return "dtype '" + printable_key(text) + "' is not supported; convert it: " + npy_recipe;
+  return "dtype '" + printable_key(descr) + "' is not supported; convert it: " + npy_recipe;
 }
 
-std::vector<std::uint64_t> shape_of(const PythonValue& value, const std::string& label) {
-  if (value.kind != PythonValue::Kind::tuple)
-    fail(label, "the 'shape' of the .npy header is not a tuple");
+// The text of a header: a Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+class HeaderText {
+ public:
+  HeaderText(std::string_view source, const std::string& label) : source_(source), label_(label) {
+    parse();
+  }
+
+  // Nothing if the dtype is structured, a list or a tuple. Such entries are not read, so reading
+  // stops there.
+  std::optional<std::string> descr;
+  bool fortran_order = false;
   std::vector<std::uint64_t> shape;
-  for (const PythonValue& size : value.items) {
-    if (size.kind != PythonValue::Kind::integer)
-      fail(label, "the 'shape' of the .npy header holds more than sizes");
-    shape.push_back(size.integer);
-  }
-  return shape;
-}
 
-// Bytes of prefix and header.
-std::uint64_t header_bytes(std::string_view start, const std::string& label) {
-  const Prefix prefix = parse_prefix(start, label);
-  if (prefix.text_bytes > longest_npy_header) {
-    fail(label, "a .npy header of " + std::to_string(prefix.text_bytes) +
-                    " bytes is implausible; at most " + std::to_string(longest_npy_header) +
-                    " are read");
+ private:
+  void parse() {
+    struct Field {
+      std::string_view key;
+      void (HeaderText::*read)();
+      bool is_read;
+    };
+    std::array<Field, 3> fields{{{"descr", &HeaderText::read_descr, false},
+                                 {"fortran_order", &HeaderText::read_fortran_order, false},
+                                 {"shape", &HeaderText::read_shape, false}}};
+    expect("{");
+    while (!take("}")) {
+      const std::string key = text();
+      const auto field = std::find_if(fields.begin(), fields.end(),
+                                      [&](const Field& one) { return one.key == key; });
+      if (field == fields.end()) {
+        fail(label_, "the .npy header has a key '" + printable_key(key) +
+                         "'; it may hold descr, fortran_order and shape");
+      }
+      if (std::exchange(field->is_read, true)) refuse("two keys '" + key + "'");
+      expect(":");
+      if (key == "descr" && (next() == '[' || next() == '(')) return;
+      (this->*field->read)();
+      if (take(",")) continue;
+      expect("}");
+      break;
+    }
+    next();
+    if (at_ != source_.size()) refuse("something follows it");
+    for (const Field& field : fields) {
+      if (!field.is_read) fail(label_, "the .npy header lacks '" + std::string(field.key) + "'");
+    }
   }
-  return prefix.bytes + prefix.text_bytes;
-}
+
+  void read_descr() { descr = text(); }
+
+  void read_fortran_order() {
+    fortran_order = take("True");
+    if (!fortran_order && !take("False"))
+      fail(label_, "the 'fortran_order' of the .npy header is neither True nor False");
+  }
+
+  void read_shape() {
+    if (!take("(")) fail(label_, "the 'shape' of the .npy header is not a tuple");
+    bool comma = true;
+    while (!take(")")) {
+      if (!comma) refuse("',' or ')' is missing");
+      if (!is_digit(next()))
+        fail(label_, "the 'shape' of the .npy header holds more than integers from 0");
+      shape.push_back(integer());
+      comma = take(",");
+    }
+    // Parentheses around one value without a comma are not a tuple.
+    if (shape.size() == 1 && !comma)
+      refuse("a number in parentheses is not a tuple: a comma is missing");
+  }
+
+  [[noreturn]] void refuse(const std::string& why) const {
+    fail(label_, "the .npy header is not a Python dict of an array: " + why + " (byte " +
+                     std::to_string(at_) + ")");
+  }
+
+  static bool is_quote(char c) { return c == '\'' || c == '"'; }
+
+  // The next character that is not white space; 0 at the end.
+  char next() {
+    at_ = std::min(source_.find_first_not_of(" \n\t\r", at_), source_.size());
+    return at_ < source_.size() ? source_[at_] : '\0';
+  }
+
+  bool take(std::string_view word) {
+    next();
+    if (!source_.substr(at_).starts_with(word)) return false;
+    at_ += word.size();
+    return true;
+  }
+
+  void expect(const std::string& word) {
+    if (!take(word)) refuse("'" + word + "' is missing");
+  }
+
+  std::string text() {
+    const char quote = next();
+    if (!is_quote(quote)) refuse("a string is missing");
+    const std::size_t begin = at_ + 1;
+    at_ = source_.find_first_of(std::string("\\\n") + quote, begin);
+    if (at_ == std::string_view::npos) {
+      at_ = source_.size();
+      refuse("a string does not end");
+    }
+    if (source_[at_] != quote) refuse("a string with an escape or a line break");
+    return std::string(source_.substr(begin, at_++ - begin));
+  }
+
+  // Call if a digit is next.
+  std::uint64_t integer() {
+    std::int64_t number = 0;
+    const char* const begin = source_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, source_.data() + source_.size(), number);
+    if (error != std::errc()) refuse("a number beyond 63 bits");
+    if (*begin == '0' && end != begin + 1) refuse("a number that starts with 0");
+    at_ += static_cast<std::size_t>(end - begin);
+    // Python 2 wrote long integers with an L.
+    if (source_.substr(at_).starts_with('L')) ++at_;
+    return static_cast<std::uint64_t>(number);
+  }
+
+  std::string_view source_;
+  const std::string& label_;
+  std::size_t at_ = 0;
+};
 
 }  // namespace
 
@@ -126,37 +227,26 @@ NpyHeader read_npy_header(const std::function<std::string(std::uint64_t count)>&
                           const std::string& label) {
   std::string start = start_of(256);  // headers of plain arrays take 128
   NpyHeader header;
-  header.bytes = header_bytes(start, label);
+  const Prefix prefix = parse_prefix(start, label);
+  if (prefix.text_bytes > longest_npy_header) {
+    fail(label, "a .npy header of " + std::to_string(prefix.text_bytes) +
+                    " bytes is implausible; at most " + std::to_string(longest_npy_header) +
+                    " are read");
+  }
+  header.bytes = prefix.bytes + prefix.text_bytes;
   if (header.bytes > start.size()) start = start_of(header.bytes);
   if (start.size() < header.bytes) fail(label, "truncated: the .npy header is cut short");
-  const Prefix prefix = parse_prefix(start, label);
-  const PythonDict dict = parse_python_dict(
-      std::string_view(start).substr(prefix.bytes, prefix.text_bytes), label + ": the .npy header");
-
-  const auto entry = [&](const std::string& key) -> const PythonValue& {
-    const PythonValue* value = dict.find(key);
-    if (value == nullptr) fail(label, "the .npy header lacks '" + key + "'");
-    return *value;
-  };
-  const PythonValue& descr = entry("descr");
-  const PythonValue& fortran_order = entry("fortran_order");
-  const PythonValue& shape = entry("shape");
-  for (const auto& [key, value] : dict.entries) {
-    if (key != "descr" && key != "fortran_order" && key != "shape") {
-      fail(label, "the .npy header has a key '" + printable_key(key) +
-                      "'; it may hold descr, fortran_order and shape");
-    }
-  }
-  if (fortran_order.kind != PythonValue::Kind::boolean)
-    fail(label, "the 'fortran_order' of the .npy header is neither True nor False");
+  const HeaderText text(std::string_view(start).substr(prefix.bytes, prefix.text_bytes), label);
   TensorLayout& layout = header.layout;
-  layout.column_major = fortran_order.integer != 0;
-  layout.shape = shape_of(shape, label);
+  layout.column_major = text.fortran_order;
+  layout.shape = text.shape;
 
-  const std::optional<Descr> type =
-      descr.kind == PythonValue::Kind::text ? parse_descr(descr.text) : std::nullopt;
+  const std::optional<Descr> type = text.descr ? parse_descr(*text.descr) : std::nullopt;
   if (!type) {
-    header.refusal = refusal_of(descr);
+    header.refusal =
+        text.descr
+            ? refusal_of(*text.descr)
+            : std::string("a structured dtype is not supported; save one field: ") + npy_recipe;
     return header;
   }
   layout.dtype = type->dtype;

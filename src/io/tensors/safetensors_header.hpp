@@ -17,7 +17,7 @@ struct SafetensorsEntry {
 
 /// The entries in the order of the header. Throws Failure, with `label` before the reason, for
 /// anything except one JSON object of {"dtype", "shape", "data_offsets"} objects and a
-/// "__metadata__" of strings, surrounded by white space. Does not check for repeated tensor keys.
+/// "__metadata__" of strings, surrounded by white space, and for repeated keys.
 std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json,
                                                        const std::string& label);
 

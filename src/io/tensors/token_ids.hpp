@@ -9,7 +9,7 @@ namespace ranklab {
 
 /// The sequences of a file of token ids, one per row, of any lengths:
 ///   .npy    integers, (sequences x tokens) or one sequence (tokens)
-///   .json   an array of arrays of integers, or one array of integers
+///   .json   an array of arrays of integers, or one array of integers; at most 64 MiB
 ///   .txt    integers separated by blanks, tabs or commas, one sequence per line; blank lines are
 ///           skipped
 /// Throws Failure that names the file, the row and the entry (from 1) for an entry that is not an

@@ -1,12 +1,14 @@
 // Opens tensors of files that a test writes.
 #pragma once
 
-#include <string>
+#include <doctest/doctest.h>
 
-#include "core/error.hpp"
-#include "io/atomic_file.hpp"
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "io/complaint.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "temporary_folder.hpp"
 
 /// Writes the bytes under this name, opens the file by its address NAME or NAME:KEY, and removes
 /// the folder; the file stays open.
@@ -17,18 +19,24 @@ inline ranklab::StoredTensor tensor_in(const std::string& bytes, const std::stri
   return ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key));
 }
 
-/// The error message of opening and reading without the folder's name, or "opened" if there is
-/// none.
+/// As complaint_of() for opening and reading a tensor.
 inline std::string complaint_about(const std::string& bytes, const std::string& name,
                                    const std::string& key = "") {
-  const TemporaryFolder folder;
-  ranklab::write_file_atomically(folder / name, bytes);
-  try {
-    ranklab::open_tensor(folder / (key.empty() ? name : name + ":" + key)).values();
-  } catch (const ranklab::Failure& failure) {
-    std::string message = failure.what();
-    const std::size_t at = message.find(folder.path() + "/");
-    return at == std::string::npos ? message : message.erase(at, folder.path().size() + 1);
+  return complaint_of(name, bytes, [&](const std::string& path) {
+    ranklab::open_tensor(key.empty() ? path : path + ":" + key).values();
+  });
+}
+
+inline bool has(const std::string& text, const std::string& part) {
+  return text.find(part) != std::string::npos;
+}
+
+/// Checks a table of inputs, each with a part of the message that `complaint` gives for it.
+template <class Complaint>
+void check_refusals(const Complaint& complaint,
+                    const std::vector<std::pair<std::string, std::string>>& table) {
+  for (const auto& [input, needle] : table) {
+    const std::string message = complaint(input);
+    CHECK_MESSAGE(has(message, needle), input.substr(0, 200), ": ", message);
   }
-  return "opened";
 }

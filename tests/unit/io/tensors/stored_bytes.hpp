@@ -55,6 +55,14 @@ inline std::string safetensors(const std::string& header, const std::string& dat
   return little(header.size(), 8) + header + data;
 }
 
+/// A .safetensors file with one tensor `t`.
+inline std::string safetensors_of(const std::string& dtype, const std::string& shape,
+                                  const std::string& data) {
+  return safetensors(R"({"t":{"dtype":")" + dtype + R"(","shape":)" + shape +
+                         R"(,"data_offsets":[0,)" + std::to_string(data.size()) + "]}}",
+                     data);
+}
+
 /// CRC-32, computed bit by bit.
 inline std::uint32_t crc32_by_bits(const std::string& bytes) {
   std::uint32_t crc = 0xFFFFFFFFu;
