@@ -28,10 +28,6 @@ struct Timing {
   double wall = 0, cpu = 0, trials = 0;
 };
 
-/// Identifies a run, with the program in the first line. --resume continues a journal only if all
-/// lines agree.
-std::string journal_identity(ResolvedRun& run);
-
 /// Trials that several runs share: the first run computes them, the others reuse them.
 struct SharedTrials {
   std::vector<TrialRecord> records;

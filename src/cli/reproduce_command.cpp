@@ -17,6 +17,7 @@
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "cli/presets.hpp"
+#include "cli/run_identity.hpp"
 #include "cli/summary.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -138,21 +139,13 @@ Json finished_result(const Task& task) {
 
 // Opens the journal of the task, with the trials of an interrupted run of this program.
 Journal open_journal(Task& task, bool force) {
-  const std::string mine = journal_identity(task.run);
-  std::string found;
-  try {
-    found = Journal::owner(task.result);
-  } catch (const Failure&) {
-    if (!force) throw;
-  }
-  const auto program = [](const std::string& identity) {
-    return identity.substr(0, identity.find('\n'));
-  };
-  if (!force && !found.empty() && found != mine && program(found) == program(mine))
-    throw Failure(
-        Journal::path_for(task.result) +
-        " holds the trials of an interrupted run with different parameters; --force discards them");
-  return {task.result, mine, found == mine};
+  const std::string path = Journal::path_for(task.result), mine = run_identity(task.run),
+                    found = fs::exists(path) ? read_journal(path).header : "";
+  if (!force && !found.empty() && found != mine && program_line(found) == program_line(mine))
+    throw Failure(path + " holds the trials of an interrupted run with different parameters (" +
+                  header_difference(found, mine) + "); --force discards them");
+  // Without a header it may be damaged, which the journal refuses when it is to be continued.
+  return {path, mine, found == mine || (found.empty() && !force)};
 }
 
 // True if the figure is missing, or older than the result because a run was killed before drawing.
@@ -263,9 +256,8 @@ class Reproduction {
     Journal journal = open_journal(task, options_.force);
     if (journal.discarded() && !options_.force)
       print_line(label(task) + "  starting over: another program left the finished trials");
-    if (journal.skipped_damage())
-      print_line(label(task) + "  " + journal.path() +
-                 " has damaged records; their trials run again");
+    if (!journal.loss().empty())
+      print_line(label(task) + "  " + journal.path() + " " + journal.loss());
     const std::string key = key_of(task);
     const bool is_shared = uses_[key] > 1;
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
