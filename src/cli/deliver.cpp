@@ -86,7 +86,7 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
       execution.result->environment["folder"] = working_directory_relative_to(options.out);
     write_result(options.out, *execution.result);
   }
-  if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->close();
+  if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();
   if (options.quiet) return exit_code(run, execution);
   if (has_result) print_summary(run, execution);
   if (execution.signal != 0) {

@@ -65,13 +65,6 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
 
 }  // namespace
 
-std::string journal_identity(ResolvedRun& run) {
-  std::string out = "program: " + version_line() + "\ncommand: " + run.experiment->name + "\n";
-  const nlohmann::ordered_json config = run.config();
-  for (const auto& [key, value] : config.items()) out += key + ": " + value.dump() + "\n";
-  return out;
-}
-
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
                   const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options;

@@ -20,10 +20,6 @@ struct Execution {
   int signal = 0;  // the signal that interrupted the run, or 0
 };
 
-/// Identifies a run, with the program in the first line. --resume continues a journal only if all
-/// lines agree.
-std::string journal_identity(ResolvedRun& run);
-
 /// Runs the trials and judges the claims. `journal` may be null. `argv` goes into the result's
 /// environment block.
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,

@@ -15,6 +15,7 @@
 #include "cli/commands.hpp"
 #include "cli/execute.hpp"
 #include "cli/presets.hpp"
+#include "cli/run_identity.hpp"
 #include "cli/summary.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -135,21 +136,13 @@ std::optional<ResultFile> finished_result(const Task& task) {
 
 // Opens the journal of the task, with the trials of an interrupted run of this program.
 Journal open_journal(Task& task, bool force) {
-  const std::string mine = journal_identity(task.run);
-  std::string found;
-  try {
-    found = Journal::owner(task.result);
-  } catch (const Failure&) {
-    if (!force) throw;
-  }
-  const auto program = [](const std::string& identity) {
-    return identity.substr(0, identity.find('\n'));
-  };
-  if (!force && !found.empty() && found != mine && program(found) == program(mine))
-    throw Failure(
-        Journal::path_for(task.result) +
-        " holds the trials of an interrupted run with different parameters; --force discards them");
-  return {task.result, mine, found == mine};
+  const std::string path = Journal::path_for(task.result), mine = run_identity(task.run),
+                    found = fs::exists(path) ? read_journal(path).header : "";
+  if (!force && !found.empty() && found != mine && program_line(found) == program_line(mine))
+    throw Failure(path + " holds the trials of an interrupted run with different parameters (" +
+                  header_difference(found, mine) + "); --force discards them");
+  // Without a header it may be damaged, which the journal refuses when it is to be continued.
+  return {path, mine, found == mine || (found.empty() && !force)};
 }
 
 // True if the figure is missing, or older than the result because a run was killed before drawing.
@@ -256,9 +249,8 @@ class Reproduction {
     Journal journal = open_journal(task, options_.force);
     if (journal.discarded() && !options_.force)
       print_line(label(task) + "  starting over: another program left the finished trials");
-    if (journal.skipped_damage())
-      print_line(label(task) + "  " + journal.path() +
-                 " has damaged records; their trials run again");
+    if (!journal.loss().empty())
+      print_line(label(task) + "  " + journal.path() + " " + journal.loss());
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
     Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name});
     if (out.signal == 0) journal.remove();

@@ -14,6 +14,7 @@
 #include "cli/help.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/presets.hpp"
+#include "cli/run_identity.hpp"
 #include "cli/run_shard.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
@@ -132,7 +133,8 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   if (keeps_journal && !resumes) refuse_to_replace(run);
   if (to_file) check_writable(options.out);
   std::optional<Journal> journal;
-  if (keeps_journal) journal.emplace(options.out, journal_identity(run), options.resume);
+  if (keeps_journal)
+    journal.emplace(Journal::path_for(options.out), run_identity(run), options.resume);
   if (journal && !options.quiet) warn_of_lost_trials(*journal);
 
   Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);

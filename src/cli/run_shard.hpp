@@ -1,4 +1,4 @@
-// Runs one shard of a run into a part file. `ranklab merge` judges the trials.
+// Runs one shard of a run into a part, which is its journal. `ranklab merge` judges the trials.
 #pragma once
 
 #include "cli/resolve.hpp"
@@ -7,10 +7,9 @@
 
 namespace ranklab {
 
-/// Runs the trials of run.shard, writes them to the part run.options.out and returns the exit code.
-/// With --resume, a complete part of the same shard is kept and nothing is run. Throws UsageError
-/// if
-/// --out holds another file, and for flags that need a result.
+/// Runs the trials of run.shard that are not yet in the part run.options.out, and returns the exit
+/// code. Throws UsageError if --out exists and neither --resume nor --force is given, if it belongs
+/// to a different run, and for flags that need a result.
 int run_shard(ResolvedRun& run, const Progress::Look& progress);
 
 /// Warns on standard error if trials of an interrupted run were discarded or damaged.

@@ -19,7 +19,7 @@ std::string program_checksum();
 /// The text of `--version`, several lines.
 std::string version_text();
 
-/// `0.1.0 (git 1a2b3c4d5e)`: the version with which the entries of a journal must agree.
+/// `0.1.0 (git 1a2b3c4d5e)`.
 std::string version_line();
 
 }  // namespace ranklab

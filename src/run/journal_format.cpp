@@ -13,9 +13,7 @@
 namespace ranklab {
 namespace {
 
-// Begins every record. Its last byte is the version of the format.
-constexpr std::string_view mark = "ranklab\2";
-static_assert(mark.size() == mark_bytes);
+constexpr std::string_view version = "ranklab.journal/1\n";
 
 // Takes the place of the trial's index in a note.
 constexpr std::uint64_t note_mark = std::numeric_limits<std::uint64_t>::max();
@@ -46,43 +44,41 @@ class Reader {
   std::string_view rest_;
 };
 
+TrialRecord decode_arrays(Reader& reader) {
+  TrialRecord record;
+  const std::uint64_t arrays = reader.number();
+  for (std::uint64_t i = 0; i < arrays; ++i) {
+    const std::string name(reader.take(reader.number()));
+    const std::uint64_t count = reader.number();
+    if (count > reader.rest().size() / sizeof(double)) throw std::out_of_range("values");
+    std::vector<double> values(count);
+    const std::string_view raw = reader.take(count * sizeof(double));
+    if (count > 0) std::memcpy(values.data(), raw.data(), raw.size());
+    record.set(name, std::move(values));
+  }
+  return record;
+}
+
+// Adds a trial or a note. Returns false if the trial is already there.
+bool add(JournalContent& out, std::string_view bytes) {
+  Reader reader(bytes);
+  const std::uint64_t trial = reader.number();
+  if (trial != note_mark) return out.trials.emplace(trial, decode_arrays(reader)).second;
+  out.notes.emplace_back(reader.rest());
+  return true;
+}
+
 }  // namespace
 
 std::string framed(std::string_view bytes) {
-  std::string out(mark);
+  std::string out;
   put_number(out, bytes.size());
   put_number(out, fnv1a(bytes));
   return out.append(bytes);
 }
 
-RecordsRead read_records(std::string_view content) {
-  RecordsRead out;
-  // A mark inside damaged bytes may claim any length. Without a bound, a file of marks would take a
-  // time that grows with the square of its size.
-  std::size_t left_to_search = 4 * content.size();
-  for (std::size_t at = content.find(mark); at != std::string_view::npos;) {
-    const std::string_view rest = content.substr(at);
-    if (rest.size() < mark_bytes + 16) break;
-    Reader reader(rest.substr(mark_bytes));
-    const std::uint64_t length = reader.number(), sum = reader.number();
-    const bool fits = length <= reader.rest().size();
-    if (fits && fnv1a(reader.rest().substr(0, length)) == sum) {
-      out.has_header = out.has_header || at == 0;
-      out.has_gap = out.has_gap || at != out.end;
-      out.records.push_back(reader.take(length));
-      out.end = content.size() - reader.rest().size();
-      at = content.find(mark, out.end);
-      continue;
-    }
-    if (fits && length > left_to_search) break;
-    if (fits) left_to_search -= length;
-    at = content.find(mark, at + 1);
-  }
-  return out;
-}
-
-bool may_be_records(std::string_view start) {
-  return start.substr(0, mark_bytes) == mark.substr(0, start.size());
+std::string journal_start(std::string_view header) {
+  return std::string(version) + framed(header);
 }
 
 std::string encode_trial(std::uint64_t trial, const TrialRecord& record) {
@@ -98,53 +94,55 @@ std::string encode_trial(std::uint64_t trial, const TrialRecord& record) {
   return bytes;
 }
 
-std::pair<std::uint64_t, TrialRecord> decode_trial(std::string_view bytes,
-                                                   const std::string& path) {
-  try {
-    Reader reader(bytes);
-    TrialRecord record;
-    const std::uint64_t trial = reader.number();
-    const std::uint64_t arrays = reader.number();
-    for (std::uint64_t i = 0; i < arrays; ++i) {
-      const std::string name(reader.take(reader.number()));
-      const std::uint64_t count = reader.number();
-      if (count > reader.rest().size() / sizeof(double)) throw std::out_of_range("values");
-      std::vector<double> values(count);
-      const std::string_view raw = reader.take(count * sizeof(double));
-      if (count > 0) std::memcpy(values.data(), raw.data(), raw.size());
-      record.set(name, std::move(values));
-    }
-    return {trial, std::move(record)};
-  } catch (const std::out_of_range&) {
-    throw Failure(printable(path) + ": damaged: a record ends too early");
-  }
-}
-
 std::string encode_note(std::string_view text) {
   std::string bytes;
   put_number(bytes, note_mark);
   return bytes.append(text);
 }
 
-std::optional<std::string> note_in(std::string_view bytes) {
-  if (bytes.size() < sizeof note_mark || Reader(bytes).number() != note_mark) return std::nullopt;
-  return std::string(bytes.substr(sizeof note_mark));
+JournalContent parse_journal(std::string_view content, const std::string& path) {
+  if (content.substr(0, version.size()) != version.substr(0, content.size()))
+    throw Failure(printable(path) +
+                  ": is not a journal or part of this version of ranklab; "
+                  "move it, or name another file");
+  JournalContent out;
+  try {
+    Reader reader(content);
+    reader.take(version.size());
+    while (!reader.rest().empty()) {
+      const std::uint64_t length = reader.number(), checksum = reader.number();
+      const std::string_view bytes = reader.take(length);
+      if (fnv1a(bytes) != checksum) break;
+      if (out.end == 0) {
+        out.header = bytes;
+      } else if (!add(out, bytes)) {
+        break;
+      }
+      out.end = content.size() - reader.rest().size();
+    }
+  } catch (const std::out_of_range&) {  // the record is incomplete
+  }
+  out.has_rest = out.end < content.size();
+  return out;
 }
 
-HeaderDifference first_difference(const std::string& there, const std::string& here) {
+std::string JournalContent::loss() const {
+  if (!has_rest) return "";
+  return "is incomplete or damaged after " + counted(trials.size(), "finished trial") +
+         "; what followed runs again";
+}
+
+std::string header_difference(const std::string& there, const std::string& here) {
   std::istringstream old_lines(there), new_lines(here);
-  for (std::string a, b;;) {
-    const bool more_old = static_cast<bool>(std::getline(old_lines, a)),
-               more_new = static_cast<bool>(std::getline(new_lines, b));
-    if (!more_old || !more_new) return {};
+  for (std::string a, b; std::getline(old_lines, a) && std::getline(new_lines, b);) {
+    const std::size_t colon = std::min(a.size(), a.find(": "));
     if (a == b) continue;
-    const auto value = [](const std::string& line) {
-      return line.substr(std::min(line.size(), line.find(": ") + 2));
-    };
-    const std::string key = a.substr(0, a.find(": "));
-    if (key != b.substr(0, b.find(": "))) return {};
-    return {key.substr(key.find(' ') + 1), value(a), value(b)};
+    if (a.substr(0, colon) != b.substr(0, colon) || colon == a.size()) break;
+    const std::string name = a.substr(0, colon).substr(a.find(' ') + 1);
+    return name + " is " + a.substr(colon + 2) + " there, " + b.substr(colon + 2) + " here" +
+           (name == "blas_core" ? "; set OPENBLAS_CORETYPE to one value on all nodes" : "");
   }
+  return "the parameters differ";
 }
 
 }  // namespace ranklab

@@ -37,7 +37,7 @@ processes_with() {
     fi
   done
 }
-# wait_for JOURNAL: waits until the journal contains trials.
+# wait_for PART: waits until the part contains trials.
 wait_for() {
   for _ in $(seq 240); do
     [ "$(stat -c %s "$1" 2>/dev/null || echo 0)" -gt 20000 ] && return
@@ -46,13 +46,13 @@ wait_for() {
   fail "$1 did not grow within a minute"
 }
 
-wait_for "$folder/parts/run.1-of-$n.part.journal"
+wait_for "$folder/parts/run.1-of-$n.part"
 for pid in $(processes_with "SLURM_ARRAY_TASK_ID=1"); do
   [ "$(readlink "/proc/$pid/exe")" = "$(realpath "$RANKLAB")" ] && kill -9 "$pid" && say "killed the program of shard 1, $pid"
 done
-"$RANKLAB" status "$folder"/parts/run.*-of-$n.part*
+"$RANKLAB" status "$folder"/parts/run.*-of-$n.part
 
-wait_for "$folder/parts/run.3-of-$n.part.journal"
+wait_for "$folder/parts/run.3-of-$n.part"
 node=$(squeue -h -j "${job}_3" -t RUNNING -o %N)
 [ -n "$node" ] || fail "shard 3 is not running"
 # Kill the node's daemon first, so that it cannot report the failure, then the step's daemon and the task.

@@ -127,7 +127,7 @@ def tokens_images_texts():
 
 def records(content):
     """The records of a journal or part, as the fuzz targets store them again: R, then a length of two bytes and the bytes of each."""
-    out, at = b"R", 0
+    out, at = b"R", content.index(b"\n") + 1
     while at + 16 <= len(content):
         (length,) = struct.unpack("<Q", content[at:at + 8])
         record = content[at + 16:at + 16 + length]
@@ -182,7 +182,7 @@ def runs():
     write("part", "torn", part[:-9])
     write("journal", "identity", b"R" + struct.pack("<H", 9) + b"name: 12\n")
     trial = struct.pack("<QQQ", 0, 1, 1) + b"x" + struct.pack("<Qd", 1, 0.5)
-    note = b"\xff" * 8 + b'{"started": 1, "trials": 0}'
+    note = b"\xff" * 8 + b'{"threads": 1, "wall_s": 0.5}'
     body = b"".join(struct.pack("<H", len(record)) + record for record in (b"name: 12\n", note, trial))
     write("journal", "trial", b"R" + body)
     shutil.rmtree(folder)

@@ -10,9 +10,9 @@
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/help.hpp"
-#include "cli/part_header.hpp"
 #include "cli/presets.hpp"
 #include "cli/resolve.hpp"
+#include "cli/run_identity.hpp"
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "data/corpus.hpp"
@@ -34,14 +34,15 @@ void inspect(ResolvedRun& run) {
   memory_estimate(run, run.options.threads);
 }
 
-// Records of the input, or the input itself if it does not start with R.
+// A journal with the records of the input, or the input itself if it does not start with R.
 std::string journal_of(std::string_view bytes) {
   if (!bytes.starts_with('R')) return std::string(bytes);
   std::string out;
   for (bytes.remove_prefix(1); bytes.size() >= 2;) {
     const std::size_t length = static_cast<unsigned char>(bytes[0]) +
                                std::size_t{256} * static_cast<unsigned char>(bytes[1]);
-    out += framed(bytes.substr(2, length));
+    const std::string_view record = bytes.substr(2, length);
+    out += out.empty() ? journal_start(record) : framed(record);
     bytes.remove_prefix(std::min(bytes.size(), 2 + length));
   }
   return out;
@@ -181,29 +182,24 @@ void read_command_line(std::string_view bytes) {
 
 void read_journal(std::string_view bytes) {
   const std::string path = put(Journal::path_for("out.json"), journal_of(bytes));
-  const std::string identity = Journal::owner("out.json");
-  attempt([] { Journal("out.json", "another\n", true); });
-  Journal journal("out.json", identity, true);
+  const std::string identity = ranklab::read_journal(path).header;
+  attempt([&] { Journal(path, "another\n", true); });
+  Journal journal(path, identity, true);
   TrialRecord record;
   record.set("x", 0.5);
   journal.append(journal.finished().size(), record);
-  journal.close();
-  Journal("out.json", identity, true).remove();
+  journal.flush();
+  Journal(path, identity, true).remove();
 }
 
 void read_part(std::string_view bytes) {
-  const std::string content = journal_of(bytes);
-  put("x.1-of-2.part.journal", content);
-  const std::string path = put("x.1-of-2.part", content);
+  const std::string path = put("x.1-of-2.part", journal_of(bytes));
   attempt([&] { run_utility(status_command(), {path}); });
-  attempt([&] { run_utility(status_command(), {path, path + ".journal"}); });
-  const PartFile part(path);
-  const PartHeader header = read_part_header(part);
-  is_complete(part, header.trials);
+  const PartFile part = ranklab::read_part(path);
   // A part of this program would be merged and judged.
-  if (header.environment.value("program", nlohmann::json()) != program_checksum())
+  if (part.header.environment.value("program", nlohmann::json()) != program_checksum())
     attempt([&] { run_utility(merge_command(), {path, "--out", "-"}); });
-  ResolvedRun run = resolve_part(header, path);
+  ResolvedRun run = resolve_header(part.header);
   inspect(run);
 }
 

@@ -12,7 +12,7 @@ from harness import (TINY, Check, Unneeded, expect, expect_no_processes, expect_
 KILLS, SHORT_KILLS = 200, 3
 MOST_KILLS_OF_A_RUN = 8
 
-# Runs of two to three seconds on one thread: the journal is written once a second.
+# Runs of two to three seconds on one thread.
 RUNS = {
     "trajectory": "random-features --m 40 --k 40 --d 20 --n 120 --steps 60 --restart-every 20"
                   " --trials 60",

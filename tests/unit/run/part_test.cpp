@@ -1,15 +1,10 @@
-// Shards partition the trials, and the trials of a part file go to the right places.
+// Shards partition the trials.
 #include "run/part.hpp"
 
 #include <doctest/doctest.h>
 
-#include <set>
-
 #include "core/error.hpp"
-#include "io/atomic_file.hpp"
-#include "run/journal_format.hpp"
 #include "run/pool.hpp"
-#include "temporary_folder.hpp"
 
 namespace part_test {
 
@@ -70,34 +65,6 @@ TEST_CASE(
   CHECK(records[0].scalar("index") == 1);
   CHECK(records[1].scalar("index") == 4);
   CHECK(records[1].array("values") == all[4].array("values"));
-}
-
-TEST_CASE("the trials of a part go to their places; a trial of another shard is refused") {
-  const TemporaryFolder folder;
-  const auto record = [](double x) {
-    TrialRecord out;
-    out.set("x", x);
-    return out;
-  };
-  const std::string header = "part schema: \"s\"\n";
-  write_file_atomically(folder / "a.part", framed(header) + framed(encode_note("session")) +
-                                               framed(encode_trial(4, record(4.5))) +
-                                               framed(encode_trial(1, record(1.5))) +
-                                               framed(encode_note("took")) + "rest");
-  const PartFile part(folder / "a.part");
-  CHECK(part.header() == header);
-  CHECK(part.trials() == 2);
-  CHECK(part.session_note() == "session");
-  CHECK(part.last_note() == "took");
-  CHECK(part.damaged());
-  std::map<std::uint64_t, TrialRecord> records, others;
-  part.take({2, 3}, 5, records);
-  REQUIRE(records.size() == 2);
-  CHECK(records.at(1).scalar("x") == 1.5);
-  CHECK(records.at(4).scalar("x") == 4.5);
-  CHECK_THROWS_AS(part.take({1, 3}, 5, others), Failure);
-  CHECK_THROWS_AS(part.take({2, 3}, 4, others), Failure);
-  CHECK_THROWS_AS(part.take({2, 3}, 5, records), Failure);  // occurs twice
 }
 
 }  // namespace part_test

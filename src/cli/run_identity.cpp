@@ -1,0 +1,146 @@
+#include "cli/run_identity.hpp"
+
+#include <sstream>
+
+#include "cli/commands.hpp"
+#include "cli/input_files.hpp"
+#include "core/error.hpp"
+#include "core/text.hpp"
+#include "io/json_file.hpp"
+#include "report/environment.hpp"
+#include "run/journal.hpp"
+
+namespace ranklab {
+namespace {
+
+using Json = nlohmann::json;
+using OrderedJson = nlohmann::ordered_json;
+
+std::string one_line(const OrderedJson& value) {
+  return value.dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+}
+
+std::string line(const std::string& section, const std::string& name, const OrderedJson& value) {
+  return section + " " + name + ": " + one_line(value) + "\n";
+}
+
+std::uint64_t number_in(const Json& object, const char* key) {
+  return value_or(object, key, std::uint64_t{0});
+}
+
+// Throws Failure without the name of the file.
+RunHeader parsed(const std::string& identity) {
+  RunHeader out;
+  Json sections;
+  std::istringstream lines(identity);
+  for (std::string text; std::getline(lines, text);) {
+    if (!text.starts_with("part shard: ")) out.run += text + "\n";
+    const std::size_t blank = text.find(' '), colon = text.find(": ", blank);
+    if (blank == std::string::npos || colon == std::string::npos) continue;
+    const std::string name = text.substr(blank + 1, colon - blank - 1);
+    sections[text.substr(0, blank)][name] =
+        parse_json(std::string_view(text).substr(colon + 2), printable_key(name));
+  }
+  const Json part = sections["part"];
+  out.environment = sections["environment"];
+  out.config = sections["config"];
+  out.preset = sections["preset"];
+  out.command = value_or(part, "command", std::string());
+  out.shard = {number_in(part, "shard"), number_in(part, "shards")};
+  out.trials = number_in(out.config, "trials");
+  if (out.command.empty() || !out.environment.is_object() || !out.preset.is_object() ||
+      out.shard.index == 0 || out.shard.index > out.shard.count || out.shard.count > out.trials)
+    throw Failure("its header is not that of a run");
+  return out;
+}
+
+}  // namespace
+
+std::string run_identity(ResolvedRun& run) {
+  std::string out = line("part", "shard", run.shard.index) +
+                    line("part", "shards", run.shard.count) +
+                    line("part", "command", run.experiment->name);
+  const OrderedJson environment = environment_json(run.options.threads, {});
+  for (const char* key :
+       {"program", "version", "git", "compiler", "flags", "armadillo", "blas", "blas_core"})
+    out += line("environment", key, environment[key]);
+  const OrderedJson config = run.config();
+  for (const auto& [key, value] : config.items()) out += line("config", key, value);
+  out += line("preset", "title", run.title) + line("preset", "paper", run.paper) +
+         line("preset", "figure", run.figure) + line("preset", "see", run.see) +
+         line("preset", "finding", run.finding) + line("preset", "trial", run.trial_unit) +
+         line("preset", "config", run.preset_config);
+  for (const auto& [path, checksum] : input_checksums(run.study->fields()))
+    out += line("input", one_line(path), checksum);
+  return out;
+}
+
+std::string program_line(const std::string& identity) {
+  const std::size_t at = identity.find("\nenvironment program: ");
+  return at == std::string::npos ? "" : identity.substr(at, identity.find('\n', at + 1) - at);
+}
+
+std::string PartFile::progress() const {
+  return std::to_string(content.trials.size()) + " of " + counted(header.wanted(), "trial");
+}
+
+PartFile read_part(const std::string& path) {
+  PartFile out{{}, read_journal(path)};
+  if (out.content.header.empty())
+    throw Failure(printable(path) + ": not a part: its header is incomplete or damaged");
+  try {
+    out.header = parsed(out.content.header);
+  } catch (const Failure& error) {
+    throw Failure(printable(path) + ": not a part: " + error.what());
+  }
+  out.header.path = path;
+  for (const auto& [trial, record] : out.content.trials) {
+    if (trial >= out.header.trials || !out.header.shard.holds(trial))
+      throw Failure(printable(path) + ": trial " + std::to_string(trial) +
+                    " does not belong to shard " + out.header.shard.text());
+  }
+  return out;
+}
+
+void require_same_run(const RunHeader& first, const RunHeader& other) {
+  if (first.run != other.run)
+    throw Failure(printable(other.path) + ": belongs to a different run than " +
+                  printable(first.path) + ": " + header_difference(first.run, other.run));
+}
+
+std::string missing_shards(const std::set<std::uint64_t>& present, std::uint64_t count) {
+  // A damaged header may claim any number of shards, so the list has an end.
+  constexpr std::size_t most_named = 20;
+  const std::uint64_t all = count - present.size();
+  if (all == 0) return "";
+  std::vector<std::string> missing;
+  for (Shard shard{1, count}; shard.index <= count && missing.size() < most_named; ++shard.index) {
+    if (!present.contains(shard.index)) missing.push_back(shard.text());
+  }
+  const std::string first = missing.front();
+  if (all > missing.size())
+    missing.push_back("and " + std::to_string(all - missing.size()) + " more");
+  return (all == 1 ? "no part of shard " : "no part of shards ") + joined(missing) + "; run " +
+         (all == 1 ? "it" : "them") + " with --shard " + first + " --resume";
+}
+
+ResolvedRun resolve_header(const RunHeader& header) {
+  const Experiment* experiment = find_experiment(header.command);
+  if (experiment == nullptr)
+    throw Failure(printable(header.path) + ": unknown command '" + printable_key(header.command) +
+                  "'");
+  ResolvedRun run = resolve_document(
+      *experiment, {}, {{"command", header.command}, {"config", header.config}}, header.path);
+  // Use the texts of the shards: the presets on this machine may differ.
+  const auto text = [&](const char* key) { return value_or(header.preset, key, std::string()); };
+  run.title = text("title");
+  run.paper = text("paper");
+  run.figure = text("figure");
+  run.see = text("see");
+  run.finding = header.preset.value("finding", Json());
+  run.trial_unit = text("trial");
+  run.preset_config = header.preset.value("config", Json());
+  return run;
+}
+
+}  // namespace ranklab
