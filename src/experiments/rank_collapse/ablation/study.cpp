@@ -128,8 +128,7 @@ std::vector<double> gain_of_gate(const Records& records) {
 
 // [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
 // figure: random weights were not trained with their gate.
-void judge_gating(const AblationConfig& config, bool single_precision, const Records& records,
-                  Claims& claims) {
+void judge_gating(const AblationConfig& config, const Records& records, Claims& claims) {
   const Place figure_3 =
       in_figure("lambda-skip/fig-3", "lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [](bool gate, bool norm) { return combination("gating", gate, norm); };
@@ -166,18 +165,18 @@ void judge_gating(const AblationConfig& config, bool single_precision, const Rec
         "normalized mu after the last layer with the gate minus without it; " + weights_of(config));
   }
   const auto deep = over_depth();
+  const double floor = config.single_precision() ? single_precision_floor : 0;
   claims.mean(
       reading(figure_3("no-gate-no-norm-rises",
                        "mu first drops and then increases dramatically in Mamba-2 without gate and "
                        "norm"),
               "a factor of " + short_number(dramatic_factor)),
-      rise_after_drop(curve(false, false), records, single_precision ? single_precision_floor : 0),
-      at_least(dramatic_factor),
+      rise_after_drop(curve(false, false), records, floor), at_least(dramatic_factor),
       "normalized mu after the last layer over the smallest of all layers; dramatic: a factor of " +
           short_number(dramatic_factor) +
-          (single_precision ? "; in single precision, normalized mu below " +
-                                  short_number(single_precision_floor) + " is rounding noise"
-                            : "") +
+          (floor > 0 ? "; in single precision, normalized mu below " + short_number(floor) +
+                           " is rounding noise"
+                     : "") +
           "; " + weights_of(config));
   for (const bool gate : {true, false}) {
     claims.mean(reading(figure_3(std::string("no-norm-unstable/gating=") + (gate ? "on" : "off"),
@@ -243,14 +242,13 @@ void add_figure(const AblationConfig& config, const std::vector<DepthGroup>& gro
       .line(config.threshold, threshold);
 }
 
-Result report(const AblationConfig& config, const std::vector<DepthGroup>& groups,
-              bool single_precision, const Records& records) {
+Result report(const AblationConfig& config, const Records& records) {
+  const std::vector<DepthGroup> groups = groups_of(config);
   const bool gating = part_of(config) == "gating";
   ResultBuilder out(
       (gating ? "Gate and norm removed, " : "Skip and norm removed, ") + config.model.model,
       records);
   out.claims().set_unit(independent_unit(config.model));
-  if (records.empty()) return out.take();  // interrupted before the end of a trial
   std::vector<std::string> curves;
   for (const DepthGroup& group : groups) {
     const std::string& curve = curves.emplace_back(group.curves.front().name);
@@ -265,7 +263,7 @@ Result report(const AblationConfig& config, const std::vector<DepthGroup>& group
     out.note("Norm off removes: " + config.model.norm_off +
              ". Gate off removes the factor silu(z) and keeps the per-head skip D.");
   }
-  if (gating) judge_gating(config, single_precision, records, out.claims());
+  if (gating) judge_gating(config, records, out.claims());
   if (!gating) judge_skip(config, records, out.claims());
   add_figure(config, groups, out);
   return out.take();
@@ -274,7 +272,8 @@ Result report(const AblationConfig& config, const std::vector<DepthGroup>& group
 class AblationStudy : public Study {
  public:
   std::vector<Field> fields() override {
-    std::vector<Field> fields = model_fields(config_.model);
+    std::vector<Field> fields = {precision_field(config_.precision)};
+    for (Field& field : model_fields(config_.model)) fields.push_back(std::move(field));
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
     Field also{"also", &config_.also, "",
                "weights files of further trainings of the model, FILE.safetensors, each read with "
@@ -308,18 +307,10 @@ class AblationStudy : public Study {
 
   Estimate estimate() const override { return depth_cost(groups_of(config_)); }
 
-  Result run(Runner& runner) const override {
-    const bool single = runner.single_precision();
-    return with_rounding_note(report(config_, groups_of(config_), single, run_trials(runner)),
-                              single);
-  }
-
- private:
-  Records run_trials(Runner& runner) const {
-    const bool single = runner.single_precision();
+  Work work() const override {
+    const bool single = config_.single_precision();
     if (config_.model.trainings > 1) {
-      const StackedModel model = trained_model(config_);
-      return runner.run([&](Trial& trial) {
+      return each_trial([this, single, model = trained_model(config_)](Trial& trial) {
         const std::vector<DepthGroup> groups = groups_of(config_, model.training(trial.index()));
         std::vector<std::string> curves;
         for (const DepthGroup& group : groups) curves.push_back(group.curves.front().name);
@@ -328,12 +319,16 @@ class AblationStudy : public Study {
         });
       });
     }
-    const std::vector<DepthGroup> groups = groups_of(config_);
-    return runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-      return run_variants(groups, trials, single);
-    });
+    return in_batches(trials_per_batch(config_.model),
+                      [groups = groups_of(config_), single](std::vector<Trial>& trials) {
+                        return run_variants(groups, trials, single);
+                      });
+  }
+  Result report(const Records& records) const override {
+    return with_rounding_note(ranklab::report(config_, records), config_.single_precision());
   }
 
+ private:
   AblationConfig config_;
 };
 

@@ -21,8 +21,7 @@ constexpr double difference = 1e-3;
 // The sizes of an input that are tried for attention; LTI stacks are compared at the last one.
 constexpr double input_sizes[] = {1e-2, 1e-4, 1e-6, 1e-8};
 
-template <class T>
-double log_normalized_mu(const State<T>& state) {
+double log_normalized_mu(const State<double>& state) {
   return log_mu(state) - log_norm(state);
 }
 
@@ -32,72 +31,66 @@ ModelSpec pure_spec(const BoundsConfig& config, const std::string& model, Sizes 
   return spec;
 }
 
-template <class T>
-using Blocks = std::vector<std::unique_ptr<BareBlock<T>>>;
+using Blocks = std::vector<std::unique_ptr<BareBlock<double>>>;
 
-template <class T>
-Blocks<T> blocks_of(const ModelSpec& spec, const Trial& trial) {
-  Blocks<T> blocks;
+Blocks blocks_of(const ModelSpec& spec, const Trial& trial) {
+  Blocks blocks;
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
-    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
     blocks.push_back(make_block_of<BareBlock>(spec, tensors));
   }
   return blocks;
 }
 
-template <class T>
-Collapse run(const Blocks<T>& blocks, State<T> state) {
+Collapse run(const Blocks& blocks, State<double> state) {
   const double before = log_normalized_mu(state);
   for (const auto& block : blocks) block->forward(state, 0.0);
   return {before, state.Y.is_finite() ? log_normalized_mu(state) : undefined};
 }
 
-template <class T>
-State<T> state_of(const arma::mat& Y) {
-  State<T> state{arma::conv_to<arma::Mat<T>>::from(Y), 0.0, 0};
+State<double> state_of(const arma::mat& Y) {
+  State<double> state{Y, 0.0, 0};
   state.rescale();
   return state;
 }
 
-template <class T>
 void judge_lti_stack(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                      TrialRecord& record) {
   const ModelSpec spec = pure_spec(config, "lti-ssm", sizes);
-  const Blocks<T> blocks = blocks_of<T>(spec, trial);
-  State<T> input = draw_input<T>(spec, trial);
+  const Blocks blocks = blocks_of(spec, trial);
+  State<double> input = draw_input<double>(spec, trial);
   // Tokens that differ little: one direction, and a small multiple of the drawn tokens.
-  arma::mat tokens = difference * exact(input.Y);
+  arma::mat tokens = difference * input.Y;
   tokens.each_col() += arma::vec(tokens.n_rows, arma::fill::ones);
   for (std::size_t k = blocks.size(); k-- > 0;)
-    tokens = lti_preimage(exact(blocks[k]->mixing_matrix(input)), tokens);
-  if (tokens.is_finite()) judge_lti_input(run(blocks, state_of<T>(tokens)), record);
+    tokens = lti_preimage(blocks[k]->mixing_matrix(input), tokens);
+  if (tokens.is_finite()) judge_lti_input(run(blocks, state_of(tokens)), record);
   const double after = run(blocks, input).after;
-  State<T> scaled = input;
-  scaled.Y *= static_cast<T>(std::end(input_sizes)[-1]);
+  State<double> scaled = input;
+  scaled.Y *= std::end(input_sizes)[-1];
   compare(record, adversarial::lti_size, std::abs(run(blocks, scaled).after - after), 0,
-          tolerance::residual<T> * static_cast<double>(spec.layers * sizes.tokens));
+          tolerance::residual<double> * static_cast<double>(spec.layers * sizes.tokens));
 }
 
 // Whether some size of the drawn input makes the tokens collapse; nullopt if they are not spread.
-template <class T>
 std::optional<bool> attention_collapses(const ModelSpec& spec, const Trial& trial) {
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
-  const auto normalized = [](const SplitState<T>& state) {
-    const double log_shared = std::log(static_cast<double>(state.rest.n_cols)) / 2 +
-                              std::log(static_cast<double>(arma::norm(state.shared)));
+  const auto normalized = [](const SplitState& state) {
+    const double log_shared =
+        std::log(static_cast<double>(state.rest.n_cols)) / 2 + std::log(arma::norm(state.shared));
     // log sqrt(e^(2 a) + e^(2 b)) = a + log1p(e^(2 (b - a))) / 2
     return state.log_mu() - log_shared -
            std::log1p(std::exp(2 * (state.log_mu() - log_shared))) / 2;
   };
   for (const double size : input_sizes) {
-    SplitState<T> state(draw_input<T>(spec, trial).Y);
+    SplitState state(draw_input<double>(spec, trial).Y);
     const double before = normalized(state);
     if (!(before >= std::log(spread_input))) return std::nullopt;
-    state.shared *= static_cast<T>(size);
+    state.shared *= size;
     state.log2_scale += std::log2(size);
     for (std::uint64_t k = 0; k < spec.layers; ++k) {
-      DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-      const arma::Mat<T> W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
+      DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
+      const arma::mat W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
       split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start),
                       tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
     }
@@ -108,20 +101,19 @@ std::optional<bool> attention_collapses(const ModelSpec& spec, const Trial& tria
 }
 
 // Multiples of the direction v whose |v'S v| is largest.
-template <class T>
 Collapse selective_collapse(ModelSpec spec, const Trial& trial) {
   spec.share_weights = "on";
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
-  DrawnTensors<T> tensors = block_tensors<T>(spec, trial, 0);
-  const arma::mat S = exact(tensors.matrix("W_C", spec.dim, spec.state, start)) *
-                      exact(tensors.matrix("W_B", spec.dim, spec.state, start)).t();
+  DrawnTensors<double> tensors = block_tensors<double>(spec, trial, 0);
+  const arma::mat S = tensors.matrix("W_C", spec.dim, spec.state, start) *
+                      tensors.matrix("W_B", spec.dim, spec.state, start).t();
   const SymmetricEigen eigen = symmetric_eigen((S + S.t()) / 2);
   const arma::uword largest = arma::index_max(arma::abs(eigen.w));
   arma::vec y(spec.tokens, arma::fill::ones);
   y(0) += difference;
   for (std::uint64_t k = 0; k < spec.layers; ++k)
     y = selective_preimage(eigen.w(largest), spec.decay, y);
-  return run(blocks_of<T>(spec, trial), state_of<T>(eigen.Q.col(largest) * y.t()));
+  return run(blocks_of(spec, trial), state_of(eigen.Q.col(largest) * y.t()));
 }
 
 }  // namespace
@@ -157,30 +149,24 @@ void judge_lti_input(const Collapse& collapse, TrialRecord& record) {
   if (collapse.defined()) record.count(adversarial::lti_as_printed.id, collapse.occurs());
 }
 
-template <class T>
 void judge_adversarial_inputs(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                               TrialRecord& record) {
   using namespace adversarial;
-  judge_lti_stack<T>(config, sizes, trial, record);
+  judge_lti_stack(config, sizes, trial, record);
   for (const double factor : thm_A_10::weight_factors) {
     trial.check_interrupt();
     ModelSpec spec = pure_spec(config, "attention", sizes);
     if (!spec.causal) {  // token 1 of causal attention attends to itself only
       spec.weight_scale *= factor;
-      const std::optional<bool> collapses = attention_collapses<T>(spec, trial);
+      const std::optional<bool> collapses = attention_collapses(spec, trial);
       if (collapses) record.count(attention.id, !*collapses);
     }
     spec = pure_spec(config, "selective-ssm", sizes);
     spec.weight_scale *= factor;
-    const Collapse collapse = selective_collapse<T>(spec, trial);
+    const Collapse collapse = selective_collapse(spec, trial);
     if (collapse.defined()) record.count(selective.id, !collapse.occurs());
   }
 }
-
-template void judge_adversarial_inputs<float>(const BoundsConfig&, Sizes, const Trial&,
-                                              TrialRecord&);
-template void judge_adversarial_inputs<double>(const BoundsConfig&, Sizes, const Trial&,
-                                               TrialRecord&);
 
 void judge_adversarial_claims(const Records& records, Claims& claims) {
   using namespace adversarial;

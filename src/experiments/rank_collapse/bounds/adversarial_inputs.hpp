@@ -68,7 +68,6 @@ struct Collapse {
 void judge_lti_input(const Collapse& collapse, TrialRecord& record);
 
 /// All stacks of the trial at these sizes.
-template <class T>
 void judge_adversarial_inputs(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                               TrialRecord& record);
 

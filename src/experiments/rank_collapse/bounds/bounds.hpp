@@ -83,19 +83,12 @@ inline double square(double x) {
   return x * x;
 }
 
-template <class T>
-arma::mat exact(const arma::Mat<T>& A) {
-  return arma::conv_to<arma::mat>::from(A);
-}
-
 /// Natural logarithms of mu and of the Frobenius norm of 2^s Y.
-template <class T>
-double log_mu(const State<T>& state) {
+inline double log_mu(const State<double>& state) {
   return std::log(token_spread(state.Y)) + state.log2_scale * std::numbers::ln2;
 }
-template <class T>
-double log_norm(const State<T>& state) {
-  return std::log(arma::norm(exact(state.Y), "fro")) + state.log2_scale * std::numbers::ln2;
+inline double log_norm(const State<double>& state) {
+  return std::log(arma::norm(state.Y, "fro")) + state.log2_scale * std::numbers::ln2;
 }
 
 /// phi of Theorem 4.3: the smallest inner product of two tokens of Y, N >= 2.
@@ -136,7 +129,7 @@ std::string non_violations_text(const Tally& tally);  // 5 of 7
 // From a trial to the result ----------------------------------------------------------------------
 
 /// All parts, for every model and size of the lists.
-TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const Trial& trial);
+TrialRecord run_trial(const BoundsConfig& config, const Trial& trial);
 
 void judge(const BoundsConfig& config, const Records& records, Claims& claims);
 

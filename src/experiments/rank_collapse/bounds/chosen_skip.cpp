@@ -19,29 +19,28 @@ constexpr double margin = 1.01;
 constexpr double strongest_skip = 1e12;
 
 // A bare stack whose weights are drawn once for many runs.
-template <class T>
 struct DrawnStack {
   struct DrawnLayer {
-    std::unique_ptr<BareBlock<T>> block;
+    std::unique_ptr<BareBlock<double>> block;
     arma::mat C_V;
     ValueNorms values;
   };
-  State<T> input;
+  State<double> input;
   std::vector<DrawnLayer> layers;
 
-  DrawnStack(const ModelSpec& spec, const Trial& trial) : input(draw_input<T>(spec, trial)) {
+  DrawnStack(const ModelSpec& spec, const Trial& trial) : input(draw_input<double>(spec, trial)) {
     for (std::uint64_t k = 0; k < spec.layers; ++k) {
-      DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+      DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
       auto block = make_block_of<BareBlock>(spec, tensors);
-      const arma::mat C_V = exact(block->value_matrix());
+      const arma::mat C_V = block->value_matrix();
       layers.push_back({std::move(block), C_V, value_norms(C_V)});
     }
   }
 
   /// The norms of a layer at its input, and mu of the input.
-  Layer at_input(const DrawnLayer& layer, const State<T>& state) const {
-    const arma::mat Y = exact(state.Y);
-    return open_layer(Y, exact(layer.block->mixing_matrix(state)), layer.C_V, layer.values, 0.0, Y);
+  Layer at_input(const DrawnLayer& layer, const State<double>& state) const {
+    return open_layer(state.Y, layer.block->mixing_matrix(state), layer.C_V, layer.values, 0.0,
+                      state.Y);
   }
 
   /// Runs the layers with the lambda that lambda(layer) chooses from a layer at its input, and
@@ -50,7 +49,7 @@ struct DrawnStack {
   template <class Lambda, class Judge>
   bool run(const Trial& trial, TrialRecord& record, const Lambda& lambda,
            const Judge& judge) const {
-    State<T> state = input;
+    State<double> state = input;
     for (const DrawnLayer& drawn : layers) {
       trial.check_interrupt();
       Layer layer = at_input(drawn, state);
@@ -74,10 +73,9 @@ struct Strengths {
 };
 
 // The stack with the smallest sufficient lambda_k at every layer, for the rates a in turn.
-template <class T>
-Strengths run_sufficient(const DrawnStack<T>& stack, const std::vector<double>& a, double sign,
+Strengths run_sufficient(const DrawnStack& stack, const std::vector<double>& a, double sign,
                          Condition condition, const Trial& trial, TrialRecord& record) {
-  const double slack = tolerance::residual<T>, mu_0 = token_spread(stack.input.Y);
+  const double slack = tolerance::residual<double>, mu_0 = token_spread(stack.input.Y);
   const bool ours = condition == Condition::sharper;
   StackNorms suprema;
   double promised = square(mu_0), largest = 0, K = 0;
@@ -111,10 +109,9 @@ double own_lambda_for(double a, double mu, const StackNorms& norms, Condition co
   return lambda_for(a, norms.mix(), norms.N * cross / square(mu));
 }
 
-template <class T>
 void judge_own_lambdas(const BoundsConfig& config, const std::string& model, Sizes sizes,
                        const Trial& trial, TrialRecord& record) {
-  const DrawnStack<T> stack(stack_spec(config, model, sizes, "rows"), trial);
+  const DrawnStack stack(stack_spec(config, model, sizes, "rows"), trial);
   std::vector<double> largest, single;
   for (const double sign : {1.0, -1.0}) {
     for (const double a : config.a) {
@@ -131,11 +128,6 @@ void judge_own_lambdas(const BoundsConfig& config, const std::string& model, Siz
   record.set(model + own_lambda::largest, largest);
   record.set(model + own_lambda::single, single);
 }
-
-template void judge_own_lambdas<float>(const BoundsConfig&, const std::string&, Sizes, const Trial&,
-                                       TrialRecord&);
-template void judge_own_lambdas<double>(const BoundsConfig&, const std::string&, Sizes,
-                                        const Trial&, TrialRecord&);
 
 // Remark 4.1 --------------------------------------------------------------------------------------
 
@@ -167,8 +159,7 @@ void judge_remark(const StackEnd& end, double slack, TrialRecord& record) {
 namespace {
 
 // One stack at one strength.
-template <class T>
-void run_mamba(const DrawnStack<T>& stack, double lambda, const Trial& trial, TrialRecord& record) {
+void run_mamba(const DrawnStack& stack, double lambda, const Trial& trial, TrialRecord& record) {
   StackEnd end;
   end.lambda = lambda;
   end.mu_0 = token_spread(stack.input.Y);
@@ -179,16 +170,15 @@ void run_mamba(const DrawnStack<T>& stack, double lambda, const Trial& trial, Tr
         end.K += 1;
         end.mu_K = layer.mu_next;
       });
-  if (finished) judge_remark(end, tolerance::residual<T> * end.K, record);
+  if (finished) judge_remark(end, tolerance::residual<double> * end.K, record);
 }
 
 // The tokens after all layers, at the largest |lambda| of Figure 2.
-template <class T>
-void record_figure_2(const DrawnStack<T>& stack, TrialRecord& record) {
+void record_figure_2(const DrawnStack& stack, TrialRecord& record) {
   using namespace remark_4_1;
   double mu = infinity, residual = infinity;
   for (const double sign : {1.0, -1.0}) {
-    State<T> state = stack.input;
+    State<double> state = stack.input;
     for (const auto& layer : stack.layers) layer.block->forward(state, sign * largest_in_figure_2);
     const TokenGeometry geometry = token_geometry(state.Y);
     mu = std::min(mu, geometry.mu_normalized);
@@ -200,14 +190,13 @@ void record_figure_2(const DrawnStack<T>& stack, TrialRecord& record) {
 
 }  // namespace
 
-template <class T>
 void judge_mamba(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
   using namespace remark_4_1;
   for (const bool in_cone : {false, true}) {
     ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
     spec.layers = layers;
     if (in_cone) spec.input = "cone";
-    const DrawnStack<T> stack(spec, trial);
+    const DrawnStack stack(spec, trial);
     const double start = token_spread(stack.input.Y);
     StackNorms rest;  // the suprema of the norms for tokens that do not move
     for (const auto& layer : stack.layers) rest.cover(stack.at_input(layer, stack.input).norms);
@@ -228,9 +217,6 @@ void judge_mamba(const BoundsConfig& config, Sizes sizes, const Trial& trial, Tr
     record_figure_2(stack, record);
   }
 }
-
-template void judge_mamba<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
-template void judge_mamba<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
 
 // Claims ------------------------------------------------------------------------------------------
 

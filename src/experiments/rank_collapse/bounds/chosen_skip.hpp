@@ -52,7 +52,6 @@ double own_lambda_for(double a, double mu, const StackNorms& norms, Condition co
 
 /// Stacks of `model` in which every layer gets its own lambda_k, with each sign: 1 % above
 /// own_lambda_for, by either condition.
-template <class T>
 void judge_own_lambdas(const BoundsConfig& config, const std::string& model, Sizes sizes,
                        const Trial& trial, TrialRecord& record);
 
@@ -122,7 +121,6 @@ void judge_remark(const StackEnd& end, double slack, TrialRecord& record);
 /// Selective stacks of 64 layers with C_V = I, rows normalized, for Gaussian tokens and for tokens
 /// in a cone: lambda with each sign, 1 % above the smallest |lambda| of either condition; and for
 /// Gaussian tokens of the last sizes at the largest |lambda| of Figure 2.
-template <class T>
 void judge_mamba(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
 void judge_remark_claims(const BoundsConfig& config, const Records& records, Claims& claims);

@@ -12,22 +12,20 @@
 namespace ranklab::bounds {
 
 /// The matrices by name. Throws std::out_of_range for other names; there are no vectors.
-template <class T>
-class GivenMatrices final : public Tensors<T> {
+class GivenMatrices final : public Tensors<double> {
  public:
-  explicit GivenMatrices(std::map<std::string, arma::Mat<T>> by_name)
-      : by_name_(std::move(by_name)) {}
-  arma::Mat<T> matrix(const std::string& name, arma::uword, arma::uword, const Start&) override {
+  explicit GivenMatrices(std::map<std::string, arma::mat> by_name) : by_name_(std::move(by_name)) {}
+  arma::mat matrix(const std::string& name, arma::uword, arma::uword, const Start&) override {
     return by_name_.at(name);
   }
-  arma::Mat<T> columns(const std::string& name, arma::uword, arma::uword,
-                       const std::vector<std::uint32_t>&, const Start&) override {
+  arma::mat columns(const std::string& name, arma::uword, arma::uword,
+                    const std::vector<std::uint32_t>&, const Start&) override {
     return by_name_.at(name);
   }
-  arma::Col<T> vector(const std::string&, arma::uword, const Start&) override { return {}; }
+  arma::vec vector(const std::string&, arma::uword, const Start&) override { return {}; }
 
  private:
-  std::map<std::string, arma::Mat<T>> by_name_;
+  std::map<std::string, arma::mat> by_name_;
 };
 
 }  // namespace ranklab::bounds

@@ -16,30 +16,27 @@
 
 namespace ranklab::bounds {
 
-template <class T>
 struct SplitState {
-  arma::Col<T> shared;      // g (d), the mean token
-  arma::Mat<T> rest;        // R (d, N)
+  arma::vec shared;         // g (d), the mean token
+  arma::mat rest;           // R (d, N)
   double log2_scale = 0.0;  // s
 
   /// Splits Y (d, N).
-  explicit SplitState(const arma::Mat<T>& Y);
+  explicit SplitState(const arma::mat& Y);
   /// Natural logarithm of mu = 2^s ||R||_F; minus infinity if all tokens are equal.
   double log_mu() const;
-  /// Y, rounded to T.
-  arma::Mat<T> tokens() const;
+  /// Y, rounded.
+  arma::mat tokens() const;
 };
 
 /// One layer: Y <- softmax(Y W_Q W_K' Y' / sqrt d) Y W_V in the paper's layout (one token per row).
 /// The weights are (d, d). If an entry overflows, the state is not finite.
-template <class T>
-void split_attention(SplitState<T>& state, const arma::Mat<T>& W_Q, const arma::Mat<T>& W_K,
-                     const arma::Mat<T>& W_V);
+void split_attention(SplitState& state, const arma::mat& W_Q, const arma::mat& W_K,
+                     const arma::mat& W_V);
 
 /// Scales every token to Euclidean norm 1. With z_i = (2 g.r_i 2^s + |r_i|^2 4^s) / |g|^2 and
 /// e_i = (1 + z_i)^(-1/2) - 1, token i becomes (g + 2^s r_i + e_i (g + 2^s r_i)) / |g|, and e_i is
 /// of the order 2^s.
-template <class T>
-void normalize_split_rows(SplitState<T>& state);
+void normalize_split_rows(SplitState& state);
 
 }  // namespace ranklab::bounds

@@ -30,13 +30,6 @@ bool is_configurable(const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Multiplications and additions of one layer's forward pass and of the separate computation of M.
-double layer_flops(const BoundsConfig& config, const std::string& model, Sizes sizes) {
-  const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
-  const ModelSpec spec = stack_spec(config, model, sizes, "rows");
-  return 2 * flops_per_block(spec) + 2 * N * N * (d + static_cast<double>(spec.state));
-}
-
 // The result --------------------------------------------------------------------------------------
 
 // The number of violations of every counted claim, as the scalar "violations.<id>" with dots for
@@ -222,41 +215,20 @@ class BoundsStudy : public Study {
   }
 
   Estimate estimate() const override {
-    const double skips = static_cast<double>(config_.lambda.size()),
-                 layers = static_cast<double>(config_.spec.layers);
-    constexpr double calls = 2e5;  // the time of the calls for small matrices, as operations
-    Estimate cost;
+    const double skips = static_cast<double>(config_.lambda.size());
+    double largest = 0;
     for (const Sizes sizes : all_sizes(config_)) {
       const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
-      const auto layer = [&](const std::string& model) {
-        return layer_flops(config_, model, sizes);
-      };
-      // Singular values without vectors cost about 8/3 n^3 operations. The reduction to bidiagonal
-      // form runs at half the speed of a matrix product.
-      const double svd_N = 6 * N * N * N, svd_d = 6 * d * d * d,
-                   open = 2 * N * d * d + 2 * N * N * d + svd_N + calls;
-      // Each rate has two strengths for each sign, and all rates in turn have one.
-      const double chosen = 4 * static_cast<double>(config_.a.size()) + 2;
-      for (const std::string& model : config_.models)
-        cost.flops += layers * ((skips + chosen) * (layer(model) + open) + svd_d);
-      // Remark 4.1: two inputs, at rest and with two strengths of each sign.
-      cost.flops += 10 * static_cast<double>(remark_4_1::layers) * (layer("selective-ssm") + open);
-      const double attention = layer("attention"), selective = layer("selective-ssm");
-      cost.flops += layers * (2 * attention + 9 * selective + 2 * layer("lti-ssm") + 2 * svd_N +
-                              4 * N * N * d);
-      // The states of every skip; M, its copy in double precision and its decomposition; the same
-      // for the weights.
-      cost.bytes = std::max(cost.bytes, 8 * ((skips + 12) * N * d + 8 * N * N + 8 * d * d));
+      // The states of every skip; M, its copy and its decomposition; the same for the weights.
+      largest = std::max(largest, 8 * ((skips + 12) * N * d + 8 * N * N + 8 * d * d));
     }
-    return cost;
+    return {.bytes = largest};
   }
 
-  Result run(Runner& runner) const override {
-    const bool single_precision = runner.single_precision();
-    const auto records =
-        runner.run([&](Trial& trial) { return run_trial(config_, single_precision, trial); });
-    return report(config_, records);
+  Work work() const override {
+    return each_trial([this](Trial& trial) { return run_trial(config_, trial); });
   }
+  Result report(const Records& records) const override { return bounds::report(config_, records); }
 
  private:
   BoundsConfig config_;
@@ -271,10 +243,8 @@ Result report(const BoundsConfig& config, const Records& records) {
   judge(config, records, out.claims());
   add_scalars(out, config);
   add_violations(out);
-  if (!records.empty()) {  // an interrupted run may have none
-    add_series(out, config);
-    add_figure(out, config);
-  }
+  add_series(out, config);
+  add_figure(out, config);
   out.note(
       "S = ||C_V||_F and C_M = ||M||_F, as Section 4.1 defines them. The state-space models have "
       "C_V = I and therefore S = sqrt d; Remark 4.1 says S = 1.");

@@ -132,34 +132,25 @@ TrialRecord worked_examples() {
 
 // All parts ---------------------------------------------------------------------------------------
 
-namespace {
-
-template <class T>
-TrialRecord all_parts(const BoundsConfig& config, const Trial& trial) {
+TrialRecord run_trial(const BoundsConfig& config, const Trial& trial) {
   TrialRecord record;
   for (const Sizes sizes : all_sizes(config)) {
     for (const std::string& model : config.models) {
-      judge_skips<T>(config, model, sizes, trial, record);
-      judge_own_lambdas<T>(config, model, sizes, trial, record);
+      judge_skips(config, model, sizes, trial, record);
+      judge_own_lambdas(config, model, sizes, trial, record);
     }
-    judge_mamba<T>(config, sizes, trial, record);
-    judge_attention<T>(config, sizes, trial, record);
-    judge_selective<T>(config, sizes, trial, record);
-    judge_pure_attention<T>(config, sizes, trial, record);
+    judge_mamba(config, sizes, trial, record);
+    judge_attention(config, sizes, trial, record);
+    judge_selective(config, sizes, trial, record);
+    judge_pure_attention(config, sizes, trial, record);
     for (const LtiTheorem& theorem : {thm_A_7, thm_A_8})
-      judge_lti<T>(config, theorem, sizes, trial, record);
-    judge_pure_selective<T>(config, sizes, trial, record);
+      judge_lti(config, theorem, sizes, trial, record);
+    judge_pure_selective(config, sizes, trial, record);
     judge_products(sizes, trial, record);
-    judge_skewed<T>(config, sizes, trial, record);
-    judge_adversarial_inputs<T>(config, sizes, trial, record);
+    judge_skewed(config, sizes, trial, record);
+    judge_adversarial_inputs(config, sizes, trial, record);
   }
   return record;
-}
-
-}  // namespace
-
-TrialRecord run_trial(const BoundsConfig& config, bool single_precision, const Trial& trial) {
-  return single_precision ? all_parts<float>(config, trial) : all_parts<double>(config, trial);
 }
 
 void judge(const BoundsConfig& config, const Records& records, Claims& claims) {

@@ -14,27 +14,25 @@ namespace ranklab::bounds {
 namespace {
 
 // A stack that is computed layer by layer.
-template <class T>
 struct StackAtSkip {
   double lambda = 0.0;
-  State<T> state;
+  State<double> state;
   StackNorms norms;        // suprema over the layers so far
   std::vector<double> mu;  // one value per layer, starting with the input
   bool stopped = false;    // a row is zero, so D is undefined
 };
 
-template <class T>
-void advance(StackAtSkip<T>& run, const BareBlock<T>& block, const arma::mat& C_V,
+void advance(StackAtSkip& run, const BareBlock<double>& block, const arma::mat& C_V,
              const ValueNorms& values, const std::vector<double>& a, TrialRecord& record) {
-  const double slack = tolerance::residual<T>;
-  const arma::mat Y = exact(run.state.Y), M = exact(block.mixing_matrix(run.state));
+  const double slack = tolerance::residual<double>;
+  const arma::mat Y = run.state.Y, M = block.mixing_matrix(run.state);
   const std::uint64_t degenerate = run.state.degenerate_rows;
   block.forward(run.state, run.lambda);
   if (run.state.degenerate_rows > degenerate) {
     run.stopped = true;
     return;
   }
-  const Layer layer = open_layer(Y, M, C_V, values, run.lambda, exact(run.state.Y));
+  const Layer layer = open_layer(Y, M, C_V, values, run.lambda, run.state.Y);
   run.norms.cover(layer.norms);
   run.mu.push_back(layer.mu_next);
   if (run.lambda != 0) judge_layer(layer, slack, record);
@@ -57,19 +55,17 @@ double printed_guarantee(const StackNorms& norms, double lambda, double K, doubl
 }
 
 // At the largest |lambda| the tokens hardly move, so the suprema no longer depend on lambda.
-template <class T>
-const StackAtSkip<T>& strongest_of(const std::vector<StackAtSkip<T>>& runs) {
+const StackAtSkip& strongest_of(const std::vector<StackAtSkip>& runs) {
   return *std::max_element(runs.begin(), runs.end(), [](const auto& a, const auto& b) {
     return std::abs(a.lambda) < std::abs(b.lambda);
   });
 }
 
-template <class T>
 void record_curves(const BoundsConfig& config, const std::string& model,
-                   std::vector<StackAtSkip<T>>& runs, TrialRecord& record) {
+                   std::vector<StackAtSkip>& runs, TrialRecord& record) {
   const double K = static_cast<double>(config.spec.layers);
   std::vector<double> last, printed, turning;
-  for (StackAtSkip<T>& run : runs) {
+  for (StackAtSkip& run : runs) {
     const double scale = std::sqrt(run.norms.N);
     run.mu = padded(std::move(run.mu), config.spec.layers + 1);
     record.set(thm_4_1::mu(model, run.lambda), run.mu);
@@ -231,12 +227,11 @@ void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack
   if (turning > 0) compare(record, stack_turning, turning, end.mu_K, slack * std::sqrt(N));
 }
 
-template <class T>
 void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes,
                  const Trial& trial, TrialRecord& record) {
   const ModelSpec spec = stack_spec(config, model, sizes, "rows");
-  const State<T> input = draw_input<T>(spec, trial);
-  std::vector<StackAtSkip<T>> runs;
+  const State<double> input = draw_input<double>(spec, trial);
+  std::vector<StackAtSkip> runs;
   StackNorms none;
   none.N = static_cast<double>(sizes.tokens);
   none.d = static_cast<double>(sizes.dim);
@@ -244,24 +239,19 @@ void judge_skips(const BoundsConfig& config, const std::string& model, Sizes siz
     runs.push_back({lambda, input, none, {token_spread(input.Y)}, input.degenerate_rows > 0});
   }
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
-    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
+    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
     const auto block = make_block_of<BareBlock>(spec, tensors);
-    const arma::mat C_V = exact(block->value_matrix());
+    const arma::mat C_V = block->value_matrix();
     const ValueNorms values = value_norms(C_V);
-    for (StackAtSkip<T>& run : runs) {
+    for (StackAtSkip& run : runs) {
       trial.check_interrupt();
       if (!run.stopped) advance(run, *block, C_V, values, config.a, record);
     }
   }
-  for (const StackAtSkip<T>& run : runs) add_degenerate_rows(record, run.state.degenerate_rows);
+  for (const StackAtSkip& run : runs) add_degenerate_rows(record, run.state.degenerate_rows);
   judge_threshold(strongest_of(runs).norms, config.a, record);
   if (representative(config, sizes)) record_curves(config, model, runs, record);
 }
-
-template void judge_skips<float>(const BoundsConfig&, const std::string&, Sizes, const Trial&,
-                                 TrialRecord&);
-template void judge_skips<double>(const BoundsConfig&, const std::string&, Sizes, const Trial&,
-                                  TrialRecord&);
 
 void judge_theorem_4_1(const BoundsConfig& config, const Records& records, Claims& claims) {
   using namespace thm_4_1;

@@ -236,9 +236,8 @@ void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack
 
 // The part of a trial, and the claims -------------------------------------------------------------
 
-/// Judges one stack of `model` per skip strength, computed in T. All stacks have the same weights
+/// Judges one stack of `model` per skip strength. All stacks have the same weights
 /// and the same input.
-template <class T>
 void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes,
                  const Trial& trial, TrialRecord& record);
 

@@ -1,7 +1,7 @@
 // The theorems of [LambdaSkip] about stacks without a skip, in which tokens collapse: their
 // statements, their bounds (as printed in the text used here, and corrected) as functions of
-// measured quantities, and the stacks that test them. Each part of a trial is computed in type T
-// and is independent of the other parts.
+// measured quantities, and the stacks that test them. Each part of a trial is independent of the
+// other parts.
 //
 // The symbols are defined in with_skip.hpp. Bounds that leave the range of a double are stored as
 // natural logarithms.
@@ -65,7 +65,6 @@ inline double attention_bound(double N, double epsilon, double K) {
 }
 
 /// Attention with orthogonal W_V, normalized rows and no skip, for tokens in a cone.
-template <class T>
 void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                      TrialRecord& record);
 
@@ -117,7 +116,6 @@ double log_ratio(double s, double power);
 void judge_matrix_norms(const arma::mat& A, double slack, TrialRecord& record);
 
 /// Attention without norm and skip.
-template <class T>
 void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record);
 
@@ -213,7 +211,6 @@ void compare_selective(const SelectiveNorms& norms, double K, double mu, bool le
 void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record);
 
 /// `selective-ssm` with W_B = W_C, normalized rows and no skip, for tokens in a cone.
-template <class T>
 void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                      TrialRecord& record);
 
@@ -251,7 +248,6 @@ inline const LtiTheorem thm_A_7 = lti_theorem("A.7", "on", "one W for all layers
                         thm_A_8 = lti_theorem("A.8", "off", "a separate W for each layer");
 
 /// `lti-ssm` without norm and skip.
-template <class T>
 void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes sizes,
                const Trial& trial, TrialRecord& record);
 
@@ -327,7 +323,6 @@ inline double semiseparable_norm(double N, double alpha) {
 }
 
 /// `selective-ssm` without norm and skip, with the same weights at every layer.
-template <class T>
 void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record);
 

@@ -2,7 +2,6 @@
 // norm): attention without a skip.
 #include <algorithm>
 #include <cmath>
-#include <type_traits>
 
 #include "core/fits.hpp"
 #include "core/tolerances.hpp"
@@ -41,15 +40,14 @@ std::vector<double> logs_of(const std::vector<double>& values) {
 
 // log mu after every layer of full attention. The split state resolves mu below the rounding error
 // of Y, until the exponent of mu overflows.
-template <class T>
 std::vector<double> split_logs(const ModelSpec& spec, const Trial& trial) {
   const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
-  SplitState<T> state(draw_input<T>(spec, trial).Y);
+  SplitState state(draw_input<double>(spec, trial).Y);
   std::vector<double> logs = {state.log_mu()};
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
-    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-    const arma::Mat<T> W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
+    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
+    const arma::mat W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
     split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start),
                     tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
     if (spec.norm == "rows") normalize_split_rows(state);
@@ -68,28 +66,11 @@ double decay_slope(const std::vector<double>& mu) {
   return x.size() < 2 ? undefined : fit_line(x, y).slope;
 }
 
-// The slope of log mu in single precision, over the layers at which double precision would resolve
-// mu, from the logarithms of the split state. Causal attention has none, and if rounding hides its
-// mu at some layer, the slope is undefined: its value depends on the layers of the fit.
-double slope_in_single_precision(const std::vector<double>& mu, const std::vector<double>& logs,
-                                 bool causal, double N) {
-  const bool hidden =
-      std::any_of(mu.begin(), mu.end(), [](double value) { return std::isnan(value); });
-  if (causal) return hidden ? undefined : decay_slope(mu);
-  const double floor = tolerance::residual<double> * std::sqrt(N);
-  std::vector<double> resolved;
-  for (const double value : logs) {
-    if (!(std::exp(value) > floor)) break;
-    resolved.push_back(std::exp(value));
-  }
-  return decay_slope(resolved);
-}
-
 }  // namespace
 
 double cor_A_3_1::log_ratio(double s, double power) {
   const arma::mat one(1, 1, arma::fill::ones), W = one / s;  // W_Q = W_K
-  SplitState<double> state(arma::mat{{s, -s}});
+  SplitState state(arma::mat{{s, -s}});
   const double start = state.log_mu(), log_beta = -2 * std::log(s);
   for (int layer = 0; layer < 2; ++layer) split_attention(state, W, W, one);
   return (state.log_mu() - 4 * log_beta - power * start) / std::numbers::ln10;
@@ -108,27 +89,26 @@ void judge_matrix_norms(const arma::mat& A, double slack, TrialRecord& record) {
   }
 }
 
-template <class T>
 void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                      TrialRecord& record) {
   ModelSpec spec = stack_spec(config, "attention", sizes, "rows");
   spec.value_weights = "orthogonal";
   spec.input = "cone";
-  State<T> state = draw_input<T>(spec, trial);
-  const double slack = tolerance::residual<T>, N = static_cast<double>(sizes.tokens),
+  State<double> state = draw_input<double>(spec, trial);
+  const double slack = tolerance::residual<double>, N = static_cast<double>(sizes.tokens),
                floor = slack * std::sqrt(N);
   std::vector<double> mu = {token_spread(state.Y)}, bound = {std::sqrt(N)};
-  double phi = smallest_cosine(exact(state.Y)), epsilon = infinity, C = mu.front();
+  double phi = smallest_cosine(state.Y), epsilon = infinity, C = mu.front();
   const bool applies = phi >= 0;
   record.count(thm_4_2::hypothesis, !applies);
   for (std::uint64_t k = 1; k <= spec.layers; ++k) {
     trial.check_interrupt();
-    DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k - 1);
+    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k - 1);
     const auto block = make_block_of<BareBlock>(spec, tensors);
-    epsilon = std::min(epsilon, smallest_weight(exact(block->mixing_matrix(state)), spec.causal));
+    epsilon = std::min(epsilon, smallest_weight(block->mixing_matrix(state), spec.causal));
     block->forward(state, 0.0);
     const double before = phi, spread = token_spread(state.Y);
-    phi = smallest_cosine(exact(state.Y));
+    phi = smallest_cosine(state.Y);
     mu.push_back(spread > floor ? spread : undefined);  // below the floor, rounding hides mu
     bound.push_back(attention_bound(N, epsilon, static_cast<double>(k)));
     if (!applies) continue;
@@ -139,27 +119,21 @@ void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial
   add_degenerate_rows(record, state.degenerate_rows);
   // Full attention takes mu below the rounding error in two or three layers. Causal attention does
   // not, because token 1 attends to itself only.
-  const std::vector<double> logs = spec.causal ? logs_of(mu) : split_logs<T>(spec, trial);
-  double slope = decay_slope(mu), growth = growth_if_collapsed(logs);
-  if constexpr (std::is_same_v<T, float>) {
-    slope = slope_in_single_precision(mu, logs, spec.causal, N);
-    if (spec.causal && std::isnan(slope)) growth = undefined;
-  }
-  keep_worst(record, thm_4_2::slope, applies ? slope : undefined);
+  const std::vector<double> logs = spec.causal ? logs_of(mu) : split_logs(spec, trial);
+  keep_worst(record, thm_4_2::slope, applies ? decay_slope(mu) : undefined);
   keep_worst(record, thm_4_2::epsilon, epsilon);
   keep_worst(record, thm_4_2::C, C);
-  keep_worst(record, thm_4_2::growth, applies ? growth : undefined);
+  keep_worst(record, thm_4_2::growth, applies ? growth_if_collapsed(logs) : undefined);
   if (!representative(config, sizes)) return;
   record.set(thm_4_2::log10_mu, log10_within_range(logs, spec.layers + 1));
   record.set(thm_4_2::log10_bound, log10_within_range(logs_of(bound), spec.layers + 1));
   record.set(thm_4_2::growth_curve, padded(growth_of_steps(logs), spec.layers - 1));
 }
 
-template <class T>
 void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record) {
   const ModelSpec spec = stack_spec(config, "attention", sizes, "none");
-  const std::vector<double> logs = split_logs<T>(spec, trial);
+  const std::vector<double> logs = split_logs(spec, trial);
   double constant = -infinity, power = 1;
   for (std::size_t k = 1; k < logs.size(); ++k) {
     power *= 3;
@@ -167,7 +141,7 @@ void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& 
   }
   keep_worst(record, thm_A_3::growth, growth_if_collapsed(logs));
   keep_worst(record, thm_A_3::log_constant, constant);
-  arma::mat residual = exact(draw_input<T>(spec, trial).Y);
+  arma::mat residual = draw_input<double>(spec, trial).Y;
   residual.each_col() -= arma::vec(arma::mean(residual, 1));
   judge_matrix_norms(residual.t(), tolerance::closed_form<double>, record);
   if (!representative(config, sizes)) return;
@@ -175,24 +149,16 @@ void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& 
   record.set(thm_A_3::growth_curve, padded(growth_of_steps(logs), spec.layers - 1));
 }
 
-template void judge_attention<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
-template void judge_attention<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
-template void judge_pure_attention<float>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
-template void judge_pure_attention<double>(const BoundsConfig&, Sizes, const Trial&, TrialRecord&);
-
 void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claims& claims) {
   using namespace thm_4_2;
-  const std::string unmet = "no stack starts with phi >= 0 and mu > 0",
-                    hidden = config.spec.causal
-                                 ? "; with --precision f32 rounding may hide mu: use f64"
-                                 : "";
+  const std::string unmet = "no stack starts with phi >= 0 and mu > 0";
   const std::string met = "phi(Y^0) >= 0 in " + non_violations_text(tally_of(records, hypothesis)) +
                           " stacks; the input tokens lie in a cone";
   judge_worst(exponential, slope, compared(at_most(0)), records, claims,
               "slope of log mu per layer, largest over the sizes of a trial, up to the layer at "
               "which rounding hides mu; " +
                   met,
-              unmet + hidden);
+              unmet);
   judge_counted(bound, records, claims,
                 "the theorem does not give C and epsilon; smallest epsilon of a trial, mean over "
                 "trials: " +
@@ -207,7 +173,7 @@ void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claim
                                   : "; under full attention all tokens approach one average, and "
                                     "normalization of the rows keeps its direction; a causal mask "
                                     "(--causal on) slows the collapse"),
-              unmet + ", and falls below a thousandth of mu(Y^0)" + hidden);
+              unmet + ", and falls below a thousandth of mu(Y^0)");
 }
 
 void judge_theorem_A_3(const Records& records, Claims& claims) {

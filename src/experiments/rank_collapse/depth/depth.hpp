@@ -96,7 +96,7 @@ TrialRecord run_training(const ModelSpec& spec, const std::vector<std::string>& 
 /// The number of trials to run at once: several if they share weights from a file.
 std::uint64_t trials_per_batch(const ModelSpec& spec);
 
-/// Memory and operations of one trial of these groups.
+/// Memory of one trial of these groups.
 Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
 // Results of curves -------------------------------------------------------------------------------

@@ -300,25 +300,20 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
                  K = static_cast<double>(spec.layers),
                  curves = static_cast<double>(group.curves.size()), small = std::min(N, d);
     const double scores = spec.row().attends ? N * N * static_cast<double>(spec.heads) : 0;
-    const double block = parameters_per_block(spec),
+    const double weights = 2 * parameters_per_block(spec),
                  width = 8 * d + (spec.has_mlp() ? static_cast<double>(spec.ffn) : 0);
-    const double weights = 2 * block, states = curves * (N * d + 9 * K),
+    const double states = curves * (N * d + 9 * K),
                  at_work = scores + N * width + 4 * small * small;
-    const double geometry = 2 * N * d * small + 4 * small * small * small;
     if (spec.checkpoint != nullptr) {
       // The states of a batch, two layers, and the largest matrix of the second layer in its stored
-      // form. Reading a number costs about as much as 30 operations.
+      // form.
       cost.shared_bytes =
           std::max(cost.shared_bytes,
                    8 * (1.25 * weights + static_cast<double>(trials_per_batch(spec)) * states));
       cost.bytes = std::max(cost.bytes, 8 * at_work);
-      cost.flops += 30 * block * K / static_cast<double>(trials_per_batch(spec));
     } else {
       cost.bytes = std::max(cost.bytes, 8 * (weights + states + at_work));
-      // Drawing a number costs about as much as 30 operations.
-      cost.flops += 30 * block * (spec.shares_weights() ? 1 : K);
     }
-    cost.flops += K * curves * (flops_per_block(spec) + geometry);
   }
   return cost;
 }

@@ -21,7 +21,6 @@ namespace {
 
 // A trial -----------------------------------------------------------------------------------------
 
-template <class T>
 TrialRecord measure(const EscalationConfig& config, const Trial& trial) {
   const std::vector<double> none(config.spec.layers, undefined);
   std::vector<double> rates = none, diversity_ratios = none;
@@ -29,7 +28,7 @@ TrialRecord measure(const EscalationConfig& config, const Trial& trial) {
   ratios.fill(none);
   Tally identity;
   TrialRecord record =
-      follow_path<T>(config, trial, [&](std::uint64_t k, const BlockPassage<T>& passage) {
+      follow_path(config, trial, [&](std::uint64_t k, const BlockPassage& passage) {
         for (std::size_t s = 0; s < ratios.size(); ++s) {
           const TokenParts &before = passage.parts[s], &after = passage.parts[s + 1];
           const Escalation step = measure_escalation(before, after);
@@ -276,8 +275,7 @@ void add_numbers(const Plan& plan, TrialRecord& record) {
 }
 
 TrialRecord run_trial(const Plan& plan, const Trial& trial) {
-  TrialRecord record = plan.single_precision ? measure<float>(plan.config, trial)
-                                             : measure<double>(plan.config, trial);
+  TrialRecord record = measure(plan.config, trial);
   add_numbers(plan, record);
   return record;
 }
@@ -334,10 +332,13 @@ class EscalationStudy : public Study {
   }
   Estimate estimate() const override { return path_estimate(config_); }
 
-  Result run(Runner& runner) const override {
-    const token_escalation::Plan plan(config_, runner.single_precision());
-    return escalation::report(
-        plan, runner.run([&](Trial& trial) { return escalation::run_trial(plan, trial); }));
+  Work work() const override {
+    return each_trial([plan = token_escalation::Plan(config_)](Trial& trial) {
+      return escalation::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return escalation::report(token_escalation::Plan(config_), records);
   }
 
  private:

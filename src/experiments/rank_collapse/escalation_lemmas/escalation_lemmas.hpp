@@ -74,7 +74,7 @@ arma::mat doubly_stochastic(arma::mat kernel);
 /// expectation is over a normal w, column by column of W.
 double expected_ratio(const arma::mat& X, const arma::mat& PX, double alpha);
 
-Records run_trials(const Plan& plan, Runner& runner);
+Work work_of(const Plan& plan);
 
 // From the records to the result ------------------------------------------------------------------
 

@@ -54,7 +54,6 @@ void add_rates(const Plan& plan, Attention attention, ResultBuilder& out) {
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Lemmas behind the expected escalation rate", records);
   out.claims().set_unit(Unit::draw);
-  if (records.empty()) return out.take();
   for (std::size_t k = 0; k < plan.dim.size(); ++k) {
     for (const char* name : {attention_growth, net_growth}) {
       out.scalar(name + (".d=" + std::to_string(plan.dim[k])),
@@ -109,17 +108,16 @@ class EscalationLemmasStudy : public Study {
       const double d = static_cast<double>(dim);
       cost.bytes += 8 * (2 * steps * n * d + d * d);
       largest = std::max(largest, 8 * (6 * n * n + 10 * n * d + 6 * d * d));
-      cost.flops += steps * (2 * n * d * d + 30 * n * d) + 8 * n * d * d + 300 * d * d;
-      cost.shared_flops += steps * (30 * n * n * n + 10 * d * d * d + 2000 * d * d);
     }
     cost.bytes += largest;
     return cost;
   }
 
-  // Always in double precision: the terms differ by less than single precision resolves.
-  Result run(Runner& runner) const override {
-    const escalation_lemmas::Plan plan(config_);
-    return escalation_lemmas::report(plan, escalation_lemmas::run_trials(plan, runner));
+  Work work() const override {
+    return escalation_lemmas::work_of(escalation_lemmas::Plan(config_));
+  }
+  Result report(const Records& records) const override {
+    return escalation_lemmas::report(escalation_lemmas::Plan(config_), records);
   }
 
  private:

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <memory>
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
@@ -238,10 +239,10 @@ double expected_ratio(const arma::mat& X, const arma::mat& PX, double alpha) {
   return sum * z / squared(x);
 }
 
-Records run_trials(const Plan& plan, Runner& runner) {
-  OncePerRun<Fixed> fixed;
-  return runner.run([&](Trial& trial) {
-    return redraw(plan, fixed.get([&] { return fixed_steps(plan, trial); }), trial);
+Work work_of(const Plan& plan) {
+  const auto fixed = std::make_shared<OncePerRun<Fixed>>();
+  return each_trial([plan, fixed](Trial& trial) {
+    return redraw(plan, fixed->get([&] { return fixed_steps(plan, trial); }), trial);
   });
 }
 

@@ -59,7 +59,7 @@ void judge_symmetric(const Plan& plan, const Records& records, Claims& claims) {
   const std::string unmet =
       "P is not symmetric: ||P - P'||_F/||P||_F up to " + short_number(asymmetric);
   const auto symmetric =
-      claims.only_where(asymmetric <= plan.slack ? "" : unmet, Claims::Unmet::verdict_alone);
+      claims.only_where(asymmetric <= slack ? "" : unmet, Claims::Unmet::verdict_alone);
   const Statement eq_17 =
       asymptotic(Statement{"shallow/cor-2.7", "shallow/eq-17", "Corollary 2.7, eq. (17)",
                            "E[r] >= 1 + Estimate 2 times t_sim at every block if P is symmetric"},
@@ -121,7 +121,7 @@ void judge_expectation(const Plan& plan, const Records& records, Claims& claims)
                    expected = expected_xi(strength_of(plan), at(records.front(), mu, k)),
                    distance = std::abs(summary.mean - expected);
       if (!std::isfinite(error) || !std::isfinite(expected)) continue;
-      tally.count(distance > tolerance::standard_errors * error + plan.slack * expected,
+      tally.count(distance > tolerance::standard_errors * error + slack * expected,
                   error > 0 ? distance / error : 0);
       width = std::max(width, error / expected);
     }
@@ -171,7 +171,7 @@ void judge_expected_rate(const Plan& plan, const Records& records, Claims& claim
                                                 at(records.front(), mu_2, k)),
                  distance = std::abs(measured.value - expected);
     if (!std::isfinite(measured.error) || !std::isfinite(expected)) continue;
-    tally.count(distance > tolerance::standard_errors * measured.error + plan.slack * expected,
+    tally.count(distance > tolerance::standard_errors * measured.error + slack * expected,
                 measured.error > 0 ? distance / measured.error : 0);
     width = std::max(width, measured.error / expected);
   }

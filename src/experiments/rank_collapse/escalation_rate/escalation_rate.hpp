@@ -33,7 +33,7 @@ void add_derived(const Plan& plan, TrialRecord& record);
 
 /// Follows the path through the blocks of trial 0. Each trial redraws the W of every step 1 on it
 /// and counts a case of eq. (6) for each.
-Records run_trials(const Plan& plan, Runner& runner);
+Work work_of(const Plan& plan);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

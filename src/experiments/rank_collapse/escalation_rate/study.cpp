@@ -18,7 +18,7 @@ Result escalation_rate::report(const Plan& plan, const Records& records) {
                            delta, lambda_2, rate_1, rate_2, sharpened_excess}) {
     out.series(name, "block", 1);
   }
-  if (!records.empty()) judge(plan, records, out.claims());
+  judge(plan, records, out.claims());
   const std::string mean = "mean over draws of W", by_bounds = "Estimate 1, from omega and delta",
                     by_eigenvalue = "Estimate 2, from the second eigenvalue";
   const CurveLook measured = {.style = LineStyle::line_points,
@@ -58,18 +58,15 @@ class EscalationRateStudy : public Study {
     const ModelSpec& spec = config_.spec;
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
                  h = static_cast<double>(spec.heads), K = static_cast<double>(spec.layers);
-    constexpr double states = 5, draw = 30;
+    constexpr double states = 5;
     // The whole path is computed once and stays in memory; its memory counts in every trial.
     const double r = std::min(d, N), path = 8 * K * ((d + r) * N + h * N * N);
-    const Estimate once = path_estimate(config_);
-    return {.bytes = once.bytes + path + 8 * (r * d + states * d * N),
-            .flops = K * (2 * N * r * d + 2 * N * N * d + draw * r * d),
-            .shared_flops = once.flops};
+    return {.bytes = path_estimate(config_).bytes + path + 8 * (r * d + states * d * N)};
   }
 
-  Result run(Runner& runner) const override {
-    const token_escalation::Plan plan(config_, runner.single_precision());
-    return escalation_rate::report(plan, escalation_rate::run_trials(plan, runner));
+  Work work() const override { return escalation_rate::work_of(token_escalation::Plan(config_)); }
+  Result report(const Records& records) const override {
+    return escalation_rate::report(token_escalation::Plan(config_), records);
   }
 
  private:

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
@@ -20,46 +21,41 @@ std::vector<double> undefined_blocks(const Plan& plan) {
 // The path, which is the same for all trials ------------------------------------------------------
 
 // One block: its input X (d, N), the triangular factor R (r, N) of X, and P' (N, N) of each head.
-template <class T>
 struct FixedBlock {
-  arma::Mat<T> X, R;
-  std::vector<arma::Mat<T>> P;
+  arma::mat X, R;
+  std::vector<arma::mat> P;
   TokenParts parts;  // of X
 };
 
-template <class T>
 struct FixedPath {
-  std::vector<FixedBlock<T>> blocks;  // up to the block that diverges
+  std::vector<FixedBlock> blocks;  // up to the block that diverges
   TrialRecord record;
 };
 
 // The path through the blocks of `first`, which is trial 0 of the run.
-template <class T>
-FixedPath<T> fixed_path(const Plan& plan, const Trial& first) {
+FixedPath fixed_path(const Plan& plan, const Trial& first) {
   const StepStrength strength = step_strength(plan.config.spec, plan.config.lambda);
   std::vector<double> second = undefined_blocks(plan), first_estimates = second,
                       second_estimates = second, sums = second, asymmetries = second;
-  FixedPath<T> path;
-  path.record =
-      follow_path<T>(plan.config, first, [&](std::uint64_t k, const BlockPassage<T>& passage) {
-        for (std::vector<double>* values :
-             {&second, &first_estimates, &second_estimates, &sums, &asymmetries})
-          (*values)[k] = 0;
-        const double share = 1 / static_cast<double>(passage.P.size());
-        for (std::size_t h = 0; h < passage.P.size(); ++h) {
-          const HeadMeasures& head = passage.heads[h];
-          const arma::mat P = arma::conv_to<arma::mat>::from(passage.P[h]);
-          const double eigenvalue = second_eigenvalue(P);
-          second[k] += share * eigenvalue;
-          first_estimates[k] +=
-              share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
-          second_estimates[k] += share * expected_excess(strength, 1.0, eigenvalue * eigenvalue);
-          sums[k] = std::max(sums[k], head.omega + head.delta);
-          asymmetries[k] = std::max(asymmetries[k], asymmetry(P));
-        }
-        path.blocks.push_back(
-            {passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
-      });
+  FixedPath path;
+  path.record = follow_path(plan.config, first, [&](std::uint64_t k, const BlockPassage& passage) {
+    for (std::vector<double>* values :
+         {&second, &first_estimates, &second_estimates, &sums, &asymmetries})
+      (*values)[k] = 0;
+    const double share = 1 / static_cast<double>(passage.P.size());
+    for (std::size_t h = 0; h < passage.P.size(); ++h) {
+      const HeadMeasures& head = passage.heads[h];
+      const arma::mat& P = passage.P[h];
+      const double eigenvalue = second_eigenvalue(P);
+      second[k] += share * eigenvalue;
+      first_estimates[k] += share * expected_excess(strength, head.mu_1_bound(), head.mu_2_bound());
+      second_estimates[k] += share * expected_excess(strength, 1.0, eigenvalue * eigenvalue);
+      sums[k] = std::max(sums[k], head.omega + head.delta);
+      asymmetries[k] = std::max(asymmetries[k], asymmetry(P));
+    }
+    path.blocks.push_back(
+        {passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
+  });
   path.record.set(lambda_2, std::move(second));
   path.record.set(estimate_1, std::move(first_estimates));
   path.record.set(estimate_2, std::move(second_estimates));
@@ -74,25 +70,22 @@ FixedPath<T> fixed_path(const Plan& plan, const Trial& first) {
 // be an orthonormal basis of the span, r = min(d, N). Then X = QR and W'X = (Q'W)'R, and the
 // entries of Q'W (r, d) are independent and normal, as those of W. A trial draws Q'W instead of W,
 // from the stream `layer<k>.W_in_span`.
-template <class T>
-arma::Mat<T> redrawn_step(const EscalationConfig& config, const FixedBlock<T>& block,
-                          std::uint64_t k, const Trial& trial) {
+arma::mat redrawn_step(const EscalationConfig& config, const FixedBlock& block, std::uint64_t k,
+                       const Trial& trial) {
   const ModelSpec& spec = config.spec;
-  DrawnTensors<T> tensors = block_tensors<T>(spec, trial, k);
-  const arma::Mat<T> W =
+  DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
+  const arma::mat W =
       tensors.matrix("W_in_span", block.R.n_rows, spec.dim, value_start(spec));  // Q'W
-  return static_cast<T>(config.lambda) * block.X +
-         static_cast<T>(spec.alpha) * mixed_heads<T>(W.t() * block.R, block.P);
+  return config.lambda * block.X + spec.alpha * mixed_heads<double>(W.t() * block.R, block.P);
 }
 
-template <class T>
-TrialRecord redraw(const Plan& plan, const FixedPath<T>& path, const Trial& trial) {
+TrialRecord redraw(const Plan& plan, const FixedPath& path, const Trial& trial) {
   std::vector<double> shared = undefined_blocks(plan), rest = shared, excesses = shared,
                       rates = shared;
   Tally identity;
   for (std::uint64_t k = 0; k < path.blocks.size(); ++k) {
     trial.check_interrupt();
-    const FixedBlock<T>& block = path.blocks[k];
+    const FixedBlock& block = path.blocks[k];
     const Escalation step =
         measure_escalation(block.parts, token_parts(redrawn_step(plan.config, block, k, trial)));
     shared[k] = step.xi_1;
@@ -109,14 +102,6 @@ TrialRecord redraw(const Plan& plan, const FixedPath<T>& path, const Trial& tria
   record.add(eq_6.id, identity);
   add_derived(plan, record);
   return record;
-}
-
-template <class T>
-Records redraws(const Plan& plan, Runner& runner) {
-  OncePerRun<FixedPath<T>> path;
-  return runner.run([&](Trial& trial) {
-    return redraw(plan, path.get([&] { return fixed_path<T>(plan, trial.first()); }), trial);
-  });
 }
 
 }  // namespace
@@ -139,8 +124,11 @@ void add_derived(const Plan& plan, TrialRecord& record) {
   record.set(rate_2, std::move(second));
 }
 
-Records run_trials(const Plan& plan, Runner& runner) {
-  return plan.single_precision ? redraws<float>(plan, runner) : redraws<double>(plan, runner);
+Work work_of(const Plan& plan) {
+  const auto path = std::make_shared<OncePerRun<FixedPath>>();
+  return each_trial([plan, path](Trial& trial) {
+    return redraw(plan, path->get([&] { return fixed_path(plan, trial.first()); }), trial);
+  });
 }
 
 }  // namespace ranklab::escalation_rate

@@ -133,7 +133,7 @@ void judge_expectation(const Plan& plan, const Records& records, Claims& claims)
                      error = fixed(deviation[i]) / std::sqrt(static_cast<double>(measured.n));
         // For small t the deviation of xi_2 is below rounding.
         const double away =
-            std::abs(measured.mean - expected) / std::max(error, plan.rounding * expected);
+            std::abs(measured.mean - expected) / std::max(error, rounding * expected);
         tally.count(away > comparison_errors, away);
       }
     }

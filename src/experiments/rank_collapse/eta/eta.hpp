@@ -7,22 +7,24 @@
 #include <vector>
 
 #include "core/record.hpp"
+#include "core/tolerances.hpp"
 #include "experiments/rank_collapse/eta/config.hpp"
 #include "report/claims.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab::eta {
 
+/// Allowed violation of inequalities between numbers of order 1.
+inline constexpr double rounding = tolerance::residual<double>;
+
 /// The quantities of the run that follow from the config.
 struct Plan {
-  Plan(const EtaConfig& config, bool single_precision);
+  explicit Plan(const EtaConfig& config);
 
   std::uint64_t tokens;
   double alpha;
   std::vector<std::uint64_t> dim;  // ascending
   std::vector<double> t;           // ascending
-  bool single_precision;
-  double rounding;  // allowed violation of inequalities between numbers of order 1
 };
 
 // What a trial records ----------------------------------------------------------------------------
@@ -50,7 +52,7 @@ inline const Inequality gamma_bound =
         "lemma-A.1/gamma", "gamma >= 1/4 for alpha = 1 and mu_1 <= 1");
 
 /// Every d and t has its own W in each trial. P X, which W multiplies, is the same in every trial.
-Records run_trials(const Plan& plan, Runner& runner);
+Work work_of(const Plan& plan);
 
 // From the records to the result ------------------------------------------------------------------
 

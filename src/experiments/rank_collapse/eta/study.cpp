@@ -71,7 +71,6 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Concentration of xi_1/xi_2 over redraws of W", records);
   out.claims().set_unit(Unit::draw);
-  if (records.empty()) return out.take();
   add_scalars(plan, out);
   add_series(plan, out);
   judge(plan, records, out.claims());
@@ -131,16 +130,14 @@ class EtaStudy : public Study {
       const double d = static_cast<double>(dim);
       cost.bytes += values * 8 * 2 * n * d;
       largest = std::max(largest, 8 * (5 * n * n + 8 * n * d + 4 * d * d));
-      cost.flops += values * (2 * n * d * d + 20 * n * d + 60 * d * d);
-      cost.shared_flops += values * 10 * n * n * n;  // P and its eigenvalues
     }
     cost.bytes += largest;
     return cost;
   }
 
-  Result run(Runner& runner) const override {
-    const eta::Plan plan(config_, runner.single_precision());
-    return eta::report(plan, eta::run_trials(plan, runner));
+  Work work() const override { return eta::work_of(eta::Plan(config_)); }
+  Result report(const Records& records) const override {
+    return eta::report(eta::Plan(config_), records);
   }
 
  private:

@@ -54,7 +54,7 @@ void judge_limits(const Statement& statement, const std::vector<Rule>& rules,
       if (!agrees) agrees = rule(outcome);
     }
     if (agrees) tally.count(!*agrees);
-    if (agrees == false) violating.push_back(series_number(outcome.system.flag));
+    if (agrees == false) violating.push_back(series_number(outcome.system.lambda));
   }
   const char* const no_case =
       "the statement covers no lambda of the run that reaches its limit within --layers";
@@ -202,13 +202,13 @@ void judge_rates(const Plan& plan, const TrialRecord& record, Claims& claims) {
   for (const TwoTokenSystem& system : plan.systems) {
     if (!(system.lambda > -1)) continue;
     double cosine = 0;
-    for (const double spread : record.array(at_lambda(system.flag, mu)))
+    for (const double spread : record.array(at_lambda(system.lambda, mu)))
       cosine = std::max(cosine, std::abs(1 - spread * spread));
     if (system.lambda >= 0) count_positive(system.lambda, cosine);
     any = any || system.lambda < highest_attained;
     if (!(margin(system.lambda, cosine) > best)) continue;
     best = margin(system.lambda, cosine);
-    best_lambda = system.flag;
+    best_lambda = system.lambda;
   }
   if (claims.applies(attained, any ? "" : "no lambda of the run lies where eq. (7) is met"))
     claims.number(attained, best, positive(),
@@ -237,13 +237,13 @@ bool Outcome::tends_to_rank_one() const {
 std::vector<Outcome> outcomes_of(const Plan& plan, const TrialRecord& record) {
   std::vector<Outcome> outcomes;
   for (const TwoTokenSystem& system : plan.systems) {
-    const auto& spread = record.array(at_lambda(system.flag, mu));
-    const auto& residual = record.array(at_lambda(system.flag, rank_one_residual));
+    const auto& spread = record.array(at_lambda(system.lambda, mu));
+    const auto& residual = record.array(at_lambda(system.lambda, rank_one_residual));
     const std::size_t last = plan.layers, previous = last - 1;
     outcomes.push_back({system,
                         {spread.at(previous), spread.at(last)},
                         {residual.at(previous), residual.at(last)},
-                        record.scalar(at_lambda(system.flag, degenerate_rows)),
+                        record.scalar(at_lambda(system.lambda, degenerate_rows)),
                         is_settled(system, plan.layers)});
   }
   return outcomes;
@@ -253,7 +253,7 @@ std::string lambdas_where(const std::vector<Outcome>& outcomes,
                           const std::function<bool(const Outcome&)>& predicate) {
   std::vector<std::string> lambdas;
   for (const Outcome& outcome : outcomes) {
-    if (predicate(outcome)) lambdas.push_back(series_number(outcome.system.flag));
+    if (predicate(outcome)) lambdas.push_back(series_number(outcome.system.lambda));
   }
   return joined(lambdas);
 }

@@ -19,12 +19,11 @@ inline constexpr double limit_band = 0.01;
 
 /// The quantities of the run that follow from the config.
 struct Plan {
-  Plan(const ExamplesConfig& config, bool single_precision);
+  explicit Plan(const ExamplesConfig& config);
 
   bool selective;  // Sys-2
   double alpha0, beta0;
   std::uint64_t layers;
-  bool single_precision;
   std::vector<TwoTokenSystem> systems;  // one for each lambda
 
   bool starts_at_45_degrees() const { return std::abs(alpha0 - beta0) <= limit_band; }

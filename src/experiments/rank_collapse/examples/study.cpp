@@ -24,7 +24,7 @@ void count_tightness(const Plan& plan, const TwoTokenSystem& system, const TwoTo
   using namespace prop_4_3_2;
   Tally printed, corrected, decay;
   const auto count = [&](std::uint64_t k, double deviation, Tally& tally) {
-    count_deviation(system, k, plan.single_precision, deviation, tally);
+    count_deviation(system, k, deviation, tally);
   };
   for (std::uint64_t k = 0; k <= plan.layers; ++k) {
     const double power = static_cast<double>(k), measured = path.mu[k];
@@ -48,16 +48,17 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   const Forms forms = forms_of(plan.selective);
   double zeroed = 0, largest_error = 0;
   for (const TwoTokenSystem& system : plan.systems) {
-    TwoTokenPath path = iterate(system, plan.layers, plan.single_precision, trial);
+    TwoTokenPath path = iterate(system, plan.layers, trial);
     record.add(forms.exact.id, path.exact);
     record.add(forms.as_printed.id, path.printed);
     if (plan.selective && !system.is_degenerate()) count_tightness(plan, system, path, record);
     largest_error = std::max(largest_error, path.exact.largest);
     zeroed += static_cast<double>(path.degenerate_rows);
-    record.set(at_lambda(system.flag, degenerate_rows), static_cast<double>(path.degenerate_rows));
-    record.set(at_lambda(system.flag, mu), std::move(path.mu));
-    record.set(at_lambda(system.flag, rank_one_residual), std::move(path.rank_one_residual));
-    record.set(at_lambda(system.flag, mu_closed_form), std::move(path.mu_closed_form));
+    record.set(at_lambda(system.lambda, degenerate_rows),
+               static_cast<double>(path.degenerate_rows));
+    record.set(at_lambda(system.lambda, mu), std::move(path.mu));
+    record.set(at_lambda(system.lambda, rank_one_residual), std::move(path.rank_one_residual));
+    record.set(at_lambda(system.lambda, mu_closed_form), std::move(path.mu_closed_form));
   }
   record.set(degenerate_rows, zeroed);
   record.set(closed_form_error, largest_error);
@@ -80,20 +81,21 @@ void add_drawn_series(const Plan& plan, std::vector<Outcome> outcomes, ResultBui
     layers.push_back(static_cast<double>(k));
   for (const TwoTokenSystem& system : plan.systems) {
     for (const char* name : {mu, mu_closed_form, rank_one_residual}) {
-      out.series(
-          early(system.flag, name), "layer", layers, [&](const TrialRecord& record, std::size_t k) {
-            const double value = record.array(at_lambda(system.flag, name))[k];
-            // The residual has an absolute rounding error; smaller values are noise.
-            return name == rank_one_residual && value < tolerance::epsilon<double> ? undefined
-                                                                                   : value;
-          });
+      out.series(early(system.lambda, name), "layer", layers,
+                 [&](const TrialRecord& record, std::size_t k) {
+                   const double value = record.array(at_lambda(system.lambda, name))[k];
+                   // The residual has an absolute rounding error; smaller values are noise.
+                   return name == rank_one_residual && value < tolerance::epsilon<double>
+                              ? undefined
+                              : value;
+                 });
     }
   }
   std::sort(outcomes.begin(), outcomes.end(),
-            [](const auto& a, const auto& b) { return a.system.flag < b.system.flag; });
+            [](const auto& a, const auto& b) { return a.system.lambda < b.system.lambda; });
   std::vector<double> lambda, last, previous, residual;
   for (const Outcome& outcome : outcomes) {
-    lambda.push_back(outcome.system.flag);
+    lambda.push_back(outcome.system.lambda);
     last.push_back(outcome.mu[1]);
     previous.push_back(outcome.mu[0]);
     residual.push_back(outcome.rank_one_residual[1]);
@@ -110,13 +112,13 @@ std::vector<TwoTokenSystem> representatives(const Plan& plan) {
   std::vector<TwoTokenSystem> ascending = plan.systems, chosen;
   std::erase_if(ascending, [](const TwoTokenSystem& system) { return system.is_degenerate(); });
   std::sort(ascending.begin(), ascending.end(),
-            [](const auto& a, const auto& b) { return a.flag < b.flag; });
+            [](const auto& a, const auto& b) { return a.lambda < b.lambda; });
   const double all = std::numeric_limits<double>::infinity(), printed = plan.selective ? -1.5 : -2;
   for (const auto& [low, high] : {std::pair(-all, printed), {printed, -1.0}, {-1.0, all}}) {
     std::vector<TwoTokenSystem> inside;
     std::copy_if(ascending.begin(), ascending.end(), std::back_inserter(inside),
                  [&, from = low, to = high](const TwoTokenSystem& system) {
-                   return from < system.flag && system.flag < to;
+                   return from < system.lambda && system.lambda < to;
                  });
     if (inside.empty()) continue;
     chosen.push_back(inside.front());
@@ -133,15 +135,15 @@ void add_figure(const Plan& plan, ResultBuilder& out) {
   int color = 0;
   const std::vector<TwoTokenSystem> shown = representatives(plan);
   for (const TwoTokenSystem& system : shown) {
-    first.curve(early(system.flag, mu_closed_form), "lambda = " + series_number(system.flag),
+    first.curve(early(system.lambda, mu_closed_form), "lambda = " + series_number(system.lambda),
                 {LineStyle::line, color});
-    first.curve(early(system.flag, mu), "", {LineStyle::points, color++});
+    first.curve(early(system.lambda, mu), "", {LineStyle::points, color++});
   }
   PanelBuilder rank = out.panel("First layers: distance from rank one", {"number of layers"},
                                 log_axis(residual_axis));
   color = 0;
   for (const TwoTokenSystem& system : shown) {
-    rank.curve(early(system.flag, rank_one_residual), "lambda = " + series_number(system.flag),
+    rank.curve(early(system.lambda, rank_one_residual), "lambda = " + series_number(system.lambda),
                {LineStyle::line, color++});
   }
   // The open squares of the second-to-last layer leave the dots of the last layer visible.
@@ -193,9 +195,8 @@ Result report(const Plan& plan, const Records& records) {
   out.scalars({degenerate_rows, closed_form_error});
   for (const TwoTokenSystem& system : plan.systems) {
     for (const char* name : {mu, rank_one_residual, mu_closed_form})
-      out.series(at_lambda(system.flag, name), "layer");
+      out.series(at_lambda(system.lambda, name), "layer");
   }
-  if (records.empty()) return out.take();
   const std::vector<Outcome> outcomes = outcomes_of(plan, records.front());
   judge(plan, records.front(), out.claims());
   add_drawn_series(plan, outcomes, out);
@@ -206,10 +207,9 @@ Result report(const Plan& plan, const Records& records) {
 
 }  // namespace
 
-Plan::Plan(const ExamplesConfig& config, bool single)
-    : selective(config.system == "sys2"), layers(config.layers), single_precision(single) {
-  for (const double lambda : config.lambda)
-    systems.push_back(two_token_system(config, lambda, single));
+Plan::Plan(const ExamplesConfig& config)
+    : selective(config.system == "sys2"), layers(config.layers) {
+  for (const double lambda : config.lambda) systems.push_back(two_token_system(config, lambda));
   alpha0 = systems.front().alpha0;
   beta0 = systems.front().beta0;
 }
@@ -278,14 +278,16 @@ class ExamplesStudy : public Study {
   Estimate estimate() const override {
     const double states =
         static_cast<double>(config_.lambda.size()) * static_cast<double>(config_.layers + 1);
-    return {.bytes = 5 * 8 * states + 200 * static_cast<double>(config_.layers),
-            .flops = 200 * states};
+    return {.bytes = 5 * 8 * states + 200 * static_cast<double>(config_.layers)};
   }
 
-  Result run(Runner& runner) const override {
-    const examples::Plan plan(config_, runner.single_precision());
-    return examples::report(
-        plan, runner.run([&](Trial& trial) { return examples::run_trial(plan, trial); }));
+  Work work() const override {
+    return each_trial([plan = examples::Plan(config_)](Trial& trial) {
+      return examples::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return examples::report(examples::Plan(config_), records);
   }
 
  private:

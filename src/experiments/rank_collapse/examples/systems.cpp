@@ -14,31 +14,25 @@ namespace {
 constexpr double degenerate_norm = 1e-10;  // norm of a row below which normalize_rows gives up
 
 // M' for [LambdaSkip] eq. (6): with one token per column, M Y + lambda Y becomes Y M' + lambda Y.
-template <class T>
-arma::Mat<T> mixing_transposed(bool selective, const arma::Mat<T>& Y) {
-  const T below = selective ? arma::dot(Y.col(0), Y.col(1)) : T(2);
-  return arma::Mat<T>{{1, below}, {0, 1}};
+arma::mat mixing_transposed(bool selective, const arma::mat& Y) {
+  const double below = selective ? arma::dot(Y.col(0), Y.col(1)) : 2;
+  return {{1, below}, {0, 1}};
 }
 
 // Y with one token per column.
-template <class T>
-double largest_difference(const arma::Mat<T>& Y, const TwoTokenForm& form) {
+double largest_difference(const arma::mat& Y, const TwoTokenForm& form) {
   const std::array<double, 4> expected = form.Y();
   double largest = 0;
-  for (arma::uword i = 0; i < 4; ++i)
-    largest = std::max(largest, std::abs(static_cast<double>(Y[i]) - expected[i]));
+  for (arma::uword i = 0; i < 4; ++i) largest = std::max(largest, std::abs(Y[i] - expected[i]));
   return largest;
 }
 
 // The largest rounding error expected in an entry of Y(k). Every layer adds a few rounding errors
 // of the terms of M Y + lambda Y, divided by the norm of its rows, and neither system amplifies a
 // relative error of the ratio x_k.
-double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k, bool single_precision) {
-  const double epsilon = single_precision ? tolerance::epsilon<float> : tolerance::epsilon<double>;
-  const double closed_form =
-      single_precision ? tolerance::closed_form<float> : tolerance::closed_form<double>;
-  return closed_form + 4 * epsilon * static_cast<double>(k) * (2 + std::abs(system.lambda)) /
-                           system.shortest_row();
+double rounding_allowance(const TwoTokenSystem& system, std::uint64_t k) {
+  return tolerance::closed_form<double> + 4 * tolerance::epsilon<double> * static_cast<double>(k) *
+                                              (2 + std::abs(system.lambda)) / system.shortest_row();
 }
 
 // Cosine and sine of the angle whose cotangent is x.
@@ -49,37 +43,6 @@ Direction direction(double x) {
   if (std::abs(x) <= 1) return {x / std::hypot(1.0, x), 1 / std::hypot(1.0, x)};
   const double inverse = 1 / std::abs(x), length = std::hypot(1.0, inverse);
   return {std::copysign(1 / length, x), inverse / length};
-}
-
-template <class T>
-TwoTokenPath iterated(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial) {
-  constexpr bool single_precision = std::is_same_v<T, float>;
-  std::vector<TwoTokenForm> exact, printed;
-  if (!system.is_degenerate()) {
-    exact = exact_forms(system, layers);
-    printed = printed_forms(system, layers);
-  }
-  TwoTokenPath path;
-  State<T> state;
-  state.Y = {{1, static_cast<T>(system.alpha0)}, {0, static_cast<T>(system.beta0)}};
-  for (std::uint64_t k = 0; k <= layers; ++k) {
-    if (k % 1024 == 0) trial.check_interrupt();
-    if (k > 0) {
-      state.Y = arma::Mat<T>(state.Y * mixing_transposed(system.selective, state.Y) +
-                             static_cast<T>(system.lambda) * state.Y);
-      state.normalize(Norm::rows);
-    }
-    const TokenGeometry geometry = token_geometry(state.Y);
-    path.mu.push_back(geometry.mu);
-    path.rank_one_residual.push_back(geometry.rank_one_residual);
-    path.mu_closed_form.push_back(exact.empty() ? undefined : exact[k].mu());
-    if (exact.empty()) continue;
-    count_deviation(system, k, single_precision, largest_difference(state.Y, exact[k]), path.exact);
-    count_deviation(system, k, single_precision, largest_difference(state.Y, printed[k]),
-                    path.printed);
-  }
-  path.degenerate_rows = state.degenerate_rows;
-  return path;
 }
 
 }  // namespace
@@ -94,12 +57,10 @@ bool TwoTokenSystem::is_degenerate() const {
   return shortest_row() < degenerate_norm;
 }
 
-TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda,
-                                bool single_precision) {
+TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda) {
   TwoTokenSystem system;
   system.selective = config.system == "sys2";
-  system.flag = lambda;
-  system.lambda = single_precision ? static_cast<double>(static_cast<float>(lambda)) : lambda;
+  system.lambda = lambda;
   if (system.selective) {
     system.alpha0 = config.alpha0;
     system.beta0 = std::sqrt((1 - config.alpha0) * (1 + config.alpha0));
@@ -146,16 +107,38 @@ std::vector<TwoTokenForm> printed_forms(const TwoTokenSystem& system, std::uint6
   return forms;
 }
 
-TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, bool single_precision,
-                     const Trial& trial) {
-  return single_precision ? iterated<float>(system, layers, trial)
-                          : iterated<double>(system, layers, trial);
+TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial) {
+  std::vector<TwoTokenForm> exact, printed;
+  if (!system.is_degenerate()) {
+    exact = exact_forms(system, layers);
+    printed = printed_forms(system, layers);
+  }
+  TwoTokenPath path;
+  State<double> state;
+  state.Y = {{1, system.alpha0}, {0, system.beta0}};
+  for (std::uint64_t k = 0; k <= layers; ++k) {
+    if (k % 1024 == 0) trial.check_interrupt();
+    if (k > 0) {
+      state.Y = arma::mat(state.Y * mixing_transposed(system.selective, state.Y) +
+                          system.lambda * state.Y);
+      state.normalize(Norm::rows);
+    }
+    const TokenGeometry geometry = token_geometry(state.Y);
+    path.mu.push_back(geometry.mu);
+    path.rank_one_residual.push_back(geometry.rank_one_residual);
+    path.mu_closed_form.push_back(exact.empty() ? undefined : exact[k].mu());
+    if (exact.empty()) continue;
+    count_deviation(system, k, largest_difference(state.Y, exact[k]), path.exact);
+    count_deviation(system, k, largest_difference(state.Y, printed[k]), path.printed);
+  }
+  path.degenerate_rows = state.degenerate_rows;
+  return path;
 }
 
-void count_deviation(const TwoTokenSystem& system, std::uint64_t k, bool single_precision,
-                     double deviation, Tally& tally) {
+void count_deviation(const TwoTokenSystem& system, std::uint64_t k, double deviation,
+                     Tally& tally) {
   if (!std::isfinite(deviation)) return;
-  tally.count(deviation > rounding_allowance(system, k, single_precision), deviation);
+  tally.count(deviation > rounding_allowance(system, k), deviation);
 }
 
 }  // namespace ranklab::examples

@@ -21,9 +21,8 @@ namespace ranklab::examples {
 
 /// A two-token system at one lambda.
 struct TwoTokenSystem {
-  bool selective = false;            // Sys-2
-  double flag = 0.0;                 // lambda as the flag gives it
-  double lambda = 0.0;               // lambda rounded to the precision of the run
+  bool selective = false;  // Sys-2
+  double lambda = 0.0;
   double alpha0 = 0.0, beta0 = 1.0;  // row 2 of Y(0), a unit vector
 
   double ratio() const { return (2 + lambda) / (1 + lambda); }  // r of Sys-2
@@ -34,8 +33,7 @@ struct TwoTokenSystem {
   bool is_degenerate() const;
 };
 
-/// Rounds `lambda` to single precision if the run uses it.
-TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda, bool single_precision);
+TwoTokenSystem two_token_system(const ExamplesConfig& config, double lambda);
 
 /// Y(k) in terms of s_k and x_k, for the exact form or the misprinted one.
 struct TwoTokenForm {
@@ -55,8 +53,7 @@ std::vector<TwoTokenForm> printed_forms(const TwoTokenSystem& system, std::uint6
 
 /// Counts one case at layer k. `deviation` is the difference between measured and expected value;
 /// it is a violation if it exceeds rounding. Does nothing if it is not finite.
-void count_deviation(const TwoTokenSystem& system, std::uint64_t k, bool single_precision,
-                     double deviation, Tally& tally);
+void count_deviation(const TwoTokenSystem& system, std::uint64_t k, double deviation, Tally& tally);
 
 /// The trajectory of eq. (6) computed by the recursion. Entry k of an array is about Y(k).
 struct TwoTokenPath {
@@ -69,7 +66,6 @@ struct TwoTokenPath {
   std::uint64_t degenerate_rows = 0;  // rows that D set to zero
 };
 
-TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, bool single_precision,
-                     const Trial& trial);
+TwoTokenPath iterate(const TwoTokenSystem& system, std::uint64_t layers, const Trial& trial);
 
 }  // namespace ranklab::examples

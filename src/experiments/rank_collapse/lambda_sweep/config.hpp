@@ -14,6 +14,7 @@
 namespace ranklab {
 
 struct LambdaSweepConfig {
+  std::string precision = "f64";
   ModelSpec model;
   std::vector<double> lambda = {-5,   -4,  -3,   -2.5, -2,  -1.5, -1,  -0.75, -0.5, -0.25, 0,
                                 0.25, 0.5, 0.75, 1,    1.5, 2,    2.5, 3,     4,    5};
@@ -23,6 +24,8 @@ struct LambdaSweepConfig {
   double threshold = 0.1;
   // Further strengths per sign, between the largest that collapses and the smallest that does not.
   std::uint64_t refine = 9;
+
+  bool single_precision() const { return precision == "f32"; }
 };
 
 std::unique_ptr<Study> make_lambda_sweep_study();

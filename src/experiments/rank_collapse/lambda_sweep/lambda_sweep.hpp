@@ -87,7 +87,7 @@ struct SkipTheorem {
 // From a trial to the result ----------------------------------------------------------------------
 
 /// Returns one record for each trial.
-Records run_batch(const Plan& plan, const std::vector<Trial>& trials, bool single_precision);
+Records run_batch(const Plan& plan, const std::vector<Trial>& trials);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

@@ -10,9 +10,9 @@
 namespace ranklab::lambda_sweep {
 namespace {
 
-Plan plan_of(const LambdaSweepConfig& config, bool single_precision = false) {
+Plan plan_of(const LambdaSweepConfig& config) {
   Plan plan{stacked_models(config.model, config.also), config.lambda, config.threshold,
-            config.refine, single_precision};
+            config.refine, config.single_precision()};
   std::sort(plan.lambda.begin(), plan.lambda.end());
   return plan;
 }
@@ -86,7 +86,6 @@ Result report(const Plan& plan, const Records& records) {
   const ModelSpec& main = plan.models.front().spec;
   ResultBuilder out("The last layer against the strength of the skip, " + main.model, records);
   out.claims().set_unit(independent_unit(main));
-  if (records.empty()) return out.take();  // interrupted before the end of a trial
   add_scalars(plan, out);
   for (std::string& note : file_notes(main)) out.note(std::move(note));
   for (const StackedModel& model : plan.models) {
@@ -104,7 +103,8 @@ Result report(const Plan& plan, const Records& records) {
 class LambdaSweepStudy : public Study {
  public:
   std::vector<Field> fields() override {
-    std::vector<Field> fields = model_fields(config_.model);
+    std::vector<Field> fields = {precision_field(config_.precision)};
+    for (Field& field : model_fields(config_.model)) fields.push_back(std::move(field));
     for (Field& field : file_fields(config_.model)) fields.push_back(std::move(field));
     fields.push_back(
         real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda", "strengths of the skip"));
@@ -133,28 +133,25 @@ class LambdaSweepStudy : public Study {
     return depth_cost(groups);
   }
 
-  Result run(Runner& runner) const override {
-    return with_rounding_note(run_plan(runner), runner.single_precision());
+  Work work() const override {
+    const Plan plan = plan_of(config_);
+    if (config_.model.trainings > 1) {
+      return each_trial([this, plan](Trial& trial) {
+        const Plan with_weights = plan_of_training(plan, trial.index());
+        return run_training(config_.model, {}, trial, [&](const std::vector<Trial>& sequences) {
+          return run_batch(with_weights, sequences);
+        });
+      });
+    }
+    return in_batches(trials_per_batch(config_.model),
+                      [plan](std::vector<Trial>& trials) { return run_batch(plan, trials); });
+  }
+  Result report(const Records& records) const override {
+    const Plan plan = plan_of(config_);
+    return with_rounding_note(lambda_sweep::report(plan, records), plan.single_precision);
   }
 
  private:
-  Result run_plan(Runner& runner) const {
-    const Plan plan = plan_of(config_, runner.single_precision());
-    if (config_.model.trainings > 1) {
-      return report(plan, runner.run([&](Trial& trial) {
-        const Plan with_weights = plan_of_training(plan, trial.index());
-        return run_training(config_.model, {}, trial, [&](const std::vector<Trial>& sequences) {
-          return run_batch(with_weights, sequences, runner.single_precision());
-        });
-      }));
-    }
-    const auto records =
-        runner.run_batches(trials_per_batch(config_.model), [&](std::vector<Trial>& trials) {
-          return run_batch(plan, trials, runner.single_precision());
-        });
-    return report(plan, records);
-  }
-
   LambdaSweepConfig config_;
 };
 

@@ -98,15 +98,16 @@ TrialRecord observed_grid(const Plan& plan, const StackedModel& model, const Tri
 }
 
 Records run_grids(const Plan& plan, const StackedModel& model, const std::vector<Trial>& trials,
-                  bool single_precision, Records& records) {
+                  Records& records) {
   const ModelSpec& spec = model.spec;
   if (!(spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens)) {
-    return run_groups({{spec, curves_of(plan.lambda)}}, trials, single_precision);
+    return run_groups({{spec, curves_of(plan.lambda)}}, trials, plan.single_precision);
   }
   Records grids;
   for (std::size_t t = 0; t < trials.size(); ++t) {
-    grids.push_back(single_precision ? observed_grid<float>(plan, model, trials[t], records[t])
-                                     : observed_grid<double>(plan, model, trials[t], records[t]));
+    grids.push_back(plan.single_precision
+                        ? observed_grid<float>(plan, model, trials[t], records[t])
+                        : observed_grid<double>(plan, model, trials[t], records[t]));
   }
   return grids;
 }
@@ -156,8 +157,8 @@ void record_search(const std::vector<Search>& of_trial, const std::vector<bool>&
 }
 
 void record_model(const Plan& plan, const StackedModel& model, const std::vector<Trial>& trials,
-                  bool single_precision, Records& records) {
-  const Records grids = run_grids(plan, model, trials, single_precision, records);
+                  Records& records) {
+  const Records grids = run_grids(plan, model, trials, records);
   std::vector<std::vector<Search>> refinements;
   std::vector<std::vector<DepthCurve>> between;
   for (std::size_t t = 0; t < trials.size(); ++t) {
@@ -168,7 +169,7 @@ void record_model(const Plan& plan, const StackedModel& model, const std::vector
   Records finer(trials.size());
   const bool nothing_to_refine = std::all_of(between.begin(), between.end(),
                                              [](const auto& curves) { return curves.empty(); });
-  if (!nothing_to_refine) run_curves(model.spec, between, trials, single_precision, finer);
+  if (!nothing_to_refine) run_curves(model.spec, between, trials, plan.single_precision, finer);
   for (std::size_t t = 0; t < trials.size(); ++t) {
     record_search(refinements[t], kept(finer[t], between[t].size(), plan.threshold), model.prefix,
                   records[t]);
@@ -223,14 +224,13 @@ double SkipTheorem::hypothesis_threshold(double a) const {
   return (B + std::sqrt(B * B + 4 * A * C)) / (2 * A);
 }
 
-Records run_batch(const Plan& plan, const std::vector<Trial>& trials, bool single_precision) {
+Records run_batch(const Plan& plan, const std::vector<Trial>& trials) {
   Records records(trials.size());
   for (TrialRecord& record : records) {
     record.set(degenerate_rows, 0.0);
     record.set(diverged, 0.0);
   }
-  for (const StackedModel& model : plan.models)
-    record_model(plan, model, trials, single_precision, records);
+  for (const StackedModel& model : plan.models) record_model(plan, model, trials, records);
   return records;
 }
 

@@ -12,6 +12,7 @@
 namespace ranklab {
 
 struct LayersConfig {
+  std::string precision = "f64";
   ModelSpec model;
   // One curve for each value. Empty: the default list of the model, or 1 if tau is given.
   std::vector<double> lambda;
@@ -25,6 +26,7 @@ struct LayersConfig {
   bool gradients = false;  // encoders only: also the gradient norm of each block's weights
   double threshold = 0.1;  // mu_normalized or rank_one_residual below it counts as collapsed
 
+  bool single_precision() const { return precision == "f32"; }
   /// If true, curves are named by tau, and each is measured before and after de-escalation.
   bool de_escalates() const { return !tau.empty() || !tau_per_layer.empty(); }
 };

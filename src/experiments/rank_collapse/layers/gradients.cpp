@@ -200,10 +200,6 @@ Estimate cost_with_gradients(const std::vector<DepthGroup>& groups) {
     // The head is freed before the first gradients with respect to weights are allocated.
     backward =
         std::max(backward, K * N * d + block + passes + std::max(table + N * V, 1.5 * block));
-    // Drawing or reading a number costs about as much as 30 operations. Published weights are read
-    // in the forward and in the backward pass.
-    const double reads = spec.checkpoint != nullptr ? 2 * K : spec.shares_weights() ? 1 : K;
-    cost.flops += 30 * (table + block * reads) + 6 * N * table + 3 * K * flops_per_block(spec);
   }
   cost.bytes = std::max(cost.bytes + cost.shared_bytes + 8 * kept, 8 * backward);
   cost.shared_bytes = 0;

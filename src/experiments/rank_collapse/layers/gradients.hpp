@@ -34,7 +34,7 @@ void require_encoders(const std::vector<DepthGroup>& groups);
 TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial,
                                bool single_precision);
 
-/// depth_cost plus the cost of the gradients. Every trial reads published weights itself.
+/// depth_cost plus the memory of the gradients. Every trial reads published weights itself.
 Estimate cost_with_gradients(const std::vector<DepthGroup>& groups);
 
 }  // namespace ranklab::layers

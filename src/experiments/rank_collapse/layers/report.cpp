@@ -230,7 +230,6 @@ std::vector<std::string> Plan::curve_names() const {
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Token geometry over the layers of " + plan.model().model, records);
   out.claims().set_unit(independent_unit(plan.model()));
-  if (records.empty()) return out.take();  // interrupted before the end of a trial
   for (std::string& note : file_notes(plan.model())) out.note(std::move(note));
   for (const DepthGroup& group : plan.groups) {
     for (const DepthCurve& curve : group.curves) {

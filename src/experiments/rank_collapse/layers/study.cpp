@@ -80,7 +80,8 @@ void require_dropout(const Plan& plan) {
 class LayersStudy : public Study {
  public:
   std::vector<Field> fields() override {
-    std::vector<Field> fields = model_fields(config_.model);
+    std::vector<Field> fields = {precision_field(config_.precision)};
+    for (Field& field : model_fields(config_.model)) fields.push_back(std::move(field));
     const std::vector<Field> study_fields = {
         or_empty(real_list_field("lambda", config_.lambda, -1e12, 1e12, "lambda",
                                  "strengths of the skip, one curve per value")),
@@ -130,17 +131,10 @@ class LayersStudy : public Study {
     return plan.gradients ? cost_with_gradients(plan.groups) : depth_cost(plan.groups);
   }
 
-  Result run(Runner& runner) const override {
-    return with_rounding_note(run_plans(runner), runner.single_precision());
-  }
-
- private:
-  Result run_plans(Runner& runner) const {
-    const std::vector<Plan> plans = plans_of(config_);
-    const Plan& plan = plans.front();
-    const bool single = runner.single_precision();
-    if (plans.size() > 1) {
-      return report(plan, runner.run([&](Trial& trial) {
+  Work work() const override {
+    const bool single = config_.single_precision();
+    if (config_.model.trainings > 1) {
+      return each_trial([plans = plans_of(config_), single](Trial& trial) {
         const Plan& training = plans.at(trial.index());
         return run_training(
             training.model(), training.curve_names(), trial,
@@ -151,19 +145,23 @@ class LayersStudy : public Study {
                 records.push_back(run_with_gradients(training.groups, sequence, single));
               return records;
             });
-      }));
+      });
     }
+    const Plan plan = plan_of(config_);
     if (plan.gradients) {
-      return report(plan, runner.run([&](Trial& trial) {
-        return run_with_gradients(plan.groups, trial, single);
-      }));
+      return each_trial(
+          [plan, single](Trial& trial) { return run_with_gradients(plan.groups, trial, single); });
     }
-    const auto records = runner.run_batches(
-        trials_per_batch(config_.model),
-        [&](std::vector<Trial>& trials) { return run_groups(plan.groups, trials, single); });
-    return report(plan, records);
+    return in_batches(trials_per_batch(config_.model), [plan, single](std::vector<Trial>& trials) {
+      return run_groups(plan.groups, trials, single);
+    });
+  }
+  Result report(const Records& records) const override {
+    return with_rounding_note(layers::report(plan_of(config_), records),
+                              config_.single_precision());
   }
 
+ private:
   LayersConfig config_;
 };
 

@@ -52,7 +52,7 @@ struct Plan {
 std::string array_of(Law law);
 std::string array_of(std::uint64_t d);
 
-Records run_trials(const Plan& plan, Runner& runner);
+TrialRecord run_trial(const Plan& plan, const Trial& trial);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
 

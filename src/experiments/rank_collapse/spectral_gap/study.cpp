@@ -125,7 +125,6 @@ void judge_attention(const Plan& plan, const Records& records, Claims& claims) {
 Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("Spectral gaps of stochastic matrices", records);
   out.claims().set_unit(Unit::draw);
-  if (records.empty()) return out.take();
   // This study normalizes no state, but every study of the command has this scalar.
   out.scalar("degenerate_rows", std::vector<double>(records.size(), 0.0));
   const std::vector<double> n = sizes_of(plan);
@@ -234,26 +233,24 @@ std::string array_of(std::uint64_t d) {
   return "lambda_2.d=" + std::to_string(d);
 }
 
-Records run_trials(const Plan& plan, Runner& runner) {
-  return runner.run([&](Trial& trial) {
-    TrialRecord record;
-    const auto over_tokens = [&](const auto& matrix) {
-      std::vector<double> values;
-      for (const std::uint64_t n : plan.tokens) {
-        trial.check_interrupt();
-        values.push_back(second_eigenvalue(matrix(n)));
-      }
-      return values;
-    };
-    for (const Law law : laws) {
-      record.set(array_of(law),
-                 over_tokens([&](std::uint64_t n) { return markov_matrix(law, n, trial); }));
+TrialRecord run_trial(const Plan& plan, const Trial& trial) {
+  TrialRecord record;
+  const auto over_tokens = [&](const auto& matrix) {
+    std::vector<double> values;
+    for (const std::uint64_t n : plan.tokens) {
+      trial.check_interrupt();
+      values.push_back(second_eigenvalue(matrix(n)));
     }
-    for (const std::uint64_t d : plan.dim) {
-      record.set(array_of(d), over_tokens([&](std::uint64_t n) { return attention(n, d, trial); }));
-    }
-    return record;
-  });
+    return values;
+  };
+  for (const Law law : laws) {
+    record.set(array_of(law),
+               over_tokens([&](std::uint64_t n) { return markov_matrix(law, n, trial); }));
+  }
+  for (const std::uint64_t d : plan.dim) {
+    record.set(array_of(d), over_tokens([&](std::uint64_t n) { return attention(n, d, trial); }));
+  }
+  return record;
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
@@ -277,25 +274,23 @@ class SpectralGapStudy : public Study {
   }
 
   Estimate estimate() const override {
-    Estimate cost;
     double largest = 0;
     for (const std::uint64_t tokens : config_.tokens) {
-      const double n = static_cast<double>(tokens), eigenvalues = 25 * n * n * n, draw = 60;
-      cost.flops += 3 * (eigenvalues + draw * n * n);
       for (const std::uint64_t dim : config_.dim) {
-        const double d = static_cast<double>(dim);
-        cost.flops += eigenvalues + 4 * n * d * d + 2 * n * n * d + draw * (n * d + 2 * d * d);
+        const double n = static_cast<double>(tokens), d = static_cast<double>(dim);
         largest = std::max(largest, 8 * (3 * n * n + 3 * n * d + 2 * d * d));
       }
     }
-    cost.bytes = largest;
-    return cost;
+    return {.bytes = largest};
   }
 
-  // Always in double precision: the smallest |lambda_2| is that of an almost constant matrix.
-  Result run(Runner& runner) const override {
-    const spectral_gap::Plan plan(config_);
-    return spectral_gap::report(plan, spectral_gap::run_trials(plan, runner));
+  Work work() const override {
+    return each_trial([plan = spectral_gap::Plan(config_)](Trial& trial) {
+      return spectral_gap::run_trial(plan, trial);
+    });
+  }
+  Result report(const Records& records) const override {
+    return spectral_gap::report(spectral_gap::Plan(config_), records);
   }
 
  private:

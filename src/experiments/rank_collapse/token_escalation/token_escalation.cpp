@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "nn/blocks/model_row.hpp"
@@ -35,13 +34,10 @@ Estimate path_estimate(const EscalationConfig& config) {
                h = static_cast<double>(spec.heads),
                q = spec.has_mlp() ? static_cast<double>(spec.ffn) : 0,
                weights = parameters_per_block(spec);
-  constexpr double states = 12, head_matrices = 6, draw = 60, eigenvalues = 10;
+  constexpr double states = 12, head_matrices = 6;
   // Memory of one block at a time: its weights, states, feed-forward layer and attention matrices,
   // and the copies for the measures of a head.
-  const double bytes = 8 * (weights + states * d * N + q * N + (h + head_matrices) * N * N);
-  const double measures = h * (4 * N * N * d + (2 + eigenvalues) * N * N * N);
-  return {bytes,
-          static_cast<double>(spec.layers) * (flops_per_block(spec) + draw * weights + measures)};
+  return {.bytes = 8 * (weights + states * d * N + q * N + (h + head_matrices) * N * N)};
 }
 
 namespace token_escalation {
@@ -86,15 +82,11 @@ std::string range_text(const Tally& tally) {
 
 }  // namespace
 
-Plan::Plan(const EscalationConfig& config_of_run, bool single)
-    : config(config_of_run),
-      single_precision(single),
-      smallest_diversity(single_precision ? tolerance::smallest_diversity<float>
-                                          : tolerance::smallest_diversity<double>),
-      slack(single_precision ? tolerance::residual<float> : tolerance::residual<double>),
-      unmet_setting(unmet_setting_of(config)) {}
+Plan::Plan(const EscalationConfig& config_of_run)
+    : config(config_of_run), unmet_setting(unmet_setting_of(config)) {}
 
 bool Plan::is_clean(const TrialRecord& record, std::size_t k) const {
+  constexpr double smallest_diversity = tolerance::smallest_diversity<double>;
   const std::vector<double>& diversity = record.array(token_diversity);
   return diversity[k] >= smallest_diversity && diversity[k + 1] >= smallest_diversity;
 }
@@ -176,7 +168,7 @@ void judge_bounds(const Plan& plan, const Records& records, Claims& claims) {
       "Lemma 2.4, eq. (11), and Section 2.2.2 for several heads",
       "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2, with all four averaged over heads"};
   // If P mixes completely, delta^2 is rounding noise.
-  const double slack = plan.slack, noise = slack * slack;
+  constexpr double noise = slack * slack;
   Tally first, second;
   for (const TrialRecord& record : records) {
     for (const std::size_t k : plan.clean_blocks(record)) {

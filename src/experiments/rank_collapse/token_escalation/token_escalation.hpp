@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/record.hpp"
+#include "core/tolerances.hpp"
 #include "experiments/study.hpp"
 #include "nn/blocks/model_spec.hpp"
 #include "report/claims.hpp"
@@ -27,7 +28,7 @@ struct EscalationConfig {
 std::vector<Field> escalation_fields(EscalationConfig& config,
                                      const std::vector<std::string>& models);
 
-/// Cost of a path through all blocks.
+/// Memory of a path through all blocks.
 Estimate path_estimate(const EscalationConfig& config);
 
 namespace token_escalation {
@@ -49,14 +50,14 @@ inline constexpr char diverged[] = "diverged", degenerate_rows[] = "degenerate_r
 
 // Judging -----------------------------------------------------------------------------------------
 
+/// Relative, for inequalities that hold exactly.
+inline constexpr double slack = tolerance::residual<double>;
+
 /// The settings of a run, and their consequences for its claims.
 struct Plan {
-  Plan(const EscalationConfig& config, bool single_precision);
+  explicit Plan(const EscalationConfig& config);
 
   EscalationConfig config;
-  bool single_precision;
-  double smallest_diversity;  // a smaller t_div is partly rounding noise
-  double slack;               // relative, for inequalities that hold exactly
   // Why statements about [Shallow] Section 2.4 do not apply to the run; empty if they do. Sizes do
   // not matter.
   std::string unmet_setting;

@@ -16,6 +16,7 @@ namespace ranklab {
 /// as {"1200", "mamba2:800"} holds one value for all curves, or KEY:VALUE for some of them. The key
 /// is a model, an initialization (--init) or a variant.
 struct TrainConfig {
+  std::string precision = "f64";
   std::string task = "recall";
   std::vector<std::string> model = {"attention"}, variant = {"pre"};
   // Numbers, `learned`, or `learned:RATE` to override lambda_rate.
@@ -54,6 +55,7 @@ struct TrainConfig {
 
   std::string save;  // trained weights, one file per curve and trial
 
+  bool single_precision() const { return precision == "f32"; }
   bool is_images() const { return task == "pixels" || task == "patches"; }
   /// Whether the run compares variants as in [Shallow] (placement of norms and de-escalation)
   /// instead of lambdas. The task and the variants decide.

@@ -11,6 +11,7 @@
 #include "io/atomic_file.hpp"
 #include "nn/layers/mamba2.hpp"
 #include "nn/mixers.hpp"
+#include "run/once_per_run.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -23,20 +24,26 @@ class TrainStudy : public Study {
   void validate() const override;
   Estimate estimate() const override;
 
-  Result run(Runner& runner) const override {
+  Work work() const override {
     const Plan plan = plan_of(config_);
     if (!config_.save.empty()) {
       for (const Curve& curve : plan.curves) check_writable(weights_file(plan, curve, 0));
     }
     // Read the files before the trials, so that a missing or damaged file is reported at once.
-    const Task task(config_);
-    const auto records = runner.run(
-        [&](Trial& trial) { return run_trial(plan, task, runner.single_precision(), trial); });
-    return report(plan, task, records);
+    return each_trial(
+        [plan, &task = task()](Trial& trial) { return run_trial(plan, task, trial); });
+  }
+  Result report(const Records& records) const override {
+    return train::report(plan_of(config_), task(), records);
   }
 
  private:
+  const Task& task() const {
+    return task_.get([&] { return Task(config_); });
+  }
+
   TrainConfig config_;
+  mutable OncePerRun<Task> task_;
 };
 
 std::vector<Field> TrainStudy::fields() {
@@ -51,6 +58,7 @@ std::vector<Field> TrainStudy::fields() {
     return field;
   };
   return {
+      precision_field(c.precision),
       choice_field("task", c.task, {"recall", "pixels", "image", "patches", "text"}, "",
                    "recall: output the values of keys that were shown before; pixels (or image): "
                    "classify an image, pixel by pixel; "
@@ -246,7 +254,6 @@ Estimate TrainStudy::estimate() const {
   std::vector<double> bytes;
   for (const Curve& curve : plan.curves) {
     bytes.push_back(training_bytes(plan, curve, task));
-    cost.flops += training_flops(plan, curve, task);
     cost.helper_bytes = std::max(cost.helper_bytes, helper_bytes(plan, curve, task));
     cost.helpers = std::max(cost.helpers, most_helpers(plan, curve, task));
   }
@@ -260,10 +267,6 @@ Estimate TrainStudy::estimate() const {
           ? image * static_cast<double>(config_.train_size + config_.test_size) + 60e6
       : config_.task == "text" ? 200e6
                                : 1e6;
-  constexpr double per_pixel = 4000;  // drawing the images, or reading and resizing them
-  if (config_.is_images())
-    cost.shared_flops =
-        per_pixel * 28 * 28 * static_cast<double>(config_.train_size + config_.test_size);
   return cost;
 }
 

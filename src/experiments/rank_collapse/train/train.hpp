@@ -68,7 +68,7 @@ std::vector<std::string> mixer_names();
 /// The shape of a curve's model, from the task's shape or from the one expected before files are
 /// read.
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape task_shape);
-/// Cost of one curve in one trial.
+/// Floating-point operations and memory of one curve in one trial.
 double training_flops(const Plan& plan, const Curve& curve, const SequenceShape& task_shape);
 double training_bytes(const Plan& plan, const Curve& curve, const SequenceShape& task_shape);
 /// Bytes of each thread that helps with the parts of a batch, and the largest number of them.
@@ -116,8 +116,7 @@ inline const std::vector<std::string> moments = {"start.", "eighth.", "half.", "
 
 /// Trains every curve and writes the weights if config.save is set. Throws Failure if writing
 /// fails.
-TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision,
-                      const Trial& trial);
+TrialRecord run_trial(const Plan& plan, const Task& task, const Trial& trial);
 
 /// For one language model (look_ahead.cpp): the loss of some held-out tokens whose successors are
 /// replaced by those of the next batch (of at least two), its excess over the loss with the true

@@ -289,8 +289,7 @@ class Training {
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision,
-                      const Trial& trial) {
+TrialRecord run_trial(const Plan& plan, const Task& task, const Trial& trial) {
   std::uint64_t steps = 0;
   std::vector<double> costs;
   for (const Curve& curve : plan.curves) {
@@ -300,8 +299,10 @@ TrialRecord run_trial(const Plan& plan, const Task& task, bool single_precision,
   trial.expect(steps, "step");
   std::vector<TrialRecord> records(plan.curves.size());
   trial.for_each_part(costs, [&](std::size_t i) {
-    records[i] = single_precision ? Training<float>(plan, plan.curves[i], task, trial).train()
-                                  : Training<double>(plan, plan.curves[i], task, trial).train();
+    const Curve& curve = plan.curves[i];
+    records[i] = plan.config.single_precision()
+                     ? Training<float>(plan, curve, task, trial).train()
+                     : Training<double>(plan, curve, task, trial).train();
   });
   if (trial.index() == 0 && task.is_text() && !plan.config.save.empty()) {
     write_file_atomically(replace_extension(plan.config.save, ".tokens.txt"),

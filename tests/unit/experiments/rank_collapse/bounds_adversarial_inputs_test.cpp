@@ -52,8 +52,8 @@ TEST_CASE("bounds: the preimage of a selective layer is mapped to its target by 
   for (const double s : {2.0, -0.5}) {
     // S = s v v' plus a part that v does not see.
     const arma::vec w = {0.8, 0, 0.6};
-    GivenMatrices<double> weights({{"W_C", arma::mat(3, 3, arma::fill::eye)},
-                                   {"W_B", arma::mat((s * v * v.t() + 7 * w * w.t()).t())}});
+    GivenMatrices weights({{"W_C", arma::mat(3, 3, arma::fill::eye)},
+                           {"W_B", arma::mat((s * v * v.t() + 7 * w * w.t()).t())}});
     const arma::vec z = {1, -2, 0.5, 3, 3, 0.1, -1};
     const arma::vec y = selective_preimage(s, 0.9, z);
     State<double> state{v * y.t(), 0.0, 0};
@@ -87,7 +87,7 @@ TEST_CASE("bounds: every stack of a trial has its adversarial input") {
   for (const bool causal : {false, true}) {
     config.spec.causal = causal;
     TrialRecord record;
-    judge_adversarial_inputs<double>(config, {6, 4}, Trial(1, 0, 0), record);
+    judge_adversarial_inputs(config, {6, 4}, Trial(1, 0, 0), record);
     CHECK(record.tally(adversarial::lti_as_printed.id).cases == 1);
     CHECK(record.tally(adversarial::lti_as_printed.id).violations == 1);
     CHECK(record.tally(adversarial::lti_size.id).cases == 1);
@@ -104,7 +104,7 @@ TEST_CASE("bounds: small tokens collapse in attention even if its logits are lar
   config.spec.weight_scale = 30;  // hard attention, which keeps tokens apart, for drawn tokens
   for (std::uint64_t index = 0; index < 10; ++index) {
     TrialRecord record;
-    judge_adversarial_inputs<double>(config, {3, 4}, Trial(1, index, 0), record);
+    judge_adversarial_inputs(config, {3, 4}, Trial(1, index, 0), record);
     CHECK(record.tally(adversarial::attention.id).violations == 0);
   }
 }

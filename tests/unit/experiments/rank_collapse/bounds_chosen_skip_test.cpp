@@ -85,7 +85,7 @@ TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
   const Trial trial(2, 0, 0);
   const ModelSpec spec = stack_spec(config, "attention", sizes, "rows");
   TrialRecord record;
-  judge_own_lambdas<double>(config, "attention", sizes, trial, record);
+  judge_own_lambdas(config, "attention", sizes, trial, record);
 
   // Layers with lambda(mix, tau, mu^2, k), and the mu that they leave.
   struct Step {
@@ -222,7 +222,7 @@ TEST_CASE("bounds: the stacks of Remark 4.1 have the strengths that its conditio
   config.tokens = {3};
   config.dim = {5};
   TrialRecord record;
-  judge_mamba<double>(config, {3, 5}, Trial(1, 0, 0), record);
+  judge_mamba(config, {3, 5}, Trial(1, 0, 0), record);
   CHECK(record.scalar(S) == nearly(std::sqrt(5)));
   CHECK(record.tally(below_1.id).cases == 4);  // Gaussian and cone
   CHECK(record.tally(below_1.id).violations == 0);

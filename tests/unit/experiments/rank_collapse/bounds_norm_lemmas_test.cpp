@@ -123,7 +123,7 @@ TEST_CASE("bounds: the skewed stacks have the weights and the mixing matrix of t
   config.spec.decay = 0.8;
   const Trial trial(3, 0, 0);
   TrialRecord record;
-  judge_skewed<double>(config, {5, 3}, trial, record);
+  judge_skewed(config, {5, 3}, trial, record);
   ModelSpec spec = stack_spec(config, "selective-ssm", {5, 3}, "rows");
   const arma::mat Y = draw_input<double>(spec, trial).Y;
   arma::mat G(3, 3);

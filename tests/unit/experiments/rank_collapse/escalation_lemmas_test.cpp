@@ -38,11 +38,7 @@ study::Plan tiny_plan() {
 }
 
 Records tiny_records(std::uint64_t trials) {
-  Pool::Settings settings;
-  settings.trials = trials;
-  settings.threads = 1;
-  Pool pool(settings, nullptr);
-  return study::run_trials(tiny_plan(), pool);
+  return records_of(*configured(make_escalation_lemmas_study(), tiny), trials);
 }
 
 double squared(const arma::mat& A) {

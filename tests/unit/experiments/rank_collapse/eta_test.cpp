@@ -22,30 +22,9 @@ doctest::Approx close(double expected, double relative = tolerance::residual<dou
   return doctest::Approx(expected).scale(0).epsilon(relative);
 }
 
-Result run_eta(const FlagValues& values, std::uint64_t trials, bool single_precision = false,
-               std::uint64_t threads = 1) {
-  return run_configured(make_eta_study(), values, trials, single_precision, threads);
+Result run_eta(const FlagValues& values, std::uint64_t trials, std::uint64_t threads = 1) {
+  return run_configured(make_eta_study(), values, trials, threads);
 }
-
-// Runs a single trial with the given index.
-class TrialAlone : public Runner {
- public:
-  explicit TrialAlone(std::uint64_t index) : index_(index) {}
-  std::uint64_t trials() const override { return 1; }
-  bool single_precision() const override { return false; }
-  Records run(const std::function<TrialRecord(Trial&)>& body) override {
-    Trial trial(1, index_, 0);
-    return {body(trial)};
-  }
-  Records run_batches(std::uint64_t,
-                      const std::function<Records(std::vector<Trial>&)>& body) override {
-    std::vector<Trial> one = {Trial(1, index_, 0)};
-    return body(one);
-  }
-
- private:
-  std::uint64_t index_;
-};
 
 double squared(const arma::mat& A) {
   return arma::accu(arma::square(A));
@@ -144,11 +123,11 @@ TEST_CASE("eta: only W changes between trials, and the bounds (11) are counted")
   config.tokens = 8;
   config.dim = {5};
   config.t = {0.5};
-  const eta::Plan plan(config, false);
+  const eta::Plan plan(config);
   // Every trial uses the same v, Q, W_q and W_k of the run, and its own W.
-  TrialAlone fourth(4), none(0);
-  const TrialRecord asked = eta::run_trials(plan, fourth).front(),
-                    again = eta::run_trials(plan, none).front();
+  Trial fourth(1, 4, 0), none(1, 0, 0);
+  const TrialRecord asked = eta::work_of(plan).trial(fourth),
+                    again = eta::work_of(plan).trial(none);
   const Dense expected = dense(8, 5, "0.5", 1.0, 4);
   const auto number = [](const TrialRecord& record, const std::string& name) {
     return record.array("d=5." + name).at(0);
@@ -202,27 +181,24 @@ TEST_CASE("eta: the pseudo-values give the jackknife of mean(x)/mean(y) - mean(x
 
 TEST_CASE(
     "eta: with exact expectations Figure 8 (b) fails at small t, with sample means it holds") {
-  for (const bool single : {false, true}) {
-    const Result result = run_eta({}, 50, single, 3);
-    CHECK(verdict(result, "shallow/fig-8a") == Verdict::holds);
-    CHECK(verdict(result, "shallow/fig-8b") == Verdict::fails);
-    // The paper does not say what varies: the reading under which it is right is the paper's.
-    CHECK(find_claim(result, "shallow/fig-8b").kind == Kind::beyond);
-    CHECK(find_claim(result, "shallow/fig-8b/sample-means").kind == Kind::reading);
-    CHECK(verdict(result, "shallow/fig-8c") == Verdict::holds);
-    for (const char* id : {"shallow/fig-8a/sample-means", "shallow/fig-8b/sample-means",
-                           "shallow/fig-8c/sample-means", "shallow/eq-9", "shallow/eq-11",
-                           "shallow/lemma-A.1", "shallow/lemma-A.1/gamma"}) {
-      CAPTURE(id);
-      CHECK(verdict(result, id) == Verdict::holds);
-    }
-    // As t -> 0, xi_1 = ||u + W'u||^2/||u||^2 has variance 6/d.
-    const double n = 49;
-    for (const double d : {10.0, 40.0}) {
-      const double spread = find_series(result, d == 10 ? "d=10.eta_std" : "d=40.eta_std").mean[0];
-      CHECK(std::abs(spread / std::sqrt(6 / d) - 1) <
-            tolerance::standard_errors * std::sqrt(2 / n));
-    }
+  const Result result = run_eta({}, 50, 3);
+  CHECK(verdict(result, "shallow/fig-8a") == Verdict::holds);
+  CHECK(verdict(result, "shallow/fig-8b") == Verdict::fails);
+  // The paper does not say what varies: the reading under which it is right is the paper's.
+  CHECK(find_claim(result, "shallow/fig-8b").kind == Kind::beyond);
+  CHECK(find_claim(result, "shallow/fig-8b/sample-means").kind == Kind::reading);
+  CHECK(verdict(result, "shallow/fig-8c") == Verdict::holds);
+  for (const char* id :
+       {"shallow/fig-8a/sample-means", "shallow/fig-8b/sample-means", "shallow/fig-8c/sample-means",
+        "shallow/eq-9", "shallow/eq-11", "shallow/lemma-A.1", "shallow/lemma-A.1/gamma"}) {
+    CAPTURE(id);
+    CHECK(verdict(result, id) == Verdict::holds);
+  }
+  // As t -> 0, xi_1 = ||u + W'u||^2/||u||^2 has variance 6/d.
+  const double n = 49;
+  for (const double d : {10.0, 40.0}) {
+    const double spread = find_series(result, d == 10 ? "d=10.eta_std" : "d=40.eta_std").mean[0];
+    CHECK(std::abs(spread / std::sqrt(6 / d) - 1) < tolerance::standard_errors * std::sqrt(2 / n));
   }
 }
 
@@ -243,7 +219,7 @@ TEST_CASE("eta: claims are not judged if their hypotheses are not met") {
 }
 
 TEST_CASE("eta: no sample depends on the threads, the other dimensions or the other values of t") {
-  const Result all = run_eta({{"tokens", "12"}, {"dim", "4,6"}, {"t", "0.2,0.5,1"}}, 6, false, 4);
+  const Result all = run_eta({{"tokens", "12"}, {"dim", "4,6"}, {"t", "0.2,0.5,1"}}, 6, 4);
   const Result one = run_eta({{"tokens", "12"}, {"dim", "6"}, {"t", "0.5"}}, 6);
   for (const char* name : {"d=6.eta", "d=6.xi_2", "d=6.expected_xi_1"}) {
     CHECK(find_series(all, name).mean[1] == find_series(one, name).mean[0]);

@@ -21,9 +21,8 @@ namespace {
 
 constexpr double tight = tolerance::closed_form<double>;
 
-Result run_examples(const FlagValues& values, bool single_precision = false,
-                    std::uint64_t trials = 1) {
-  return run_configured(make_examples_study(), values, trials, single_precision);
+Result run_examples(const FlagValues& values, std::uint64_t trials = 1) {
+  return run_configured(make_examples_study(), values, trials);
 }
 
 Verdict verdict(const Result& result, const std::string& id) {
@@ -94,7 +93,7 @@ TEST_CASE(
   ExamplesConfig config;
   // Eq. (13) with its recurrence for alpha_k holds for lambda > -1.
   for (const double lambda : {-0.5, 0.0, 3.0}) {
-    const auto forms = examples::exact_forms(examples::two_token_system(config, lambda, false), 12);
+    const auto forms = examples::exact_forms(examples::two_token_system(config, lambda), 12);
     double alpha = 1;
     for (const examples::TwoTokenForm& form : forms) {
       const auto [a, b, c_k, e] = form.Y();
@@ -111,7 +110,7 @@ TEST_CASE(
   config.system = "sys2";
   config.alpha0 = 0.6;
   for (const double lambda : {-3.0, -1.75, -1.25, -0.5, 1.0}) {
-    const examples::TwoTokenSystem system = examples::two_token_system(config, lambda, false);
+    const examples::TwoTokenSystem system = examples::two_token_system(config, lambda);
     CHECK(std::abs(system.beta0 - 0.8) < tight);
     const auto exact = examples::exact_forms(system, 9),
                printed = examples::printed_forms(system, 9);
@@ -185,27 +184,25 @@ TEST_CASE(
     "examples: Proposition A.10.1 fails as printed, above and below -2 for different reasons, and "
     "holds corrected") {
   const std::string id = "lambda-skip/prop-A.10.1/";
-  for (const bool single : {false, true}) {
-    const Result all = run_examples({}, single, 2);
-    CHECK(verdict(all, id + "as-printed") == Verdict::fails);
-    CHECK(find_claim(all, id + "as-printed").detail.find("at lambda = -1.75, -1.5, -1.25") !=
-          std::string::npos);
-    CHECK(verdict(all, id + "no-collapse-below-minus-2") == Verdict::fails);
-    CHECK(verdict(all, id + "as-printed/no-collapse") == Verdict::holds);
-    CHECK(find_claim(all, id + "as-printed/no-collapse").slip.empty());
-    CHECK(find_claim(all, id + "no-collapse-below-minus-2").part == Part::ours);
-    CHECK(find_claim(all, id + "corrected/anti-parallel").misprint_of == id + "as-printed");
-    CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
-    for (const char* part : {"corrected", "corrected/parallel", "corrected/anti-parallel",
-                             "corrected/zero-row", "closed-form"}) {
-      CAPTURE(part);
-      CHECK(verdict(all, id + part) == Verdict::holds);
-    }
-    // At lambda = -1 row 1 is degenerate from the first layer on, row 2 from the second.
-    CHECK(find_scalar(all, "degenerate_rows") == std::vector<double>{799, 799});
-    CHECK(std::isnan(find_series(all, "lambda=-1.rank_one_residual").mean[2]));
-    CHECK(find_series(all, "lambda=-1.mu").mean[2] == 0);
+  const Result all = run_examples({}, 2);
+  CHECK(verdict(all, id + "as-printed") == Verdict::fails);
+  CHECK(find_claim(all, id + "as-printed").detail.find("at lambda = -1.75, -1.5, -1.25") !=
+        std::string::npos);
+  CHECK(verdict(all, id + "no-collapse-below-minus-2") == Verdict::fails);
+  CHECK(verdict(all, id + "as-printed/no-collapse") == Verdict::holds);
+  CHECK(find_claim(all, id + "as-printed/no-collapse").slip.empty());
+  CHECK(find_claim(all, id + "no-collapse-below-minus-2").part == Part::ours);
+  CHECK(find_claim(all, id + "corrected/anti-parallel").misprint_of == id + "as-printed");
+  CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
+  for (const char* part : {"corrected", "corrected/parallel", "corrected/anti-parallel",
+                           "corrected/zero-row", "closed-form"}) {
+    CAPTURE(part);
+    CHECK(verdict(all, id + part) == Verdict::holds);
   }
+  // At lambda = -1 row 1 is degenerate from the first layer on, row 2 from the second.
+  CHECK(find_scalar(all, "degenerate_rows") == std::vector<double>{799, 799});
+  CHECK(std::isnan(find_series(all, "lambda=-1.rank_one_residual").mean[2]));
+  CHECK(find_series(all, "lambda=-1.mu").mean[2] == 0);
   // For lambda > -1 only, the printed statement holds. For lambda = -2 only, it makes no statement.
   const Result above = run_examples({{"lambda", "-0.5,0,1"}});
   CHECK(verdict(above, id + "as-printed") == Verdict::holds);
@@ -217,22 +214,20 @@ TEST_CASE(
 TEST_CASE(
     "examples: Proposition 4.3.1 fails as printed only between -3/2 and -1, and holds corrected") {
   const std::string id = "lambda-skip/prop-4.3.1/";
-  for (const bool single : {false, true}) {
-    const Result all =
-        run_examples({{"system", "sys2"}, {"lambda", "-4,-1.6,-1.5,-1.4,-1.1,-1,-0.9,3"}}, single);
-    CHECK(verdict(all, id + "as-printed") == Verdict::fails);
-    CHECK(find_claim(all, id + "as-printed").detail.find("violated at lambda = -1.4, -1.1") !=
-          std::string::npos);
-    CHECK(find_claim(all, id + "as-printed").measured == 2);
-    CHECK(verdict(all, id + "as-printed/collapse") == Verdict::fails);
-    for (const char* part : {"as-printed/no-collapse", "corrected", "corrected/parallel",
-                             "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
-      CAPTURE(part);
-      CHECK(verdict(all, id + part) == Verdict::holds);
-    }
-    CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
-    for (const Claim& claim : all.claims) CHECK(claim.id.find("A.10.1") == std::string::npos);
+  const Result all =
+      run_examples({{"system", "sys2"}, {"lambda", "-4,-1.6,-1.5,-1.4,-1.1,-1,-0.9,3"}});
+  CHECK(verdict(all, id + "as-printed") == Verdict::fails);
+  CHECK(find_claim(all, id + "as-printed").detail.find("violated at lambda = -1.4, -1.1") !=
+        std::string::npos);
+  CHECK(find_claim(all, id + "as-printed").measured == 2);
+  CHECK(verdict(all, id + "as-printed/collapse") == Verdict::fails);
+  for (const char* part : {"as-printed/no-collapse", "corrected", "corrected/parallel",
+                           "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
+    CAPTURE(part);
+    CHECK(verdict(all, id + part) == Verdict::holds);
   }
+  CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
+  for (const Claim& claim : all.claims) CHECK(claim.id.find("A.10.1") == std::string::npos);
   CHECK(verdict(run_examples({{"system", "sys2"}, {"lambda", "-2,0"}}), id + "as-printed") ==
         Verdict::holds);
   // Rows that start equal are no tokens that could collapse.

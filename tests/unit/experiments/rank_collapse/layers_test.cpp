@@ -24,6 +24,23 @@ Result run_layers(FlagValues flags, std::uint64_t trials = 2) {
 
 }  // namespace
 
+TEST_CASE("in single precision, numbers are nearly the same, and a note says what rounding hides") {
+  const Result full = run_layers({{"lambda", "0,2"}}),
+               single = run_layers({{"lambda", "0,2"}, {"precision", "f32"}});
+  const std::vector<double>&mu = find_series(full, "lambda=2.mu_normalized").mean,
+        &rounded = find_series(single, "lambda=2.mu_normalized").mean;
+  CHECK(rounded != mu);
+  for (std::size_t k = 0; k < mu.size(); ++k)
+    CHECK(rounded[k] == doctest::Approx(mu[k]).scale(0).epsilon(tolerance::trajectory<float>));
+  const auto says_so = [](const Result& result) {
+    return std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
+      return note.starts_with("In single precision, normalized mu below");
+    });
+  };
+  CHECK(says_so(single));
+  CHECK_FALSE(says_so(full));
+}
+
 TEST_CASE("every lambda has all measures from the input to the last layer") {
   const Result result = run_layers({{"lambda", "-2,0,0.5"}});
   for (const std::string lambda : {"-2", "0", "0.5"}) {

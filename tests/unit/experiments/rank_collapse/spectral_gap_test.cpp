@@ -104,19 +104,14 @@ TEST_CASE("spectral-gap: |lambda_2| of two rows is |P_11 + P_22 - 1|") {
   SpectralGapConfig config;
   config.tokens = {2};
   config.dim = {3};
-  Pool::Settings settings;
-  settings.seed = seed;
-  settings.trials = 1;
-  settings.threads = 1;
-  Pool pool(settings, nullptr);
-  const Records records = study::run_trials(study::Plan(config), pool);
+  const TrialRecord record = study::run_trial(study::Plan(config), Trial(seed, 0, 0));
   const Streams streams(seed, 0);
   const auto second = [](const arma::mat& P) { return std::abs(P(0, 0) + P(1, 1) - 1); };
   for (const study::Law law : study::laws) {
-    CHECK(records[0].array(study::array_of(law))[0] ==
+    CHECK(record.array(study::array_of(law))[0] ==
           doctest::Approx(second(study::markov_matrix(law, 2, streams))));
   }
-  CHECK(records[0].array(study::array_of(3))[0] ==
+  CHECK(record.array(study::array_of(3))[0] ==
         doctest::Approx(second(study::attention(2, 3, streams))));
 }
 
