@@ -187,7 +187,8 @@ inline void from_json_value(const Json& json, bool& value) {
   value = json.get<bool>();
 }
 inline void from_json_value(const Json& json, std::uint64_t& value) {
-  if (!json.is_number_unsigned()) throw ReadError("", "must be an integer that is not negative");
+  if (!json.is_number_integer() || json < 0)
+    throw ReadError("", "must be an integer that is not negative");
   value = json.get<std::uint64_t>();
 }
 inline void from_json_value(const Json& json, int& value) {

@@ -51,7 +51,7 @@ TEST_CASE("bands: standard deviation, standard error of the trials left, interva
   series["n"] = std::vector<int>(40, 4);
   CHECK(first().high == doctest::Approx(1 + 2 / std::sqrt(4.0)).epsilon(1e-9));
   series["n"] = {1, 2};
-  CHECK_THROWS_WITH_AS(panels_of(result), "figure: series 'gd.gap' has x and n of unequal length",
+  CHECK_THROWS_WITH_AS(panels_of(result), "sample: series[0]: has x and n of unequal length",
                        Failure);
   series.erase("n");
   series["trials"] = {std::vector<double>(39, 1.0)};
