@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/text.hpp"
 #include "io/complaint.hpp"
 #include "io/tensors/tensor_file.hpp"
 
@@ -37,6 +38,6 @@ void check_refusals(const Complaint& complaint,
                     const std::vector<std::pair<std::string, std::string>>& table) {
   for (const auto& [input, needle] : table) {
     const std::string message = complaint(input);
-    CHECK_MESSAGE(has(message, needle), input.substr(0, 200), ": ", message);
+    CHECK_MESSAGE(has(message, needle), ranklab::printable_key(input), ": ", message);
   }
 }
