@@ -36,8 +36,8 @@ inline bool has(const std::string& text, const std::string& part) {
 template <class Complaint>
 void check_refusals(const Complaint& complaint,
                     const std::vector<std::pair<std::string, std::string>>& table) {
-  for (const auto& [input, needle] : table) {
-    const std::string message = complaint(input);
-    CHECK_MESSAGE(has(message, needle), ranklab::printable_key(input), ": ", message);
+  for (const auto& one : table) {
+    const std::string message = complaint(one.first), shown = ranklab::printable_key(one.first);
+    CHECK_MESSAGE(has(message, one.second), shown, ": ", message);
   }
 }
