@@ -41,8 +41,8 @@ class Parts {
     if (first_) {
       std::set<std::uint64_t> present;
       for (const auto& [shard, path] : paths_) present.insert(shard);
-      problems.push_back(missing_shards(present, first_->shard.count));
-      if (problems.back().empty()) problems.pop_back();
+      const std::string missing = missing_shards(present, first_->shard.count);
+      if (!missing.empty()) problems.push_back(missing);
     }
     if (!problems.empty()) throw Failure(joined(problems, "; "));
   }
@@ -83,6 +83,7 @@ class Parts {
 
   // A program that was killed has left no note of its session.
   void add_sessions(const std::vector<std::string>& notes) {
+    if (notes.empty()) processors_.insert("unknown");
     double wall = 0;
     for (const std::string& note : notes) {
       const auto session = nlohmann::json::parse(note, nullptr, false);

@@ -35,6 +35,7 @@ class InterruptedTest(ProgramTest):
 
     def stopped(self, arguments, number, journal):
         """Runs the program on one thread, sends the signal when some trials are in the journal, and returns the process."""
+        before = {name: self.bytes_of(name) for name in os.listdir(self.folder)}
         for _ in range(10):
             process = subprocess.Popen([BINARY, *arguments.split(), "--threads", "1"], cwd=self.folder, stdin=subprocess.DEVNULL,
                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -44,7 +45,10 @@ class InterruptedTest(ProgramTest):
             process.errors = process.communicate(timeout=60)[1]
             if process.returncode != 0:  # else the run was over before the signal came
                 return process
-            arguments += " --force"
+            for name in os.listdir(self.folder):
+                os.remove(self.path(name))
+            for name, content in before.items():
+                self.write(name, content)
         self.fail(f"{arguments}: always ends before the signal")
 
 

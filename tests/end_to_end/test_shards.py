@@ -266,7 +266,7 @@ class ForeignPartsTest(ShardsTest):
 
     def setUp(self):
         super().setUp()
-        self.shard(SMALL, 1, 2)
+        self.shard(SMALL, 1, 2, "--threads 1")
         part = self.bytes_of("p.1-of-2.part")
         self.version = part[:part.index(b"\n") + 1]
         self.header = part[len(self.version) + 16:end_of_record(part, 0)]

@@ -122,6 +122,8 @@ TEST_CASE(
       {
         Journal journal(path, identity, true);
         check_trials(journal.finished(), kept);
+        CHECK(std::filesystem::file_size(path) ==
+              start.size() + kept * record);  // the rest is cut off
         const bool is_whole = is_cut && (at < start.size() || (at - start.size()) % record == 0);
         CHECK(journal.loss().empty() == is_whole);
         for (std::size_t trial = kept; trial < 4; ++trial)
