@@ -13,7 +13,7 @@ _ranklab() {
     words="--help $(sed -nE 's/^  (-., )?(--[^ ]+).*/\2/p' <<< "$help")"
   else  # the help of a flag ends in its allowed values, such as (f64|f32)
     words=$(awk -v flag="$previous" '/^  -/ { found = $1 == flag || $2 == flag } found' <<< "$help" |
-      grep -oE '[^ (]+\|[^ ()]+\)' | grep -vxF 'on|off)' | tr '|)' '  ')
+      grep -oE '[^ (]+\|[^ ()]+\)' | grep -vxF 'on|off)' | tr '|)' '\n\n' | sort -u)
   fi 2> /dev/null
   COMPREPLY=($(compgen -W "$words" -- "$current"))
 }

@@ -21,7 +21,7 @@ bool is_part(const Value& run, const Value& preset) {
 }
 
 bool is_fewer_trials(const Change& change) {
-  return change.name == "trials" && change.preset.is_number_unsigned() && change.run.is_number() &&
+  return change.name == "trials" && change.preset.is_number_integer() && change.run.is_number() &&
          change.run < change.preset;
 }
 

@@ -281,7 +281,8 @@ void from_json_value(const Json& json, Named<Value>& values) {
 
 // Comparing ---------------------------------------------------------------------------------------
 
-/// When two numbers or two texts count as equal. NaN equals NaN.
+/// When two finite numbers or two texts count as equal. Numbers that are not finite are equal, as
+/// in a file.
 struct Equality {
   bool (*numbers)(double a, double b);
   bool (*texts)(const std::string& a, const std::string& b);
@@ -294,7 +295,7 @@ using DifferencePlace = std::optional<std::string>;
 DifferencePlace difference(const Expected& a, const Expected& b, const Equality& equal);
 
 inline DifferencePlace difference(double a, double b, const Equality& equal) {
-  if ((std::isnan(a) && std::isnan(b)) || equal.numbers(a, b)) return {};
+  if ((!std::isfinite(a) && !std::isfinite(b)) || equal.numbers(a, b)) return {};
   return "";
 }
 inline DifferencePlace difference(const std::string& a, const std::string& b,

@@ -216,7 +216,7 @@ TEST_CASE("the first difference is named, and what the run does not compute make
     return first_difference(file, other);
   };
   CHECK(place([](ResultFile& f) { f.series[0].mean[0] += 1e-15; }) == "series[0].mean[0]");
-  CHECK(place([](ResultFile& f) { f.scalars[1].per_trial[0] = 3; }) == "trial_values[2]");
+  CHECK(place([](ResultFile& f) { f.scalars[1].per_trial[0] = 3; }) == "trial_values[2][0]");
   CHECK(place([](ResultFile& f) { std::swap(f.scalars[0], f.scalars[1]); }).empty());
   CHECK(place([](ResultFile& f) { f.claims[1].detail = "other"; }) == "claims[1].detail");
   CHECK(place([](ResultFile& f) { std::get<CountEvidence>(f.claims[1].evidence).worst = 4; }) ==
