@@ -111,6 +111,12 @@ class PageTest(unittest.TestCase):
         self.assertNotIn("<details open", self.text)
         self.assertNotIn("Not drawn", self.text)
 
+    def test_the_page_and_its_introduction_are_short(self):
+        pictures = self.text.count('<figure class="picture"')
+        self.assertLess(len(self.text.encode()), 30_000 * pictures)
+        introduction = re.search(r'<div class="first">\s*<div>\s*<p>(.*?)</p>', self.text, re.DOTALL)[1]
+        self.assertLessEqual(len(re.sub(r"<[^>]*>", "", introduction).split()), 60)
+
 
 if __name__ == "__main__":
     unittest.main()

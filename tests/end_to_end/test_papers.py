@@ -78,6 +78,8 @@ class CatalogTest(unittest.TestCase):
         sections = dict(re.findall(r'<section class="result" id="([^"]+)"(.*?)</section>', page, re.DOTALL))
         rows = {preset: set(map(html.unescape, re.findall("<code>([^<]*)</code>", text.replace("<wbr>", "")))) for preset, text in sections.items()}
         for preset, claim in reference_claims():
+            if "judged_in" in claim:  # on the page of that preset
+                continue
             with self.subTest(preset=preset, claim=claim["id"]):
                 self.assertIn(claim["id"], rows[preset])
         for paper in catalog().values():

@@ -16,20 +16,17 @@ namespace {
 
 constexpr std::size_t lines_shown = 3;
 
-// Claims that are judged elsewhere come last.
-std::size_t rank(const Claim& claim) {
-  return claim.judged_in.empty() ? static_cast<std::size_t>(standing_of(claim)) : standings;
-}
-
 bool is_failure(const Claim& claim) {
   return standing_of(claim) < Standing::holds;
 }
 
-// Failures first; a corrected form follows its form as printed.
+// Failures first; a corrected form follows its form as printed. Without the claims that are judged
+// in another preset.
 std::vector<const Claim*> ordered_claims(const Entry& entry) {
   std::vector<const Claim*> printed, out;
   std::map<std::string, std::vector<const Claim*>> corrected;
   for (const Claim& claim : entry.result->claims) {
+    if (!claim.judged_in.empty()) continue;
     const bool has_printed =
         !claim.misprint_of.empty() &&
         std::any_of(entry.result->claims.begin(), entry.result->claims.end(),
@@ -40,8 +37,9 @@ std::vector<const Claim*> ordered_claims(const Entry& entry) {
       printed.push_back(&claim);
     }
   }
-  std::stable_sort(printed.begin(), printed.end(),
-                   [](const Claim* a, const Claim* b) { return rank(*a) < rank(*b); });
+  std::stable_sort(printed.begin(), printed.end(), [](const Claim* a, const Claim* b) {
+    return standing_of(*a) < standing_of(*b);
+  });
   for (const Claim* claim : printed) {
     out.push_back(claim);
     const std::vector<const Claim*>& forms = corrected[claim->id];
@@ -92,8 +90,7 @@ std::string claim_lines_html(const Entry& entry) {
   const std::vector<const Claim*> claims = ordered_claims(entry);
   const auto choose = [&](const auto& wanted) {
     for (const Claim* claim : claims) {
-      if (chosen.size() < lines_shown && claim->judged_in.empty() && wanted(*claim))
-        chosen.push_back(claim);
+      if (chosen.size() < lines_shown && wanted(*claim)) chosen.push_back(claim);
     }
   };
   const auto is_about_a_figure = [](const Claim& claim) {

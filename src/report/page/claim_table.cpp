@@ -59,7 +59,7 @@ std::string claim_rows(const Claim& claim, const std::string& place) {
   const ShownEvidence evidence = evidence_of(claim);
   std::vector<std::string> fine;
   for (const std::string& part :
-       {place, kind_html(claim), "<code>" + html_id(claim.id) + "</code>",
+       {place, kind_html(claim), "<code>" + escape_markup(claim.id) + "</code>",
         claim.misprint_of.empty()
             ? ""
             : "corrected form of <code>" + escape_markup(claim.misprint_of) + "</code>",

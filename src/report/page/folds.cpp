@@ -19,16 +19,13 @@ std::string value_text(const Values& value) {
                            : value.dump(-1, ' ', false, Values::error_handler_t::replace);
 }
 
-std::string object_table(const std::string& caption, const Values& object) {
+// One line per value.
+std::string lines_of(const std::string& heading, const Values& object) {
   if (object.empty()) return "";
-  std::string out = table_start(caption, {"Name", "Value"}, "compact");
-  for (const auto& [key, value] : object.items()) {
-    const std::string shown = value.is_null()
-                                  ? "<span title=\"undefined\">\u2013</span>"
-                                  : "<code>" + escape_markup(value_text(value)) + "</code>";
-    out += "<tr><td>" + escape_markup(key) + "<td>" + shown + "\n";
-  }
-  return out + "</tbody></table>\n";
+  std::string out = "<h4>" + heading + "</h4>\n<pre>";
+  for (const auto& [key, value] : object.items())
+    out += escape_markup(key) + " " + escape_markup(value_text(value)) + "\n";
+  return out + "</pre>\n";
 }
 
 std::string fold(const std::string& summary, const std::string& content,
@@ -46,8 +43,8 @@ std::string notes_html(const ResultFile& result) {
   if (!result.skipped.empty())
     summary += (summary.empty() ? "" : ", ") + std::to_string(result.skipped.size()) + " left out";
   for (const Skipped& item : result.skipped)
-    list += "<li>Left out: <code>" + html_id(item.name) + "</code>: " + escape_markup(item.reason) +
-            "</li>\n";
+    list += "<li>Left out: <code>" + escape_markup(item.name) +
+            "</code>: " + escape_markup(item.reason) + "</li>\n";
   return list.empty() ? "" : fold(summary, "<ul>\n" + list + "</ul>\n", " class=\"notes\"");
 }
 
@@ -66,22 +63,6 @@ std::string table_html(const ResultFile& result, bool open) {
               out + "</tbody></table>\n", open ? " open" : "");
 }
 
-// Thousands of rows: end tags that HTML leaves to the reader are left out.
-std::string scalars_html(const ResultFile& result) {
-  if (result.means.empty()) return "";
-  const std::string over = escape_markup(result.trial_unit()) + "s";
-  std::string out =
-      "<table class=\"compact\"><thead><tr><th scope=\"col\">Name<th scope=\"col\">Mean \u00B1 "
-      "standard deviation over " +
-      over + "<th scope=\"col\">n</thead><tbody>\n";
-  for (const auto& [name, of] : by_name(result.means)) {
-    out += "<tr><td>" + escape_markup(name) + "<td>" + html_number(of.mean) +
-           (of.std == 0 ? "" : " \u00B1 " + html_number(of.std)) + "<td>" + std::to_string(of.n) +
-           "\n";
-  }
-  return fold(counted(result.means.size(), "scalar"), out + "</tbody></table>\n");
-}
-
 std::string provenance_html(const ResultFile& result, const std::vector<std::string>& commands,
                             const ResultFile* first, const std::string& first_link) {
   const std::string again =
@@ -90,19 +71,18 @@ std::string provenance_html(const ResultFile& result, const std::vector<std::str
                             "</code>, study <code>" + escape_markup(result.study) +
                             "</code>.</p>\n";
   Values environment = result.environment;
-  std::string caption = "Environment";
+  std::string heading = "Environment";
   if (first != nullptr) {
     const Values other = first->environment;
-    caption += " (otherwise as for " + first_link + ")";
+    heading += " (otherwise as for " + first_link + ")";
     for (auto each = environment.begin(); each != environment.end();)
       each = other.value(each.key(), Values()) == *each ? environment.erase(each) : std::next(each);
   }
   const Values timing = {{"cpu_s", result.timing.cpu},
                          {"trials_s", result.timing.trials},
                          {"wall_s", result.timing.wall}};
-  return fold("Config", again + study + object_table("Config", result.config) +
-                            object_table(caption, environment) +
-                            object_table("Timing (seconds)", timing));
+  return fold("Config", again + study + lines_of("Config", result.config) +
+                            lines_of(heading, environment) + lines_of("Timing (seconds)", timing));
 }
 
 }  // namespace ranklab

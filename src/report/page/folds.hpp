@@ -1,4 +1,4 @@
-// The folded parts of a result: notes, tables, scalars, config and provenance.
+// The folded parts of a result: notes, tables, config and provenance.
 #pragma once
 
 #include <string>
@@ -13,8 +13,6 @@ std::string notes_html(const ResultFile& result);
 
 /// The result's table; `open` unfolds it, for results that belong to no paper.
 std::string table_html(const ResultFile& result, bool open);
-
-std::string scalars_html(const ResultFile& result);
 
 /// The config, environment and timing, with the commands that repeat the run. Of the environment,
 /// only what differs from that of `first`, another result of the page to which `first_link` links;

@@ -49,26 +49,6 @@ std::string slips_html(const JudgedStatement& statement) {
   return out;
 }
 
-// The claims of a statement in one line each, folded: those of the paper, with their corrected
-// forms.
-std::string claims_html(const JudgedStatement& statement) {
-  std::string lines;
-  std::size_t count = 0;
-  for (const auto& [claim, result] : statement.claims) {
-    if (!claim->judged_in.empty() || claim->part == Part::ours ||
-        standing_of(*claim) == Standing::not_applicable)
-      continue;
-    const std::string measured = evidence_of(*claim).measured;
-    lines += "<li>" + standing_html(*claim) + " " + prose(claim->statement) +
-             (measured.empty() ? "" : ": <span class=\"evidence\">" + measured + "</span>") +
-             "</li>\n";
-    ++count;
-  }
-  return count == 0 ? ""
-                    : "<details><summary>" + counted(count, "claim") +
-                          "</summary><ul class=\"lines\">" + lines + "</ul></details>";
-}
-
 // The results that judge a statement, with the number of claims in each, as links.
 template <class Link>
 std::string results_of(const JudgedStatement& statement, const Link& link) {
@@ -96,7 +76,6 @@ std::string row_html(const JudgedStatement& statement, const std::vector<Entry>&
   std::string found = prose(evidence);
   if (!entry.scale.empty()) found += (found.empty() ? "" : "; ") + prose(entry.scale);
   if (!results.empty()) found += (found.empty() ? "" : "<br>") + results;
-  found += claims_html(statement);
   return "<tr id=\"" + anchor_of(entry) + "\"><th scope=\"row\">" + prose(entry.name) +
          (entry.name.starts_with("Section") || entry.name.starts_with("Appendix")
               ? ""

@@ -200,17 +200,4 @@ std::string prose(std::string_view text) {
   return MarkupWriter(text).set();
 }
 
-std::string html_id(std::string_view id) {
-  std::string out, part;
-  for (std::size_t i = 0; i < id.size(); ++i) {
-    part += id[i];
-    const bool breaks = id[i] == '/' || ((id[i] == '-' || id[i] == '.') && i + 1 < id.size() &&
-                                         !is_digit(id[i + 1]));
-    if (!breaks || i + 1 == id.size()) continue;
-    out += escape_markup(part) + "<wbr>";
-    part.clear();
-  }
-  return out + escape_markup(part);
-}
-
 }  // namespace ranklab

@@ -11,8 +11,4 @@ namespace ranklab {
 /// rank_one_residual and words such as lambda-skip are unchanged.
 std::string prose(std::string_view text);
 
-/// A claim's id or another name, escaped. Lines may break after "/", and after "-" and "." unless a
-/// digit follows; never inside a word.
-std::string html_id(std::string_view id);
-
 }  // namespace ranklab

@@ -111,7 +111,7 @@ std::string section_html(const Entry& entry, const std::vector<Entry>& all) {
          see_html(result) + warning_html(result) + claim_lines_html(entry) +
          facts_html(entry, all) + notes_html(result) + "</div>\n<div class=\"folds\">\n" +
          claims_html(entry) + more_figures_html(entry) +
-         table_html(result, entry.paper == papers().size()) + scalars_html(result) +
+         table_html(result, entry.paper == papers().size()) +
          provenance_html(result, commands(entry),
                          all.front().result == entry.result ? nullptr : all.front().result,
                          link_to(all.front(), link_name(*all.front().result))) +

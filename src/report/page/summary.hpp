@@ -27,11 +27,10 @@ bool is_input(const Entry& entry);
 
 /// The words of the first screen.
 inline constexpr const char* introduction =
-    "Figures and statements of papers on the geometry of deep networks, computed again by one "
-    "program, ranklab, on a CPU. Every statement is judged from the numbers of its own runs. "
-    "<b>True</b>: no violation in any case. <b>Consistent</b>: an exponent, a limit or a figure "
-    "that shows at the sizes run. <b>False as printed</b>: derived by hand, with a "
-    "counterexample; a corrected form is judged too. <b>Not seen</b>: it does not show at the "
-    "sizes run, which refutes nothing.";
+    "Figures and statements of papers on the geometry of deep networks, computed again by ranklab "
+    "and judged from its own numbers. <b>True</b>: no violation in any case. <b>Consistent</b>: an "
+    "exponent, limit or figure that shows at the sizes run. <b>False as printed</b>: derived "
+    "by hand, with a counterexample. <b>Not seen</b>: it does not show at these sizes, which "
+    "refutes nothing.";
 
 }  // namespace ranklab

@@ -28,9 +28,4 @@ TEST_CASE("names, words and markup are unchanged") {
     CHECK_NOTHROW(prose(text));
 }
 
-TEST_CASE("an id can break after its parts but not inside a word or a number") {
-  CHECK(html_id("spectral/eq-1.5/gd") == "spectral/<wbr>eq-1.5/<wbr>gd");
-  CHECK(html_id("gd.nuclear-rank<") == "gd.<wbr>nuclear-<wbr>rank&lt;");
-}
-
 }  // namespace prose_test
