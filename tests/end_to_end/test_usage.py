@@ -99,7 +99,7 @@ class BadFlagTest(ProgramTest):
         for study in ("mlp", "gpt"):
             self.refused(f"one-step-compare --study {study} --precision f16", "--precision", "f16", "f64|f32")
         self.refused("one-step-compare --study regression --precision f64", "--precision", "belongs to --study mlp, gpt", "--study regression")
-        self.refused(f"{RF} --precision f32", "--precision", "unknown parameter")
+        self.refused(f"{RF} --precision f32", "unknown flag '--precision'")
         self.write("x.json", {"command": "random-features", "config": {"precision": "f64"}})
         self.refused("random-features --config x.json", "x.json", "precision")
 

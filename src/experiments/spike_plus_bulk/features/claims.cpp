@@ -26,7 +26,7 @@ Metric root_log_k_over_d(const Plan& plan) {
 void judge_phi(const Plan& plan, const Records& records, Claims& claims) {
   const Activation& activation = find_activation(plan.config.activation);
   Tally deviations;
-  for (std::size_t i = 0; i < plan.phi_at.size(); ++i) {
+  for (std::size_t i = 0; i < plan.phi_at.size() && !records.empty(); ++i) {
     double sum = 0.0, variance = 0.0;
     for (const TrialRecord& record : records) {
       sum += record.array(phi_monte_carlo).at(i);
