@@ -1,6 +1,5 @@
 #include "cli/help.hpp"
 
-#include <cctype>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
@@ -252,9 +251,8 @@ std::string usage_of(const Utility& utility) {
 }
 
 std::string description_of(const Utility& utility) {
-  std::string out = utility.summary + ".";
-  out[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(out[0])));
-  return out + (utility.details.empty() ? "" : " " + utility.details);
+  return capitalized(utility.summary) + "." +
+         (utility.details.empty() ? "" : " " + utility.details);
 }
 
 std::string utility_help(const Utility& utility) {

@@ -21,6 +21,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "io/json_file.hpp"
 #include "report/environment.hpp"
 #include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
@@ -127,8 +128,8 @@ std::optional<ResultFile> finished_result(const Task& task) {
   if (config != task.full && config != task.reduced)
     throw Failure(task.result + " holds a run with different parameters; --force replaces it");
   if (earlier.status == Status::interrupted) return {};
-  const bool is_same =
-      config == task.config && earlier.environment.value("program", "") == program_checksum();
+  const bool is_same = config == task.config && value_or(earlier.environment, "program",
+                                                         std::string()) == program_checksum();
   // Never replace a full run, which may have taken hours, by a reduced run of a newer program.
   const bool is_more = config == task.full && task.config != task.full;
   return is_same || is_more ? std::optional(std::move(earlier)) : std::nullopt;

@@ -119,6 +119,7 @@ void take_title(ResolvedRun& run, const ConfigFile& file) {
   run.title = text(document, "title");
   run.see = text(document, "see");
   run.finding = member(document, "finding");
+  require_finding(run.finding, file.label);
   run.trial_unit = unit.is_null() ? text(document, "trial") : text_of(&unit, "trials.unit");
   run.paper = text(source, "paper");
   run.figure = text(source, "figure");

@@ -138,6 +138,7 @@ ResolvedRun resolve_header(const RunHeader& header) {
   run.figure = text("figure");
   run.see = text("see");
   run.finding = header.preset.value("finding", Json());
+  require_finding(run.finding, header.path);
   run.trial_unit = text("trial");
   run.preset_config = header.preset.value("config", Json());
   return run;

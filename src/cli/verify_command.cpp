@@ -77,9 +77,10 @@ int report_comparison(const std::string& path, const ResultFile& earlier, const 
   }
   const std::string within = comparison.no_error_bars() ? "reproduced within rounding"
                                                         : "reproduced within its error bars";
-  std::printf("%s: %s (%s)\n  %s\n", name.c_str(),
+  std::printf("%s: %s (%s)\n  the first difference is at %s; %s\n", name.c_str(),
               comparison.agrees() ? (within + ", not bit for bit").c_str() : "not reproduced",
-              where.c_str(), compared_text(comparison).c_str());
+              where.c_str(), printable_key(comparison.first_difference).c_str(),
+              compared_text(comparison).c_str());
   std::size_t shown_lines = 0, all = 0;
   for (const ComparedItem& item : comparison.items) {
     if (item.difference.empty()) continue;

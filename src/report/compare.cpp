@@ -176,8 +176,8 @@ constexpr Equality up_to_rounding = {
       return without_numbers(a) == without_numbers(b);
     }};
 
-// The claim without what chance changes: its verdict, its numbers and the words about them.
-Claim without_numbers(Claim claim) {
+// The claim without its verdict, its numbers and the words about them, which chance changes.
+Claim without_chance(Claim claim) {
   claim.verdict = Verdict::not_applicable;
   claim.measured = undefined;
   claim.detail = "";
@@ -195,7 +195,7 @@ void compare_claims(const ResultFile& a, const ResultFile& b, std::vector<Item>&
     if (item.a != item.b) {
       item.difference = "differs";
     } else if (const DifferencePlace place =
-                   difference(without_numbers(*x), without_numbers(*y), up_to_rounding)) {
+                   difference(without_chance(*x), without_chance(*y), up_to_rounding)) {
       item.difference = "another " + place->substr(1, place->find_first_of(".[", 1) - 1);
     }
     out.push_back(std::move(item));
@@ -232,7 +232,7 @@ void compare_parts(const ResultFile& a, const ResultFile& b, std::vector<Item>& 
 }  // namespace
 
 const char* name_of(ComparedItem::Kind kind) {
-  static constexpr const char* names[] = {"claim", "advice", "scalar", "series", "the result's"};
+  static constexpr const char* names[] = {"claim", "advice", "scalar", "series", "part"};
   return names[static_cast<std::size_t>(kind)];
 }
 

@@ -40,7 +40,7 @@ struct ComparedItem {
   std::string distance;    // of means: "1.3 standard errors"
   std::string difference;  // "differs", "missing in B", "another kind"; empty: none
 };
-/// "claim", "advice", "scalar", "series"; a part is "the result's".
+/// "claim", "advice", "scalar", "series", "part".
 const char* name_of(ComparedItem::Kind kind);
 
 struct Comparison {

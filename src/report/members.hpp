@@ -288,8 +288,8 @@ struct Equality {
   bool (*texts)(const std::string& a, const std::string& b);
 };
 
-/// The place of the first difference: ".claims[2].verdict"; nothing if there is none. The place of
-/// the value itself is "".
+/// Where two values differ first, such as ".claims[2].verdict" in a result file. It is "" if the
+/// values themselves differ, and has no value if they are equal.
 using DifferencePlace = std::optional<std::string>;
 
 DifferencePlace difference(const Expected& a, const Expected& b, const Equality& equal);
@@ -355,8 +355,8 @@ DifferencePlace difference(const std::vector<Value>& a, const std::vector<Value>
 template <class First, class Second>
 DifferencePlace difference(const std::pair<First, Second>& a, const std::pair<First, Second>& b,
                            const Equality& equal) {
-  const DifferencePlace name = difference(a.first, b.first, equal);
-  return name ? name : difference(a.second, b.second, equal);
+  if (const DifferencePlace first = difference(a.first, b.first, equal)) return first;
+  return difference(a.second, b.second, equal);
 }
 
 }  // namespace ranklab

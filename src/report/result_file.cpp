@@ -64,25 +64,12 @@ void require_equal_lengths(const Series& series) {
   for (const std::vector<double>& trial : series.trials) require(trial.size(), "a trial");
 }
 
-void require_cells(const std::vector<std::vector<std::string>>& rows, std::size_t columns) {
-  for (const std::vector<std::string>& row : rows) {
-    if (row.size() != columns) throw ReadError("rows", "must have a cell for every column");
-  }
-}
-
-// The rules that involve several members.
-void check(const ResultFile& file) {
-  for (std::size_t i = 0; i < file.series.size(); ++i) {
-    try {
-      require_equal_lengths(file.series[i]);
-    } catch (const ReadError& error) {
-      throw error.inside("series[" + std::to_string(i) + "]");
-    }
-  }
-  try {
-    require_cells(file.table.rows, file.table.columns.size());
-  } catch (const ReadError& error) {
-    throw error.inside("table");
+template <class AnyTable>
+void read_table(const Json& json, AnyTable& table) {
+  read_object(json, table);
+  for (const std::vector<std::string>& row : table.rows) {
+    if (row.size() != table.columns.size())
+      throw ReadError("rows", "must have a cell for every column");
   }
 }
 
@@ -136,7 +123,19 @@ OrderedJson to_json_value(const Figure& figure) {
 void from_json_value(const Json& json, Figure& figure) {
   figure = {};
   if (!json.is_null()) read_object(json, figure);
-  for (const FigureTable& table : figure.tables) require_cells(table.rows, table.columns.size());
+}
+
+void from_json_value(const Json& json, Series& series) {
+  read_object(json, series);
+  require_equal_lengths(series);
+}
+
+void from_json_value(const Json& json, Table& table) {
+  read_table(json, table);
+}
+
+void from_json_value(const Json& json, FigureTable& table) {
+  read_table(json, table);
 }
 
 OrderedJson to_json_value(const Evidence& evidence) {
@@ -199,6 +198,14 @@ std::optional<PresetFinding> finding_from(const Json& json) {
   return out;
 }
 
+void require_finding(const Json& json, const std::string& label) {
+  try {
+    finding_from(json);
+  } catch (const Failure& error) {
+    throw UsageError(label + ": finding: " + error.what());
+  }
+}
+
 NamedMeans by_name(NamedMeans means) {
   std::stable_sort(means.begin(), means.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -228,7 +235,8 @@ ResultFile result_from(const Json& document, const std::string& label) {
   ResultFile out;
   try {
     from_json_value(document, out);
-    check(out);
+    if (!out.config.is_object()) throw ReadError("config", "must be an object");
+    if (!out.environment.is_object()) throw ReadError("environment", "must be an object");
   } catch (const ReadError& error) {
     throw Failure(label + ": " + error.what());
   }

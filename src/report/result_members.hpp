@@ -102,6 +102,11 @@ DifferencePlace difference(const Domain& a, const Domain& b, const Equality& equ
 OrderedJson to_json_value(const Figure& figure);
 void from_json_value(const Json& json, Figure& figure);
 
+// These also check the lengths of lists.
+void from_json_value(const Json& json, Series& series);
+void from_json_value(const Json& json, Table& table);
+void from_json_value(const Json& json, FigureTable& table);
+
 // Claims ------------------------------------------------------------------------------------------
 
 template <>

@@ -61,8 +61,11 @@ class CompareTest(ProgramTest):
         self.refused("compare a.json", "two result files")
         self.refused("compare a.json none.json", "none.json", exit_code=1)
         self.changed(lambda d: d["series"][0].pop("std"))
-        run = self.run_program("compare a.json b.json", 1)
-        self.assertEqual(len(run.stderr.splitlines()), 1)
+        self.refused("compare a.json b.json", "b.json: series[0].std: is missing", exit_code=1)
+        for key, value in (("environment", None), ("config", [1])):
+            self.changed(lambda d: d.update({key: value}))
+            for command in ("compare a.json b.json", "verify b.json", "export a.json b.json", "report b.json", "plot b.json"):
+                self.refused(command, f"b.json: {key}: must be an object", exit_code=1)
 
 
 class ExportTest(ProgramTest):

@@ -167,7 +167,9 @@ class VerifyTest(ProgramTest):
         for series in document["series"]:
             series["mean"] = [v * (1 + 1e-13) if v else v for v in series["mean"]]
         self.write("out.json", document)
-        self.assertIn("within its error bars", self.run_program("verify out.json").stdout)
+        printed = self.run_program("verify out.json").stdout
+        self.assertIn("within its error bars", printed)
+        self.assertRegex(printed, r"the first difference is at series\[0\]\.mean\[\d+\];")
 
     def test_a_changed_number_or_verdict_is_not_reproduced(self):
         document = self.result(TINY)

@@ -51,6 +51,12 @@ class ChangedTest(PresetTest):
         self.run_program("plot out.json --quiet")
         self.assertIn("2 of 3 seeds", self.read("out.svg"))
 
+    def test_a_broken_finding_is_refused_before_the_run(self):
+        """It is needed only when the result is written."""
+        finding = {"claim": "spectral/eq-1.5/gd", "verdict": "maybe", "sentence": "GD keeps nr >= st.", "panel": 1}
+        self.write("experiments/small.json", {**PRESET, "finding": finding})
+        self.refused(f"{RUN} --dry-run", "preset small: finding: verdict: must be one of holds")
+
     def test_broken_changes_of_a_replayed_file_are_refused(self):
         document = self.result(f"{RUN} --trials 2")
         os.remove(self.path("experiments/small.json"))

@@ -15,7 +15,6 @@ namespace {
 constexpr std::uint64_t end_bytes = 22, end64_bytes = 56, locator_bytes = 20, central_bytes = 46,
                         local_bytes = 30;
 constexpr std::uint32_t escape32 = 0xFFFFFFFFu;
-constexpr std::uint16_t escape16 = 0xFFFFu;
 
 constexpr unsigned flag_encrypted = 1u << 0, flag_sizes_follow = 1u << 3,
                    flag_strongly_encrypted = 1u << 6, flag_masked = 1u << 13;

@@ -110,6 +110,7 @@ void take_series(const ResultFile& result, FigureSource& source) {
 
 FigureSource figure_source(const ResultFile& result, std::size_t which) {
   if (which > result.more_figures.size()) throw Failure("the result has no such figure");
+  require_short(result.more_figures, "more_figures", "the document", max_panels);
   FigureSource source{result.title,
                       result.status,
                       changes_text(result),

@@ -192,10 +192,14 @@ TEST_CASE("a member that is missing or has another type is named, with the file"
   refused("/figure/panels/0/x/scale", "cubic",
           "x.json: figure.panels[0].x.scale: must be one of linear, log, log10");
   refused("/figure/tables/0/rows/0", {"A"},
-          "x.json: figure.rows: must have a cell for every column");
+          "x.json: figure.tables[0].rows: must have a cell for every column");
   refused("/table/rows/0", {"A"}, "x.json: table.rows: must have a cell for every column");
   refused("/advice/0/steps/0", 7, "x.json: advice[0].steps[0]: must be an object");
   refused("/claims", nlohmann::json::object(), "x.json: claims: must be a list");
+  refused("/config", nullptr, "x.json: config: must be an object");
+  refused("/environment", {1}, "x.json: environment: must be an object");
+  refused("/finding/verdict", "maybe",
+          "x.json: finding.verdict: must be one of holds, fails, not-applicable");
   refused("/schema", "ranklab.result/1",
           "x.json: not a result file: its \"schema\" is not \"ranklab.result/2\"");
   for (const char* key : {"command", "figure", "trials", "timing"}) {

@@ -245,6 +245,8 @@ TEST_CASE("figures that cannot be drawn give one-line failures that say what is 
   const nlohmann::json panel = sample_result()["figure"]["panels"][0];
   CHECK(failure("/figure/panels", std::vector<nlohmann::json>(65, panel)) ==
         "figure: the document has more than 64 entries in 'panels'");
+  CHECK(failure("/more_figures", std::vector<nlohmann::json>(65, sample_result()["figure"])) ==
+        "figure: the document has more than 64 entries in 'more_figures'");
   CHECK(failure("/figure/panels/0/lines", {{{"y", nullptr}, {"label", ""}}}).empty());
 }
 
