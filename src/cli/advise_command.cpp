@@ -57,25 +57,28 @@ const Experiment& one_step_compare() {
 }
 
 int advise_on(const std::vector<std::string>& words) {
-  Arguments arguments = parse_arguments(words, flag_shapes(one_step_compare()));
-  if (arguments.help) {
+  Arguments common = parse_arguments(words, common_flag_shapes(one_step_compare()), Unknown::kept);
+  if (common.help) {
     std::fputs(utility_help(advise_command()).c_str(), stdout);
     return 0;
   }
   for (const char* flag : {"study", "preset", "shard"}) {
-    if (arguments.find(flag) != nullptr)
+    if (common.find(flag) != nullptr)
       throw UsageError(std::string("advise: --") + flag +
                        " is not allowed; use `ranklab one-step-compare`");
   }
-  for (auto& [name, value] : flags_of(arguments.positional)) {
-    if (arguments.find(name) != nullptr && name != "manifest")
+  common.flags.emplace_back("study", "files");
+  RunSources sources = read_sources(one_step_compare(), common);
+  Arguments& given = sources.flags;
+  for (auto& [name, value] : flags_of(given.positional)) {
+    if (given.find(name) != nullptr && name != "manifest")
       throw UsageError("advise: --" + name + " is not allowed with " + printable_key(value));
-    arguments.flags.emplace_back(name, value);
+    given.flags.emplace_back(name, value);
   }
-  if (arguments.flags.empty())
+  if (given.flags.empty())
     throw UsageError("advise takes a folder or files; `ranklab advise --help` lists what it reads");
-  arguments.flags.emplace_back("study", "files");
-  ResolvedRun run = resolve_run(one_step_compare(), arguments);
+  given.flags.emplace_back("study", "files");
+  ResolvedRun run = resolve(one_step_compare(), sources);
   run.prints_table = run.options.out != "-";
   std::vector<std::string> argv = {"ranklab", "advise"};
   argv.insert(argv.end(), words.begin(), words.end());

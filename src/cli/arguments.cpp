@@ -92,8 +92,15 @@ const std::string* Arguments::find(const std::string& name) const {
   return found == flags.rend() ? nullptr : &found->second;
 }
 
+const std::string* Arguments::unknown_flag() const {
+  const auto found = std::find_if(positional.begin(), positional.end(), [](const auto& word) {
+    return word.size() > 1 && word[0] == '-';
+  });
+  return found == positional.end() ? nullptr : &*found;
+}
+
 Arguments parse_arguments(const std::vector<std::string>& words,
-                          const std::vector<FlagShape>& known) {
+                          const std::vector<FlagShape>& known, Unknown unknown) {
   cxxopts::Options options("ranklab");
   options.allow_unrecognised_options();
   auto add = options.add_options();
@@ -120,9 +127,9 @@ Arguments parse_arguments(const std::vector<std::string>& words,
   } catch (const cxxopts::exceptions::parsing& error) {
     throw UsageError(error.what());
   }
-  for (const auto& word : out.positional) {
-    if (word.size() > 1 && word[0] == '-') refuse_flag(word, known);
-  }
+  out.words = words;
+  const std::string* stranger = out.unknown_flag();
+  if (stranger != nullptr && unknown == Unknown::refused) refuse_flag(*stranger, known);
   return out;
 }
 

@@ -13,7 +13,10 @@ struct Arguments {
       flags;  // name without dashes, value; in the order given
   std::vector<std::string> positional;
   bool help = false;
-  std::vector<std::string> words = {};  // of a utility, as given
+  std::vector<std::string> words = {};  // as given
+
+  /// The first positional argument that starts with a dash, as an unknown flag does; or null.
+  const std::string* unknown_flag() const;
 
   /// The last value given for a flag, or null.
   const std::string* find(const std::string& name) const;
@@ -28,10 +31,13 @@ struct FlagShape {
 /// The short form of a flag, such as 'o' for --out; 0 if it has none.
 char short_flag(const std::string& name);
 
+/// What happens to a word that starts with a dash and is no known flag.
+enum class Unknown { refused, kept };
+
 /// Parses `words`, which exclude the program and the command. A switch may be written `--name`,
-/// `--name on` or `--name=off`. Throws UsageError for an unknown flag (with the nearest known one)
-/// and for a missing value.
+/// `--name on` or `--name=off`. Throws UsageError for a missing value and for an unknown flag (with
+/// the nearest known one), unless it is kept among the positional arguments.
 Arguments parse_arguments(const std::vector<std::string>& words,
-                          const std::vector<FlagShape>& known);
+                          const std::vector<FlagShape>& known, Unknown unknown = Unknown::refused);
 
 }  // namespace ranklab

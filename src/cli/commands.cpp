@@ -27,6 +27,12 @@ const Experiment* find_experiment(const std::string& name) {
   return nullptr;
 }
 
+const Experiment& experiment_of(const std::string& command, const std::string& file) {
+  const Experiment* found = find_experiment(command);
+  if (found != nullptr) return *found;
+  throw Failure(printable(file) + ": unknown command '" + printable_key(command) + "'");
+}
+
 std::vector<Utility> utilities() {
   return {advise_command(),  run_command(),       plot_command(),   report_command(),
           verify_command(),  reproduce_command(), merge_command(),  status_command(),

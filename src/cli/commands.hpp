@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/arguments.hpp"
+#include "cli/presets.hpp"
 #include "core/fields.hpp"
 #include "experiments/study.hpp"
 
@@ -18,6 +20,8 @@ const std::vector<Experiment>& experiments();
 
 /// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
+/// The experiment that a file names. Throws a Failure that starts with `file` if there is none.
+const Experiment& experiment_of(const std::string& command, const std::string& file);
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 
@@ -51,7 +55,9 @@ std::vector<Utility> utilities();
 int run_utility(const Utility& utility, const std::vector<std::string>& words);
 
 // The commands, each in its own file.
-int run_experiment(const Experiment& experiment, const std::vector<std::string>& words);
+// `read` is a preset that is already read, if the words name it.
+int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,
+                   const std::optional<Preset>& read = {});
 Utility advise_command();
 Utility run_command();
 Utility plot_command();

@@ -4,7 +4,6 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "cli/presets.hpp"
 #include "linalg/blas.hpp"
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
@@ -42,20 +41,19 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.command = run.experiment->name;
   file.study = run.options.study;
   if (!run.options.preset.empty()) file.preset = run.options.preset;
-  file.title = run.title;
-  if (!run.paper.empty() || !run.figure.empty()) file.source = {run.paper, run.figure};
+  file.title = run.texts.title;
+  file.source = run.texts.source;
   file.config = run.config();
   if (out.signal != 0) file.status = Status::interrupted;
-  file.trials = {run.options.trials, out.completed, run.trial_unit};
+  file.trials = {run.options.trials, out.completed, run.texts.trial};
   file.changed = run.changed();
-  file.see = run.see;
-  file.finding = finding_from(run.finding);
+  file.see = run.texts.see;
+  file.finding = run.texts.finding;
   file.environment = std::move(environment);
   file.timing = timing;
   add_result(file, std::move(result));
   withhold_verdicts(file);
-  for (const JudgedElsewhere& other : judged_elsewhere(run.options.preset))
-    refer_verdicts(file, other.preset, other.claims);
+  for (const auto& [preset, claims] : run.texts.judged_in) refer_verdicts(file, preset, claims);
   for (Claim& claim : file.claims) {
     require_in_catalog(claim);
     claim.paper = paper_of_statement(claim.statement_id);

@@ -4,7 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
-#include "cli/presets.hpp"
+#include "cli/resolve.hpp"
 #include "cli/terminal.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -32,17 +32,15 @@ std::string flag_lines(const std::vector<FlagHelp>& flags) {
 
 // A command line that runs as printed. A study with --pair needs matrices, so its example writes
 // them first; all other studies have default sizes.
-std::string example(const Experiment& experiment, const std::string& study) {
-  const std::string start = "  ranklab " + experiment.name + " --study " + study + " ";
-  for (const StudyEntry& entry : experiment.studies) {
-    if (entry.name != study) continue;
-    for (const Field& field : entry.make()->fields()) {
-      if (field.name != "pair") continue;
-      return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); "
-             "np.save(\"G.npy\", np.random.rand(16, "
-             "8))'\n" +
-             start + "--pair W1,A.npy,G.npy -o results/mine.json\n";
-    }
+std::string example(const Experiment& experiment, const StudyEntry& study) {
+  const std::string start = "  ranklab " + experiment.name + " --study " + study.name + " ";
+  const auto made = study.make();
+  for (const Field& field : made->fields()) {
+    if (field.name != "pair") continue;
+    return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); "
+           "np.save(\"G.npy\", np.random.rand(16, "
+           "8))'\n" +
+           start + "--pair W1,A.npy,G.npy -o results/mine.json\n";
   }
   return start + "--trials 2 -o results/mine.json\n";
 }
@@ -204,45 +202,46 @@ std::string definition_of(const std::string& name) {
   return "";
 }
 
-std::string experiment_help(const Experiment& experiment, const std::string& only,
-                            const std::string& preset) {
-  const bool is_preset = !preset.empty(), all = only.empty() && !is_preset;
-  const nlohmann::json document = is_preset ? read_preset(preset) : nlohmann::json(),
-                       config = is_preset ? document["config"] : nlohmann::json::object();
-  const std::string shown =
-      is_preset ? config.value("study", experiment.studies.front().name) : only;
-  const std::string call = is_preset ? "run " + preset
+std::string experiment_help(const Experiment& experiment, const std::string* study,
+                            const std::optional<Preset>& preset) {
+  const bool all = study == nullptr && !preset;
+  RunSources sources = {preset, {}, {}};
+  if (study != nullptr) sources.flags.flags = {{"study", *study}};
+  const StudyEntry& shown = study_of(experiment, sources);
+  const bool is_preset = preset && study == nullptr;
+  nlohmann::json config = nlohmann::json::object();
+  if (is_preset) config = preset->config;
+  const std::string call = is_preset ? "run " + preset->name
                            : all     ? experiment.name + " [--study NAME] [--preset NAME]"
-                                     : experiment.name + " --study " + only + " [--preset NAME]";
+                                 : experiment.name + " --study " + shown.name + " [--preset NAME]";
   std::string out = "Usage: ranklab " + call + " [flags]\n\n";
   if (all) out += wrapped(experiment.summary, 0) + "\nStudies:\n";
-  if (is_preset) out += wrapped(document.value("summary", ""), 0) + "\n";
-  for (const StudyEntry& entry : experiment.studies) {
-    if (all || entry.name == shown)
-      out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
-  }
-  for (const StudyEntry& entry : experiment.studies) {
-    if (!all && entry.name != shown) continue;
+  if (is_preset) out += wrapped(preset->summary, 0) + "\n";
+  const std::vector<StudyEntry> studies = all ? experiment.studies : std::vector{shown};
+  for (const StudyEntry& entry : studies)
+    out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
+  for (const StudyEntry& entry : studies) {
     const std::uint64_t trials = config.value("trials", entry.default_trials);
-    const auto study = entry.make();
+    const auto made = entry.make();
     out += "\nFlags of --study " + entry.name + " (" + counted(trials, "trial") +
            (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
-           flag_lines(flag_help(with_values(study->fields(), config)));
+           flag_lines(flag_help(with_values(made->fields(), config)));
   }
   if (!experiment.inquiries.empty() && !is_preset) {
     out += "\nFlags that run nothing:\n";
     for (const Inquiry& inquiry : experiment.inquiries)
       out += padded("  --" + inquiry.flag + " FILE", 24) + wrapped(inquiry.help, 24);
   }
-  out += "\nFlags of every experiment:\n" + flag_lines(common_flags(experiment, preset, config));
+  out += "\nFlags of every experiment:\n" +
+         flag_lines(common_flags(experiment, is_preset ? preset->name : "", config));
   out +=
       "\nLists are comma-separated. A flag overrides the config file, which overrides the preset, "
       "which overrides the default.\n"
       "The result is written to results/<preset or command-study>.json unless --out is given.\n";
   if (all) return out;
   return out + "\nExample:\n" +
-         (is_preset ? "  ranklab run " + preset + " --seed 2 -o results/mine.json\n"
-                    : example(experiment, only));
+         (is_preset ? "  ranklab run " + preset->name + " --seed 2 -o results/mine.json\n"
+                    : example(experiment, shown));
 }
 
 std::string usage_of(const Utility& utility) {

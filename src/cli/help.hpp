@@ -1,10 +1,12 @@
 // Help texts, generated from the field declarations that also parse the flags.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/presets.hpp"
 #include "core/fields.hpp"
 #include "experiments/study.hpp"
 
@@ -38,9 +40,9 @@ std::vector<std::string> terms();
 std::string definition_of(const std::string& term);
 
 /// The text of `ranklab COMMAND --help` for an experiment: its studies, and each flag with symbol,
-/// domain and default. If `only` names a study, shows only that study and an example. If `preset`
-/// names a preset of the experiment, shows the study that it runs, with its values as defaults.
-std::string experiment_help(const Experiment& experiment, const std::string& only,
-                            const std::string& preset = "");
+/// domain and default. With the name of a study, shows only that study and an example; else with a
+/// preset, the study that it runs, with its values as defaults.
+std::string experiment_help(const Experiment& experiment, const std::string* study,
+                            const std::optional<Preset>& preset);
 
 }  // namespace ranklab

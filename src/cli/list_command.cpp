@@ -21,8 +21,7 @@ namespace ranklab {
 namespace {
 
 struct Listed {
-  std::string name;
-  nlohmann::json preset;
+  Preset preset;
   std::size_t paper = papers().size();  // papers().size(): from no paper
   std::string figure = {};
 };
@@ -31,17 +30,15 @@ struct Listed {
 std::vector<Listed> sorted_by_paper(const std::vector<std::string>& names) {
   std::vector<Listed> out;
   for (const auto& name : names) {
-    Listed listed = {name, read_preset(name)};
-    if (const auto source = listed.preset.find("source");
-        source != listed.preset.end() && source->is_object()) {
-      listed.paper = paper_of(source->value("paper", ""));
-      listed.figure = source->value("figure", "");
-    }
-    out.push_back(std::move(listed));
+    Listed& listed = out.emplace_back(Listed{read_preset(name)});
+    if (!listed.preset.source) continue;
+    listed.paper = paper_of(listed.preset.source->paper);
+    listed.figure = listed.preset.source->figure;
   }
   std::stable_sort(out.begin(), out.end(), [](const Listed& a, const Listed& b) {
     if (a.paper != b.paper) return a.paper < b.paper;
-    return a.figure == b.figure ? natural_less(a.name, b.name) : figure_less(a.figure, b.figure);
+    return a.figure == b.figure ? natural_less(a.preset.name, b.preset.name)
+                                : figure_less(a.figure, b.figure);
   });
   return out;
 }
@@ -57,11 +54,10 @@ void print_table(const std::vector<std::string>& names) {
   std::vector<std::vector<std::string>> rows = {{"PRESET", "COMMAND", "TIME", "FIGURE"}};
   double seconds = 0;
   for (const Listed& listed : presets) {
-    rows.push_back(
-        {listed.name, listed.preset.value("command", ""),
-         listed.preset.contains("seconds") ? duration_text(listed.preset["seconds"]) : "",
-         listed.figure});
-    seconds += listed.preset.value("seconds", 0.0);
+    const Preset& preset = listed.preset;
+    rows.push_back({preset.name, preset.command,
+                    preset.seconds ? duration_text(*preset.seconds) : "", listed.figure});
+    seconds += preset.seconds.value_or(0);
   }
   const std::vector<std::string> lines = in_columns(rows);
   std::printf("%s\n", shortened(lines[0], columns).c_str());
@@ -69,7 +65,7 @@ void print_table(const std::vector<std::string>& names) {
     if (i == 0 || presets[i].paper != presets[i - 1].paper)
       std::printf("\n%s\n", shortened(heading(presets[i].paper), columns).c_str());
     std::printf("%s\n    %s", shortened(printable(lines[i + 1]), columns).c_str(),
-                wrapped(printable(presets[i].preset.value("summary", "")), 4, columns).c_str());
+                wrapped(printable(presets[i].preset.summary), 4, columns).c_str());
   }
   std::printf(
       "\n%s, %s in total on two cores; `ranklab reproduce` runs shorter versions of the long "
@@ -89,8 +85,7 @@ int list_presets(bool as_json) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const auto& name : names) {
     nlohmann::ordered_json entry = {{"name", name}};
-    const nlohmann::json preset = read_preset(name);
-    for (const auto& [key, value] : preset.items()) entry[key] = value;
+    entry.update(preset_json(read_preset(name)));
     all.push_back(std::move(entry));
   }
   std::fputs(format_json(all).c_str(), stdout);

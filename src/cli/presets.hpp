@@ -1,37 +1,66 @@
 // Presets: files experiments/<name>.json with the parameters of one figure or table.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "report/members.hpp"
+#include "report/result_file.hpp"
+
 namespace ranklab {
 
-/// The folder of the presets: `experiments` in the working directory if a preset is in it (many
-/// projects have a folder of that name), else the one next to the program's folder, else where
-/// `make install` puts it, share/ranklab/experiments below the prefix. Empty if no such folder
-/// exists.
-std::string presets_folder();
-
-/// Names of the presets, sorted.
-std::vector<std::string> preset_names();
-
-/// Reads a preset. Its key `after` names another preset, which writes files that this one reads.
-/// Throws UsageError for an unknown name (with the nearest known one) and for an unknown key;
-/// Failure for a file that cannot be read.
-nlohmann::json read_preset(const std::string& name);
-
-/// Claims that another preset judges on the same numbers, as globs of their ids. A preset lists
-/// them under its key `judged_in`.
-struct JudgedElsewhere {
-  std::string preset;
-  std::vector<std::string> claims;
+/// What a preset says about its figure. The result of a run has it, too.
+struct PresetTexts {
+  std::string title;
+  std::optional<Source> source;
+  std::string see;  // what the figure shows; empty: not given
+  std::optional<PresetFinding> finding;
+  std::string trial;  // what one trial is: input, seed, ...; empty: not given
+  // Claims that another preset judges on the same numbers, as globs of their ids, by preset.
+  Named<std::vector<std::string>> judged_in;
 };
-/// The entries of a preset's `judged_in`; empty if no preset has this name.
-std::vector<JudgedElsewhere> judged_elsewhere(const std::string& preset);
 
-/// Reads the file of --config: a preset or a result. Throws Failure if it cannot be read or is not
-/// JSON, UsageError for JSON that is neither a preset nor a result.
-nlohmann::json read_config_file(const std::string& path);
+template <>
+struct Members<PresetTexts> {
+  static constexpr auto list = std::tuple(
+      optional("title", &PresetTexts::title), optional("source", &PresetTexts::source),
+      optional("see", &PresetTexts::see), optional("finding", &PresetTexts::finding),
+      optional("trial", &PresetTexts::trial), optional("judged_in", &PresetTexts::judged_in));
+};
+
+/// The shorter version of a preset that `ranklab reproduce` runs.
+struct ShorterRun {
+  nlohmann::ordered_json config;  // what differs from the preset
+  double seconds = 0;
+};
+
+struct Preset : PresetTexts {
+  std::string name;  // of the file, without .json
+  std::string command, summary;
+  std::optional<double> seconds;  // expected wall time on two cores
+  std::string after;              // a preset that writes files that this one reads; empty: none
+  std::optional<ShorterRun> reproduce;
+  nlohmann::ordered_json config;
+};
+
+/// Names of the presets, sorted. They are in the folder `experiments` of the directory in which the
+/// program was started if a preset is in it (many projects have a folder of that name), else in the
+/// one next to the program's folder, else where `make install` puts it, share/ranklab/experiments
+/// below the prefix. The folder is read once.
+const std::vector<std::string>& preset_names();
+
+bool is_preset(const std::string& name);
+
+/// Throws UsageError for an unknown name (with the nearest known one), an unknown key and a value
+/// that is not allowed; Failure for a file that cannot be read.
+Preset read_preset(const std::string& name);
+
+/// The preset in a JSON document. Throws UsageError that starts with `label`.
+Preset preset_from(const nlohmann::json& document, const std::string& label);
+
+/// The preset as in its file, without keys that have their default.
+nlohmann::ordered_json preset_json(const Preset& preset);
 
 }  // namespace ranklab

@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -41,78 +42,69 @@ struct Options {
 };
 
 struct Task {
-  std::string name;
+  std::string name, result, picture;  // the preset's name, and paths
+  bool requested = true;              // else its finished result is only shown in the report
+  Preset preset;
   double seconds = 0;  // expected wall time on two cores
   ResolvedRun run;
-  Json config, full, reduced;   // of this run, of the preset, and of the preset's shorter version
-  std::string result, picture;  // paths
-  bool requested = true;        // else its finished result is only shown in the report
-  std::string after;            // a task that writes files that this one reads
-  std::string problem;          // why the task cannot run, if found before the first run
+  Json config, full, reduced;  // of this run, of the preset, and of the preset's shorter version
+  std::string problem;         // why the task cannot run, if found before the first run
   std::optional<ResultFile> finished = {};  // its result; none: not finished
 };
 
-Task task_of(const std::string& name, const Options& options) {
-  const Json preset = read_preset(name);
-  const Experiment* experiment = find_experiment(preset["command"]);
-  if (experiment == nullptr)
-    throw UsageError("preset " + name + ": unknown command " + preset["command"].dump());
-  Arguments arguments;
-  arguments.flags = {{"preset", name}};
-  if (options.threads > 0) arguments.flags.emplace_back("threads", std::to_string(options.threads));
-  Task task;
-  task.name = name;
-  task.after = preset.value("after", "");
-  task.result = options.out + "/" + name + ".json";
-  task.picture = options.out + "/" + name + ".svg";
-  ResolvedRun full = resolve_run(*experiment, arguments);
-  Json fewer = {{"command", preset["command"]}, {"config", Json::object()}};
-  if (preset.contains("reproduce")) fewer["config"] = preset["reproduce"]["config"];
-  ResolvedRun reduced =
-      resolve_document(*experiment, arguments, fewer, "preset " + name + ": reproduce");
-  task.full = full.config();
-  task.reduced = reduced.config();
-  const bool is_full = options.full || task.full == task.reduced;
-  task.seconds =
-      is_full ? preset.value("seconds", 0.0) : preset["reproduce"]["seconds"].get<double>();
-  task.run = std::move(is_full ? full : reduced);
-  task.config = is_full ? task.full : task.reduced;
-  return task;
-}
-
-// Empty if the preset cannot be read.
-std::string after_of(const std::string& name) {
+// Resolves the run of the task, or sets its problem.
+void prepare(Task& task, const Options& options) {
+  const std::string label = "preset " + task.name;
+  const Preset& preset = task.preset;
+  task.problem = "";
   try {
-    return read_preset(name).value("after", "");
-  } catch (const std::exception&) {
-    return "";
+    const Experiment& experiment = experiment_of(preset.command, label);
+    RunSources sources = {preset, {}, {}};
+    if (options.threads > 0)
+      sources.flags.flags.emplace_back("threads", std::to_string(options.threads));
+    ResolvedRun full = resolve(experiment, sources);
+    const ShorterRun shorter = preset.reproduce.value_or(ShorterRun{Json::object(), 0});
+    sources.config = ParameterFile{label + ": reproduce", preset.command, shorter.config};
+    ResolvedRun reduced = resolve(experiment, sources);
+    task.full = full.config();
+    task.reduced = reduced.config();
+    const bool is_full = options.full || task.full == task.reduced;
+    task.seconds = is_full ? preset.seconds.value_or(0) : shorter.seconds;
+    task.run = std::move(is_full ? full : reduced);
+    task.config = is_full ? task.full : task.reduced;
+  } catch (const std::exception& error) {  // does not stop the others
+    task.problem = error.what();
   }
 }
 
-// One task for every preset, because the report shows all finished results.
+// A task for each requested preset, and for each other one with a result, which the report shows.
 std::vector<Task> tasks_of(std::vector<std::string> requested, const Options& options) {
-  const std::vector<std::string> presets = preset_names();
+  std::map<std::string, Preset> read;
+  // A preset may need the files of another one. Throws for an unknown name.
   for (std::size_t i = 0; i < requested.size(); ++i) {
-    const std::string after =
-        read_preset(requested[i]).value("after", "");  // throws for an unknown preset
-    if (!after.empty()) requested.push_back(after);
+    const Preset& preset = read[requested[i]] = read_preset(requested[i]);
+    if (!preset.after.empty()) requested.push_back(preset.after);
   }
   std::vector<Task> tasks;
-  for (const auto& name : presets) {
-    const bool is_requested =
-        requested.empty() || std::find(requested.begin(), requested.end(), name) != requested.end();
+  for (const auto& name : preset_names()) {
+    Task task;
+    task.name = name;
+    task.result = options.out + "/" + name + ".json";
+    task.picture = options.out + "/" + name + ".svg";
+    task.requested = requested.empty() || read.contains(name);
+    if (!task.requested && !fs::exists(task.result)) continue;
     try {
-      tasks.push_back(task_of(name, options));
-    } catch (const std::exception& error) {  // does not stop the others
-      tasks.push_back(Task{});
-      tasks.back().name = name;
-      tasks.back().after = after_of(name);
-      tasks.back().problem = error.what();
+      task.preset = read.contains(name) ? read.at(name) : read_preset(name);
+      prepare(task, options);
+    } catch (const std::exception& error) {
+      task.problem = error.what();
     }
-    tasks.back().requested = is_requested;
+    tasks.push_back(std::move(task));
   }
   // Presets that read the files of other presets come last.
-  const auto order = [](const Task& task) { return std::pair(!task.after.empty(), task.seconds); };
+  const auto order = [](const Task& task) {
+    return std::pair(!task.preset.after.empty(), task.seconds);
+  };
   std::stable_sort(tasks.begin(), tasks.end(),
                    [&](const Task& a, const Task& b) { return order(a) < order(b); });
   return tasks;
@@ -218,9 +210,9 @@ class Reproduction {
   int run_task(Task& task) {
     try {
       // The files that were missing may have been written in the meantime.
-      if (!task.after.empty() && !task.problem.empty()) {
-        task = task_of(task.name, options_);
-        task.finished = options_.force ? std::nullopt : finished_result(task);
+      if (!task.preset.after.empty() && !task.problem.empty()) {
+        prepare(task, options_);
+        if (task.problem.empty() && !options_.force) task.finished = finished_result(task);
       }
       if (!task.problem.empty()) throw Failure(task.problem);
       const bool is_new = !task.finished;

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "cli/presets.hpp"
+#include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -15,22 +15,11 @@
 namespace ranklab {
 namespace {
 
-// Parameters read from one file, and the name of the file in messages.
-struct ConfigFile {
-  std::string label;
-  nlohmann::json document;
-  // Ignore output fields: a result, perhaps of a stranger, must not choose where files are written.
-  bool ignores_outputs = false;
-
-  const nlohmann::json* find(const std::string& key) const {
-    if (document.is_null() || !document["config"].contains(key)) return nullptr;
-    return &document["config"][key];
-  }
-};
-
-std::string text_of(const nlohmann::json* value, const std::string& label) {
-  if (value == nullptr || value->is_null()) return "";
-  if (!value->is_string()) throw UsageError(label + ": must be text");
+std::string text_at(const nlohmann::ordered_json& object, const char* key,
+                    const std::string& label) {
+  const auto value = object.find(key);
+  if (value == object.end() || value->is_null()) return "";
+  if (!value->is_string()) throw UsageError(label + ": " + key + ": must be text");
   return value->get<std::string>();
 }
 
@@ -56,46 +45,50 @@ std::string studies_with(const Experiment& experiment, const std::string& name) 
   return joined(studies);
 }
 
-[[noreturn]] void refuse_key(const Experiment& experiment, const std::string& study,
-                             const std::vector<Field>& fields, const std::string& name,
-                             const std::string& label) {
+void refuse_parameter_of_another_study(const Experiment& experiment, const std::string& study,
+                                       const std::string& name, const std::string& label) {
   const std::string others = studies_with(experiment, name);
-  if (!others.empty())
-    throw UsageError(label + ": belongs to --study " + others + ", but this run is --study " +
-                     study);
-  std::vector<std::string> names;
-  for (const Field& field : fields) names.push_back(field.name);
-  throw UsageError(
-      label + ": unknown parameter" +
-      did_you_mean(name, names, "; `ranklab " + experiment.name + " --help` lists the parameters"));
+  if (others.empty()) return;
+  throw UsageError(label + ": belongs to --study " + others + ", but this run is --study " + study);
 }
 
-void apply_file(const ConfigFile& file, const Experiment& experiment, const std::string& study,
+// Session fields come last, so that a config file, which may not have them, ends before.
+std::vector<Field> fields_of(CommonOptions& options, Study& study, const Experiment& experiment) {
+  std::vector<Field> out = config_fields(options, study_names(experiment));
+  for (Field& field : study.fields()) out.push_back(std::move(field));
+  return out;
+}
+
+void apply_file(const ParameterFile& file, const Experiment& experiment, const std::string& study,
                 const std::vector<Field>& fields) {
-  if (file.document.is_null()) return;
-  if (file.document["command"] != experiment.name) {
-    throw UsageError(file.label + ": is for the command " + file.document["command"].dump() +
-                     ", not " + experiment.name);
-  }
-  for (const auto& [key, value] : file.document["config"].items()) {
+  if (file.command != experiment.name)
+    throw UsageError(file.label + ": is for the command \"" + printable_key(file.command) +
+                     "\", not " + experiment.name);
+  for (const auto& [key, value] : file.config.items()) {
     const std::string label = file.label + ": " + key;
     if (key == "study" || key == "preset")
       continue;  // resolved before the study's fields were known
     const Field* field = find_field(fields, key);
-    if (field == nullptr) refuse_key(experiment, study, fields, key, label);
+    if (field == nullptr) {
+      refuse_parameter_of_another_study(experiment, study, key, label);
+      std::vector<std::string> names;
+      for (const Field& each : fields) names.push_back(each.name);
+      throw UsageError(
+          label + ": unknown parameter" +
+          did_you_mean(key, names,
+                       "; `ranklab " + experiment.name + " --help` lists the parameters"));
+    }
     if (file.ignores_outputs && field->names_output) continue;
     set_field(*field, value, label);
   }
 }
 
-void apply_flags(const Arguments& arguments, const Experiment& experiment, const std::string& study,
-                 const std::vector<Field>& fields) {
+void apply_flags(const Arguments& arguments, const std::vector<Field>& fields) {
   std::map<std::string, std::vector<std::string_view>>
       uses;  // all values of flags that are repeated, once per element
   for (const auto& [name, value] : arguments.flags) {
     if (name == "preset") continue;
     const Field* field = find_field(fields, name);
-    if (field == nullptr) refuse_key(experiment, study, fields, name, "--" + name);
     // --out and --config are not recorded.
     if (name != "out" && name != "config" && !is_utf8(value))
       throw UsageError("--" + name + ": '" + printable_key(value) +
@@ -109,126 +102,90 @@ void apply_flags(const Arguments& arguments, const Experiment& experiment, const
   }
 }
 
-void take_title(ResolvedRun& run, const ConfigFile& file) {
-  const nlohmann::json& document = file.document;
-  const auto text = [&](const nlohmann::json& object, const char* key) {
-    return text_of(&member(object, key), file.label + ": " + key);
-  };
-  const nlohmann::json &source = member(document, "source"),
-                       &unit = member(member(document, "trials"), "unit");  // of a result
-  run.title = text(document, "title");
-  run.see = text(document, "see");
-  run.finding = member(document, "finding");
-  require_finding(run.finding, file.label);
-  run.trial_unit = unit.is_null() ? text(document, "trial") : text_of(&unit, "trials.unit");
-  run.paper = text(source, "paper");
-  run.figure = text(source, "figure");
+const StudyEntry& find_study(const Experiment& experiment, const std::string& name,
+                             const std::string& label) {
+  std::string known;
+  choice_field("study", known, study_names(experiment), "", "").parse(name, label);
+  return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
+                       [&](const StudyEntry& entry) { return entry.name == known; });
 }
 
-const StudyEntry& find_study(const Experiment& experiment, CommonOptions& options,
-                             const std::string& name, const std::string& label) {
-  if (name.empty() && label.empty()) return experiment.studies.front();
-  choice_field("study", options.study, study_names(experiment), "", "").parse(name, label);
-  return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
-                       [&](const StudyEntry& entry) { return entry.name == name; });
+ParameterFile parameters_of(const Preset& preset) {
+  return {"preset " + preset.name, preset.command, preset.config, preset};
+}
+
+ParameterFile read_config_file(const std::string& path) {
+  const std::string label = "--config " + path;
+  const nlohmann::json document = read_json(path);
+  if (member(document, "schema").is_null()) {
+    ParameterFile out = parameters_of(preset_from(document, label));
+    out.label = label;
+    return out;
+  }
+  try {
+    return parameters_of(result_from(document, label), label);
+  } catch (const Failure& error) {
+    throw UsageError(error.what());
+  }
 }
 
 // A preset may need files that another preset writes.
-void adopt_files(Study& study, const ConfigFile& preset) {
+void adopt_files(Study& study, const std::optional<Preset>& preset) {
   try {
     study.adopt_files();
   } catch (const Failure& failure) {
-    const std::string after = preset.document.is_null() ? "" : preset.document.value("after", "");
-    if (after.empty()) throw;
-    throw Failure(std::string(failure.what()) + "; `ranklab run " + after +
+    if (!preset || preset->after.empty()) throw;
+    throw Failure(std::string(failure.what()) + "; `ranklab run " + preset->after +
                   "` writes the files that this preset reads");
   }
 }
 
-// The study named by the flag, else the config file, else the preset, else the first study.
-const StudyEntry& choose_study(const Experiment& experiment, const Arguments& arguments,
-                               const ConfigFile& config, const ConfigFile& preset,
-                               CommonOptions& options) {
-  if (const std::string* flag = arguments.find("study"))
-    return find_study(experiment, options, *flag, "--study");
-  for (const ConfigFile* file : {&config, &preset}) {
-    if (const auto* value = file->find("study"))
-      return find_study(experiment, options, text_of(value, file->label + ": study"),
-                        file->label + ": study");
-  }
-  return experiment.studies.front();
-}
-
-ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments,
-                    const ConfigFile& config);
-
-// The config of the preset alone, from its file or else from the replayed result.
-nlohmann::ordered_json config_of_preset(const Experiment& experiment, const std::string& name,
-                                        const ConfigFile& preset, const ConfigFile& replayed) {
-  if (name.empty()) return {};
-  if (!preset.document.is_null()) return resolve(experiment, {}, preset).config();
-  nlohmann::ordered_json out = replayed.document["config"];
-  for (const auto& change : replayed.document.value("changed", nlohmann::json::array())) {
-    if (!change.is_object() || !change.contains("name") || !change["name"].is_string() ||
-        !change.contains("preset"))
-      throw UsageError(replayed.label +
-                       ": 'changed' must be a list of objects with 'name', 'preset' and 'run'");
-    out[change["name"].get<std::string>()] = change["preset"];
-  }
-  return out;
-}
-
-ResolvedRun resolve(const Experiment& experiment, const Arguments& arguments,
-                    const ConfigFile& config) {
+// The run without what belongs to the preset.
+ResolvedRun configured(const Experiment& experiment, const RunSources& sources) {
+  const StudyEntry& entry = study_of(experiment, sources);
   ResolvedRun run;
   run.experiment = &experiment;
+  run.study = entry.make();
   CommonOptions& options = run.options;
-
-  ConfigFile preset;
-  const std::string* preset_flag = arguments.find("preset");
-  if (preset_flag != nullptr) {
-    options.preset = *preset_flag;
-  } else {
-    options.preset = text_of(config.find("preset"), config.label + ": preset");
-  }
-  const std::vector<std::string> known = preset_names();
-  // A replayed config holds every parameter, so its preset need not exist on this machine.
-  if (preset_flag != nullptr ||
-      std::find(known.begin(), known.end(), options.preset) != known.end()) {
-    preset = {"preset " + options.preset, read_preset(options.preset), false};
-  }
-
-  const StudyEntry& entry = choose_study(experiment, arguments, config, preset, options);
   options.study = entry.name;
   options.trials = entry.default_trials;
-  run.study = entry.make();
-
-  std::vector<Field> fields = config_fields(options, study_names(experiment));
-  for (Field& field : run.study->fields()) fields.push_back(std::move(field));
-  apply_file(preset, experiment, entry.name, fields);
-  apply_file(config, experiment, entry.name, fields);
-  take_title(run, preset.document.is_null() ? config : preset);
-
-  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
   options.threads = 0;
-  apply_flags(arguments, experiment, entry.name, fields);
-  adopt_files(*run.study, preset);
+  const std::vector<Field> recorded = fields_of(options, *run.study, experiment);
+  std::vector<Field> all = recorded;
+  for (Field& field : session_fields(options)) all.push_back(std::move(field));
+  const auto apply_config_and_flags = [&] {
+    if (sources.config) apply_file(*sources.config, experiment, entry.name, recorded);
+    apply_flags(sources.flags, all);
+  };
+
+  if (sources.preset) apply_file(parameters_of(*sources.preset), experiment, entry.name, recorded);
+  apply_config_and_flags();
+  adopt_files(*run.study, sources.preset);
   const std::uint64_t in_files = run.study->trials_in_files();
   if (in_files > 0) options.trials = in_files;
-  apply_file(config, experiment, entry.name, fields);
-  apply_flags(arguments, experiment, entry.name, fields);
-  if (in_files > 0 && options.trials > in_files) {
+  apply_config_and_flags();
+  if (in_files > 0 && options.trials > in_files)
     throw UsageError("--trials " + std::to_string(options.trials) +
                      " is not allowed: the input files hold " + counted(in_files, "trial"));
-  }
   if (options.threads == 0)
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
-  if (arguments.find("shard") != nullptr)
+  if (sources.flags.find("shard") != nullptr)
     run.shard = parse_shard(options.shard, options.trials, "--shard");
   run.study->resolve_defaults();
   run.study->validate();
-  run.preset_config = config_of_preset(experiment, options.preset, preset, config);
+  options.preset = sources.preset ? sources.preset->name
+                   : sources.config
+                       ? text_at(sources.config->config, "preset", sources.config->label)
+                       : "";
   return run;
+}
+
+// From the preset itself, or else from what the replayed run has changed.
+nlohmann::ordered_json config_of_preset(const Experiment& experiment, const RunSources& sources) {
+  if (sources.preset) return configured(experiment, {sources.preset, {}, {}}).config();
+  nlohmann::ordered_json out = sources.config->config;
+  for (const Change& change : sources.config->changed) out[change.name] = change.preset;
+  return out;
 }
 
 std::string size_text(double bytes) {
@@ -243,13 +200,97 @@ std::string size_text(double bytes) {
   return buffer;
 }
 
+// Refuses any other flag, with the studies that have it.
+Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
+                      const std::vector<std::string>& words) {
+  const auto shapes_with = [&](const std::vector<StudyEntry>& studies) {
+    std::vector<FlagShape> shapes = common_flag_shapes(experiment);
+    std::set<std::string> seen;
+    for (const StudyEntry& entry : studies) {
+      const auto each = entry.make();
+      for (const Field& field : each->fields()) {
+        if (seen.insert(field.name).second) shapes.push_back({field.name, field.is_switch()});
+      }
+    }
+    return shapes;
+  };
+  const Arguments out = parse_arguments(words, shapes_with({study}), Unknown::kept);
+  if (out.unknown_flag() == nullptr) return out;
+  // Throws for a flag that no study has.
+  const Arguments of_all = parse_arguments(words, shapes_with(experiment.studies));
+  for (const auto& [name, unused] : of_all.flags) {
+    if (out.find(name) == nullptr)
+      refuse_parameter_of_another_study(experiment, study.name, name, "--" + name);
+  }
+  return of_all;
+}
+
 }  // namespace
+
+std::vector<FlagShape> common_flag_shapes(const Experiment& experiment) {
+  CommonOptions options;
+  std::vector<FlagShape> shapes;
+  for (const auto& fields : {config_fields(options, {}), session_fields(options)}) {
+    for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
+  }
+  for (const Inquiry& inquiry : experiment.inquiries) shapes.push_back({inquiry.flag, false});
+  return shapes;
+}
+
+ParameterFile parameters_of(const ResultFile& result, const std::string& label) {
+  const PresetTexts texts = {result.title,   result.source,      result.see,
+                             result.finding, result.trials.unit, {}};
+  return {label, result.command, result.config, texts, result.changed, true};
+}
+
+std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& flags,
+                                const std::optional<Preset>& read) {
+  const std::string* name = flags.find("preset");
+  if (name == nullptr) return {};
+  Preset preset = read && read->name == *name ? *read : read_preset(*name);
+  if (preset.command != experiment.name)
+    throw UsageError("--preset " + preset.name + " is for " + preset.command + ", not " +
+                     experiment.name + "; run `ranklab " + preset.command + " " +
+                     shell_words(flags.words) + "`");
+  return preset;
+}
+
+RunSources read_sources(const Experiment& experiment, const Arguments& common,
+                        const std::optional<Preset>& read) {
+  RunSources out;
+  if (const std::string* path = common.find("config")) out = replay_of(read_config_file(*path));
+  if (auto preset = preset_of(experiment, common, read)) out.preset = std::move(preset);
+  out.flags = common;  // may name the study
+  out.flags = parse_flags(experiment, study_of(experiment, out), common.words);
+  return out;
+}
+
+RunSources replay_of(ParameterFile config) {
+  RunSources out;
+  const std::string name = text_at(config.config, "preset", config.label);
+  if (is_preset(name)) out.preset = read_preset(name);
+  out.config = std::move(config);
+  return out;
+}
+
+const StudyEntry& study_of(const Experiment& experiment, const RunSources& sources) {
+  if (const std::string* flag = sources.flags.find("study"))
+    return find_study(experiment, *flag, "--study");
+  if (sources.config && sources.config->config.contains("study"))
+    return find_study(experiment, text_at(sources.config->config, "study", sources.config->label),
+                      sources.config->label + ": study");
+  if (sources.preset && sources.preset->config.contains("study")) {
+    const std::string label = "preset " + sources.preset->name;
+    return find_study(experiment, text_at(sources.preset->config, "study", label),
+                      label + ": study");
+  }
+  return experiment.studies.front();
+}
 
 nlohmann::ordered_json ResolvedRun::config() {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  std::vector<Field> fields = config_fields(options, study_names(*experiment));
-  for (Field& field : study->fields()) fields.push_back(std::move(field));
-  for (const Field& field : fields) out[field.name] = field_json(field);
+  for (const Field& field : fields_of(options, *study, *experiment))
+    out[field.name] = field_json(field);
   if (options.preset.empty()) out["preset"] = nullptr;
   return out;
 }
@@ -264,39 +305,14 @@ std::vector<Change> ResolvedRun::changed() {
   return out;
 }
 
-ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments) {
-  ConfigFile config;
-  if (const std::string* path = arguments.find("config"))
-    config = {"--config " + *path, read_config_file(*path)};
-  config.ignores_outputs = member(config.document, "schema").is_string();
-  return resolve(experiment, arguments, config);
-}
-
-ResolvedRun resolve_result(const Experiment& experiment, const ResultFile& result,
-                           const std::string& path) {
-  return resolve(experiment, {}, {path, result_json(result), true});
-}
-
-ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments,
-                             const nlohmann::json& document, const std::string& label) {
-  return resolve(experiment, arguments, {label, document, false});
-}
-
-std::vector<FlagShape> flag_shapes(const Experiment& experiment) {
-  CommonOptions options;
-  std::vector<Field> fields = config_fields(options, {});
-  for (Field& field : session_fields(options)) fields.push_back(std::move(field));
-  std::set<std::string> seen;
-  std::vector<FlagShape> shapes;
-  for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
-  for (const Inquiry& inquiry : experiment.inquiries) shapes.push_back({inquiry.flag, false});
-  for (const auto& entry : experiment.studies) {
-    const auto study = entry.make();
-    for (const Field& field : study->fields()) {
-      if (seen.insert(field.name).second) shapes.push_back({field.name, field.is_switch()});
-    }
-  }
-  return shapes;
+ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
+  ResolvedRun run = configured(experiment, sources);
+  if (!run.options.preset.empty()) run.preset_config = config_of_preset(experiment, sources);
+  if (sources.preset)
+    run.texts = *sources.preset;
+  else if (sources.config)
+    run.texts = sources.config->texts;
+  return run;
 }
 
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {

@@ -5,24 +5,63 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "cli/arguments.hpp"
 #include "cli/options.hpp"
+#include "cli/presets.hpp"
 #include "experiments/study.hpp"
 #include "report/result_file.hpp"
 #include "run/part.hpp"
 
 namespace ranklab {
 
+/// Parameters from a file: a preset, or an earlier run.
+struct ParameterFile {
+  std::string label;  // the file in messages
+  std::string command;
+  nlohmann::ordered_json config;
+  PresetTexts texts = {};
+  std::vector<Change> changed = {};  // of an earlier run, from its preset
+  // Ignore output fields: a result, perhaps of a stranger, must not choose where files are written.
+  bool ignores_outputs = false;
+};
+
+/// The parameters of an earlier run, without the files that it wrote.
+ParameterFile parameters_of(const ResultFile& result, const std::string& label);
+
+/// Where the values of a run come from.
+struct RunSources {
+  std::optional<Preset> preset;
+  std::optional<ParameterFile> config;
+  Arguments flags;
+};
+
+/// Reads the files of --preset and --config, then parses the words again with the flags of the
+/// study. `common` has the flags of every study. Throws UsageError for a preset of another command,
+/// for contents that are not allowed, and for a flag that the study does not have; Failure for
+/// files that cannot be read.
+RunSources read_sources(const Experiment& experiment, const Arguments& common,
+                        const std::optional<Preset>& read = {});
+
+/// The parameters alone, and their preset if it is on this machine. It need not be, because an
+/// earlier run has every parameter.
+RunSources replay_of(ParameterFile config);
+
+/// The preset that --preset names; `read` is one that need not be read again. Throws UsageError if
+/// it is of another command.
+std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& flags,
+                                const std::optional<Preset>& read = {});
+
+/// The study named by the flag, else the config file, else the preset, else the first study.
+const StudyEntry& study_of(const Experiment& experiment, const RunSources& sources);
+
 struct ResolvedRun {
   const Experiment* experiment = nullptr;
   CommonOptions options;
   std::unique_ptr<Study> study;
-  std::string title, paper, figure;      // of the preset or the replayed file; empty: none
-  std::string see;                       // what the figure shows, from the preset; empty: none
-  nlohmann::json finding;                // see check_finding; null: none
-  std::string trial_unit;                // what one trial is, from the preset; empty: none
+  PresetTexts texts;                     // of the preset or the replayed file
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run
   bool prints_table = false;             // only the table, to standard output; else all findings
@@ -35,24 +74,14 @@ struct ResolvedRun {
 
 /// Throws UsageError for a study, key or value that is not allowed and for a file of another
 /// command; Failure for files that cannot be read.
-ResolvedRun resolve_run(const Experiment& experiment, const Arguments& arguments);
-
-/// Resolves the config of a result file for a rerun that is only compared: fields that name output
-/// files are ignored.
-ResolvedRun resolve_result(const Experiment& experiment, const ResultFile& result,
-                           const std::string& path);
-
-/// Resolves with a config file that is already read: `document` has "command" and "config" like a
-/// result. Messages call it `label`.
-ResolvedRun resolve_document(const Experiment& experiment, const Arguments& arguments,
-                             const nlohmann::json& document, const std::string& label);
+ResolvedRun resolve(const Experiment& experiment, const RunSources& sources);
 
 /// Runs, writes the result to --out (empty: nowhere) and prints the findings; returns the exit
 /// code. `argv` goes into the result (run_experiment.cpp).
 int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv);
 
-/// The flags of the command, over all its studies.
-std::vector<FlagShape> flag_shapes(const Experiment& experiment);
+/// The flags that every study of the command has.
+std::vector<FlagShape> common_flag_shapes(const Experiment& experiment);
 
 /// Peak memory of the run on `threads` threads, in bytes.
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads);

@@ -1,11 +1,9 @@
 // `ranklab run PRESET [flags]`: calls the command of a preset with that preset.
 
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
-#include "cli/presets.hpp"
 #include "core/error.hpp"
 
 namespace ranklab {
@@ -18,13 +16,10 @@ int run_preset(const std::vector<std::string>& words) {
   }
   if (words.empty() || words[0].starts_with('-'))
     throw UsageError("run takes a preset as its first argument; `ranklab list` shows all presets");
-  const std::string command = read_preset(words[0])["command"];
-  const Experiment* experiment = find_experiment(command);
-  if (experiment == nullptr)
-    throw UsageError("preset " + words[0] + ": unknown command '" + command + "'");
+  const Preset preset = read_preset(words[0]);
   std::vector<std::string> all = {"--preset"};
   all.insert(all.end(), words.begin(), words.end());
-  return run_experiment(*experiment, all);
+  return run_experiment(experiment_of(preset.command, "preset " + preset.name), all, preset);
 }
 
 }  // namespace

@@ -13,7 +13,6 @@
 #include "cli/execute.hpp"
 #include "cli/help.hpp"
 #include "cli/overwrite.hpp"
-#include "cli/presets.hpp"
 #include "cli/run_identity.hpp"
 #include "cli/run_shard.hpp"
 #include "cli/terminal.hpp"
@@ -48,61 +47,31 @@ void print_dry_run(ResolvedRun& run) {
   std::fputs(format_json(plan).c_str(), stdout);
 }
 
-// The preset that a command line names, even if its other flags belong to another command.
-std::string preset_in(const std::vector<std::string>& words) {
-  std::string preset;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == "--preset" && i + 1 < words.size()) preset = words[i + 1];
-    if (words[i].starts_with("--preset=")) preset = words[i].substr(words[i].find('=') + 1);
-  }
-  return preset;
-}
-
-void refuse_preset_of_another_command(const Experiment& experiment,
-                                      const std::vector<std::string>& words) {
-  const std::string preset = preset_in(words);
-  const std::vector<std::string> known = preset_names();
-  if (std::find(known.begin(), known.end(), preset) == known.end()) return;
-  const std::string command = read_preset(preset)["command"];
-  if (command == experiment.name) return;
-  throw UsageError("--preset " + preset + " is for " + command + ", not " + experiment.name +
-                   "; run `ranklab " + command + " " + shell_words(words) + "`");
-}
-
-void print_help(const Experiment& experiment, const Arguments& arguments) {
-  const std::string *study = arguments.find("study"), *preset = arguments.find("preset");
-  std::vector<std::string> names;
-  for (const StudyEntry& entry : experiment.studies) names.push_back(entry.name);
-  std::string chosen;
-  if (study != nullptr) choice_field("study", chosen, names, "", "").parse(*study, "--study");
-  const std::string named = study == nullptr && preset != nullptr ? *preset : "";
-  std::fputs(experiment_help(experiment, chosen, named).c_str(), stdout);
-}
-
 }  // namespace
 
-int run_experiment(const Experiment& experiment, const std::vector<std::string>& words) {
-  refuse_preset_of_another_command(experiment, words);
-  const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
-  if (arguments.help) {
-    print_help(experiment, arguments);
+int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,
+                   const std::optional<Preset>& read) {
+  const Arguments common = parse_arguments(words, common_flag_shapes(experiment), Unknown::kept);
+  if (common.help) {
+    const std::optional<Preset> preset = preset_of(experiment, common, read);
+    std::fputs(experiment_help(experiment, common.find("study"), preset).c_str(), stdout);
     return 0;
   }
   for (const Inquiry& inquiry : experiment.inquiries) {
-    const std::string* file = arguments.find(inquiry.flag);
+    const std::string* file = common.find(inquiry.flag);
     if (file == nullptr) continue;
-    if (arguments.flags.size() + arguments.positional.size() > 1) {
+    if (common.flags.size() + common.positional.size() > 1)
       throw UsageError("--" + inquiry.flag + " runs nothing and takes no other flags or arguments");
-    }
     std::fputs(inquiry.answer(*file).c_str(), stdout);
     return 0;
   }
-  if (!arguments.positional.empty())
-    throw UsageError("unexpected argument '" + printable_key(arguments.positional[0]) +
+  const RunSources sources = read_sources(experiment, common, read);
+  if (!sources.flags.positional.empty())
+    throw UsageError("unexpected argument '" + printable_key(sources.flags.positional[0]) +
                      "'; a flag starts with --");
-  if (const std::string* out = arguments.find("out"); out != nullptr && out->empty())
+  if (const std::string* out = sources.flags.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
-  ResolvedRun run = resolve_run(experiment, arguments);
+  ResolvedRun run = resolve(experiment, sources);
   if (run.options.out.empty()) run.options.out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());

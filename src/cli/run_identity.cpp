@@ -8,6 +8,7 @@
 #include "core/text.hpp"
 #include "io/json_file.hpp"
 #include "report/environment.hpp"
+#include "report/result_members.hpp"
 #include "run/journal.hpp"
 
 namespace ranklab {
@@ -66,10 +67,8 @@ std::string run_identity(ResolvedRun& run) {
     out += line("environment", key, environment[key]);
   const OrderedJson config = run.config();
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
-  out += line("preset", "title", run.title) + line("preset", "paper", run.paper) +
-         line("preset", "figure", run.figure) + line("preset", "see", run.see) +
-         line("preset", "finding", run.finding) + line("preset", "trial", run.trial_unit) +
-         line("preset", "config", run.preset_config);
+  out +=
+      line("preset", "texts", object_json(run.texts)) + line("preset", "config", run.preset_config);
   for (const auto& [path, checksum] : input_checksums(run.study->fields()))
     out += line("input", one_line(path), checksum);
   return out;
@@ -125,21 +124,17 @@ std::string missing_shards(const std::set<std::uint64_t>& present, std::uint64_t
 }
 
 ResolvedRun resolve_header(const RunHeader& header) {
-  const Experiment* experiment = find_experiment(header.command);
-  if (experiment == nullptr)
-    throw Failure(printable(header.path) + ": unknown command '" + printable_key(header.command) +
-                  "'");
-  ResolvedRun run = resolve_document(
-      *experiment, {}, {{"command", header.command}, {"config", header.config}}, header.path);
+  const Experiment& experiment = experiment_of(header.command, header.path);
   // Use the texts of the shards: the presets on this machine may differ.
-  const auto text = [&](const char* key) { return value_or(header.preset, key, std::string()); };
-  run.title = text("title");
-  run.paper = text("paper");
-  run.figure = text("figure");
-  run.see = text("see");
-  run.finding = header.preset.value("finding", Json());
-  require_finding(run.finding, header.path);
-  run.trial_unit = text("trial");
+  PresetTexts texts;
+  try {
+    from_json_value(header.preset.value("texts", Json::object()), texts);
+  } catch (const ReadError& error) {
+    throw Failure(printable(header.path) + ": " + error.what());
+  }
+  ResolvedRun run =
+      resolve(experiment, replay_of({header.path, header.command, header.config, texts}));
+  run.texts = texts;
   run.preset_config = header.preset.value("config", Json());
   return run;
 }

@@ -18,12 +18,6 @@
 namespace ranklab {
 namespace {
 
-const Experiment& experiment_of(const ResultFile& result, const std::string& path) {
-  const Experiment* experiment = find_experiment(result.command);
-  if (experiment != nullptr) return *experiment;
-  throw Failure(printable(path) + ": unknown command '" + printable_key(result.command) + "'");
-}
-
 std::string shown(const nlohmann::ordered_json& value) {
   return value.is_string() ? printable_key(value.get<std::string>())
                            : printable_key(value.dump(-1, ' ', true));
@@ -98,9 +92,10 @@ int report_comparison(const std::string& path, const ResultFile& earlier, const 
 // directory.
 ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path) {
   namespace fs = std::filesystem;
-  const Experiment& experiment = experiment_of(earlier, path);
+  const Experiment& experiment = experiment_of(earlier.command, path);
+  const RunSources sources = replay_of(parameters_of(earlier, path));
   const auto resolved_here = [&] {
-    ResolvedRun run = resolve_result(experiment, earlier, path);
+    ResolvedRun run = resolve(experiment, sources);
     run.study->estimate();  // reads the input files
     return run;
   };

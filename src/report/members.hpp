@@ -164,7 +164,9 @@ OrderedJson to_json_value(const Named<Value>& values) {
 class ReadError : public Failure {
  public:
   ReadError(std::string place, std::string problem)
-      : Failure(place + ": " + problem), place_(std::move(place)), problem_(std::move(problem)) {}
+      : Failure(place.empty() ? problem : place + ": " + problem),
+        place_(std::move(place)),
+        problem_(std::move(problem)) {}
   /// The same error, seen from the object or list that holds the value.
   ReadError inside(const std::string& outer) const {
     return {outer + (place_.empty() || place_.front() == '[' ? "" : ".") + place_, problem_};

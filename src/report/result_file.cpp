@@ -192,20 +192,6 @@ DifferencePlace difference(const Scalar& a, const Scalar& b, const Equality& equ
   return name ? name : difference(a.per_trial, b.per_trial, equal);
 }
 
-std::optional<PresetFinding> finding_from(const Json& json) {
-  std::optional<PresetFinding> out;
-  from_json_value(json, out);
-  return out;
-}
-
-void require_finding(const Json& json, const std::string& label) {
-  try {
-    finding_from(json);
-  } catch (const Failure& error) {
-    throw UsageError(label + ": finding: " + error.what());
-  }
-}
-
 NamedMeans by_name(NamedMeans means) {
   std::stable_sort(means.begin(), means.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });

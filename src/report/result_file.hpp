@@ -76,11 +76,6 @@ struct ResultFile : Result {
   std::string trial_unit() const { return trials.unit.empty() ? "trial" : trials.unit; }
 };
 
-/// A preset's `finding`; null: none. Throws a Failure that names what is wrong.
-std::optional<PresetFinding> finding_from(const nlohmann::json& json);
-/// Throws a UsageError that starts with `label` if finding_from() would throw.
-void require_finding(const nlohmann::json& json, const std::string& label);
-
 /// Sorted by name, as tables show them.
 NamedMeans by_name(NamedMeans means);
 

@@ -153,8 +153,9 @@ int main(int argc, char** argv) {
     const std::vector<std::string> words(argv + 1, argv + argc);
     const Experiment* const experiment = words.empty() ? nullptr : find_experiment(words.front());
     if (experiment == nullptr) throw std::runtime_error("usage: speedup COMMAND [flags]");
-    ResolvedRun run = resolve_run(
-        *experiment, parse_arguments({words.begin() + 1, words.end()}, flag_shapes(*experiment)));
+    const Arguments common = parse_arguments({words.begin() + 1, words.end()},
+                                             common_flag_shapes(*experiment), Unknown::kept);
+    ResolvedRun run = resolve(*experiment, read_sources(*experiment, common));
     set_blas_threads(1);
     return_large_blocks();
     double all = cpu_seconds();

@@ -55,7 +55,7 @@ class ChangedTest(PresetTest):
         """It is needed only when the result is written."""
         finding = {"claim": "spectral/eq-1.5/gd", "verdict": "maybe", "sentence": "GD keeps nr >= st.", "panel": 1}
         self.write("experiments/small.json", {**PRESET, "finding": finding})
-        self.refused(f"{RUN} --dry-run", "preset small: finding: verdict: must be one of holds")
+        self.refused(f"{RUN} --dry-run", "preset small: finding.verdict: must be one of holds")
 
     def test_broken_changes_of_a_replayed_file_are_refused(self):
         document = self.result(f"{RUN} --trials 2")

@@ -248,14 +248,14 @@ class ConfigFileTest(ProgramTest):
         self.write("key.json", {"command": "random-features", "sumary": "x", "config": {}})
         self.refused("random-features --config key.json", "sumary", "summary")
         self.write("see.json", {"command": "random-features", "see": 1, "config": {}})
-        self.refused("random-features --config see.json", "'see' must be text")
+        self.refused("random-features --config see.json", "see.json: see: must be text")
         for wrong in ("spectral-fig04", {"spectral-fig04": "spectral/*"}, {"spectral-fig04": [1]}):
             self.write("judged.json", {"command": "random-features", "judged_in": wrong, "config": {}})
-            self.refused("random-features --config judged.json", "judged.json", "'judged_in' must map each preset")
+            self.refused("random-features --config judged.json", "judged.json: judged_in")
         finding = {"claim": "spectral/fig-3/x", "verdict": "holds", "sentence": "It holds.", "panel": 1}
         for wrong in ("It holds.", {**finding, "panel": "1"}, {**finding, "claim": 1}, {"claim": "spectral/fig-3/x"}, {**finding, "more": 1}):
             self.write("finding.json", {"command": "random-features", "finding": wrong, "config": {}})
-            self.refused("random-features --config finding.json", "finding.json", "'finding' must have 'claim', 'verdict' and 'sentence'")
+            self.refused("random-features --config finding.json", "finding.json: finding")
         self.write("bytes.json", b"\xff\xfe\x00")
         self.refused("random-features --config bytes.json", "bytes.json", exit_code=1)
         self.refused("random-features --config none.json", "none.json", exit_code=1)

@@ -41,10 +41,10 @@ void put_matrices(const std::string& folder) {
 }
 
 void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
-  Arguments arguments;
-  arguments.flags = {{"study", "files"}};
-  arguments.flags.insert(arguments.flags.end(), flags.begin(), flags.end());
-  ResolvedRun run = resolve_run(*find_experiment("one-step-compare"), arguments);
+  RunSources sources;
+  sources.flags.flags = {{"study", "files"}};
+  sources.flags.flags.insert(sources.flags.flags.end(), flags.begin(), flags.end());
+  ResolvedRun run = resolve(*find_experiment("one-step-compare"), sources);
   attempt([&] { run.study->estimate(); });
   input_checksums(run.study->fields());
 }

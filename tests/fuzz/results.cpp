@@ -20,7 +20,7 @@ void draw(const ResultFile& result) {
 void resolve_again(const ResultFile& result, const std::string& path) {
   const Experiment* experiment = find_experiment(result.command);
   if (experiment == nullptr) return;
-  ResolvedRun run = resolve_result(*experiment, result, path);
+  ResolvedRun run = resolve(*experiment, replay_of(parameters_of(result, path)));
   run.study->estimate();
   run.options.out = path;
   refuse_to_replace(run);

@@ -17,6 +17,7 @@
 #include "core/text.hpp"
 #include "data/corpus.hpp"
 #include "experiments/advise/gates.hpp"
+#include "io/json_file.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
@@ -116,12 +117,12 @@ std::vector<std::string> words_of(std::string_view bytes) {
 
 // As run_experiment() until the run would start.
 void resolve_words(const Experiment& experiment, const std::vector<std::string>& words) {
-  const Arguments arguments = parse_arguments(words, flag_shapes(experiment));
-  if (arguments.help) {
-    experiment_help(experiment, "");
+  const Arguments common = parse_arguments(words, common_flag_shapes(experiment), Unknown::kept);
+  if (common.help) {
+    experiment_help(experiment, common.find("study"), preset_of(experiment, common));
     return;
   }
-  ResolvedRun run = resolve_run(experiment, arguments);
+  ResolvedRun run = resolve(experiment, read_sources(experiment, common));
   inspect(run);
 }
 
@@ -140,12 +141,12 @@ bool is_harmless(const std::string& utility, const std::vector<std::string>& wor
 
 void read_config(std::string_view bytes) {
   const std::string path = put("config.json", bytes);
-  const nlohmann::json document = read_config_file(path);
-  const Experiment* experiment = find_experiment(document["command"].get<std::string>());
-  if (experiment == nullptr) return;
-  Arguments arguments;
-  arguments.flags = {{"config", path}};
-  ResolvedRun run = resolve_run(*experiment, arguments);
+  const std::string command = value_or(read_json(path), "command", std::string());
+  const Experiment& experiment = experiment_of(command, path);
+  Arguments flags;
+  flags.flags = {{"config", path}};
+  flags.words = {"--config", path};
+  ResolvedRun run = resolve(experiment, read_sources(experiment, flags));
   inspect(run);
 }
 
@@ -165,7 +166,7 @@ void read_command_line(std::string_view bytes) {
   if (words.empty()) return;
   if (words[0] == "run") {
     if (words.size() < 2 || words[1].starts_with('-')) return;
-    const std::string command = read_preset(words[1])["command"];
+    const std::string command = read_preset(words[1]).command;
     words[0] = "--preset";
     words.insert(words.begin(), command);
   }
