@@ -1,5 +1,7 @@
 // ranklab: argv -> command -> exit code.
 
+#include <fcntl.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -17,6 +19,7 @@
 #include "core/text.hpp"
 #include "linalg/blas.hpp"
 #include "report/environment.hpp"
+#include "run/interrupt.hpp"
 
 namespace {
 
@@ -75,6 +78,13 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));
 }
 
+// A file that is opened later must not get the number of a standard stream.
+void open_standard_streams() {
+  for (int descriptor = 0; descriptor < 3; ++descriptor) {
+    if (::fcntl(descriptor, F_GETFD) < 0) ::open("/dev/null", O_RDWR);
+  }
+}
+
 // A path unless the program is installed.
 std::string program_name_in(int argc, char** argv) {
   const std::string typed = argc > 0 ? argv[0] : "";
@@ -107,6 +117,7 @@ int main(int argc, char** argv) {
                  instructions);
     return 1;
   }
+  open_standard_streams();
   const std::string program_name = program_name_in(argc, argv);
   const auto print_error = [&](const std::string& message, int exit_code) {
     const std::string shown = printable(with_short_words(with_program_name(message, program_name)));
@@ -119,12 +130,16 @@ int main(int argc, char** argv) {
   return_large_blocks();
   try {
     const int exit_code = run_command_line(program_name, {argv + (argc > 0 ? 1 : 0), argv + argc});
-    if (std::fflush(stdout) != 0) return print_error("cannot write to standard output", 1);
+    // A write may have failed before the last one.
+    if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)
+      return print_error("cannot write to standard output", 1);
     return exit_code;
   } catch (const UsageError& error) {
     return print_error(error.what(), 2);
   } catch (const Failure& error) {
-    return print_error(error.what(), 1);
+    // A signal ends a read that would wait forever.
+    const int signal = interrupt_signal();
+    return print_error(error.what(), signal == 0 ? 1 : 128 + signal);
   } catch (const std::bad_alloc&) {
     return print_error("out of memory; use smaller sizes or fewer --threads", 1);
   } catch (const std::exception& error) {

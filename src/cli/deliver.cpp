@@ -44,11 +44,14 @@ int exit_code(const ResolvedRun& run, const Execution& execution) {
 }
 
 // The working directory, relative to the folder of the result. Relative paths in the config start
-// in the working directory, so that it and the result can be moved together.
+// in the working directory, so that it and the result can be moved together. Empty if it has been
+// deleted.
 std::string working_directory_relative_to(const std::string& out) {
   namespace fs = std::filesystem;
-  const fs::path from = fs::weakly_canonical(fs::absolute(out).parent_path());
-  return fs::current_path().lexically_relative(from).string();
+  std::error_code error;
+  const fs::path here = fs::current_path(error),
+                 from = fs::weakly_canonical((here / out).parent_path(), error);
+  return error ? "" : here.lexically_relative(from).string();
 }
 
 // refuse_to_replace() has already checked that a complete result in the file has the same config.
@@ -82,8 +85,9 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
                              !is_special_file(options.out) && is_complete_result(options.out),
              writes = has_result && !keeps_earlier && !options.out.empty();
   if (writes) {
-    if (to_file && !is_special_file(options.out))
-      execution.result->environment["folder"] = working_directory_relative_to(options.out);
+    const std::string folder =
+        to_file && !is_special_file(options.out) ? working_directory_relative_to(options.out) : "";
+    if (!folder.empty()) execution.result->environment["folder"] = folder;
     write_result(options.out, *execution.result);
   }
   if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();

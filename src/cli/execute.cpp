@@ -50,6 +50,7 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.see = run.texts.see;
   file.finding = run.texts.finding;
   file.environment = std::move(environment);
+  if (!run.input_checksums().empty()) file.environment["inputs"] = run.input_checksums();
   file.timing = timing;
   add_result(file, std::move(result));
   withhold_verdicts(file);
@@ -68,6 +69,7 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   const CommonOptions& options = run.options;
   const Stopwatch watch;
   set_blas_threads(options.blas_threads);
+  run.input_checksums();  // before the files are read, and perhaps changed
   const InterruptGuard guard;
   Pool pool(pool_settings(run, progress), journal);
   const Records records = pool.run(run.study->work());

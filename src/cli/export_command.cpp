@@ -16,7 +16,7 @@ namespace {
 
 /// Throws UsageError if the file exists with another first line.
 void require_table_like(const std::string& csv, const std::string& path) {
-  if (!std::filesystem::exists(path)) return;
+  if (!std::filesystem::exists(path) || is_special_file(path)) return;
   std::ifstream file(path, std::ios::binary);
   std::string header;
   std::getline(file, header);

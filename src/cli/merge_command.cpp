@@ -139,6 +139,7 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   Parts parts(arguments.positional);
   require_this_program(parts.first());
   ResolvedRun run = resolve_header(parts.first());
+  require_same_inputs(run, parts.first().inputs, parts.first().path);
   run.options.out = options.out.empty() ? default_out(run) : options.out;
   run.options.quiet = options.quiet;
   run.options.strict = options.strict;

@@ -1,17 +1,22 @@
 #include "cli/overwrite.hpp"
 
+#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <vector>
 
+#include "cli/run_identity.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/result_json.hpp"
+#include "run/journal.hpp"
 
 namespace ranklab {
 namespace {
 
+namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
 std::string change_text(const std::string& name, const Json& before, const Json& now) {
@@ -34,6 +39,31 @@ std::vector<std::string> differing_keys(const Json& before, const Json& now) {
     if (key != "preset" && before.value(key, Json()) != now.value(key, Json())) keys.push_back(key);
   }
   return keys;
+}
+
+fs::path identified(const std::string& path) {
+  std::error_code error;
+  return fs::weakly_canonical(fs::absolute(path, error), error);
+}
+
+// True if a result or a journal at --out shows that this run has written its files before.
+bool has_written(ResolvedRun& run) {
+  const std::string& out = run.options.out;
+  std::error_code error;
+  if (out.empty() || out == "-" || is_special_file(out)) return false;
+  try {
+    const std::string journal = run.options.shard.empty() ? Journal::path_for(out) : out;
+    if (fs::exists(journal, error) && read_journal(journal).header == run_identity(run))
+      return true;
+    if (!fs::exists(out, error)) return false;
+    const ResultFile earlier = read_result(out);
+    const Json before = earlier.config, now = run.config();
+    const std::vector<std::string> keys = differing_keys(before, now);
+    return earlier.command == run.experiment->name &&
+           (keys.empty() || keys == std::vector<std::string>{"trials"});
+  } catch (const Failure&) {
+    return false;
+  }
 }
 
 }  // namespace
@@ -79,26 +109,46 @@ void refuse_to_replace(ResolvedRun& run) {
 }
 
 void refuse_to_replace_with_outputs(ResolvedRun& run) {
-  namespace fs = std::filesystem;
-  std::error_code error;
-  const auto same = [&](const std::string& a, const std::string& b) {
-    return fs::weakly_canonical(fs::absolute(a, error), error) ==
-           fs::weakly_canonical(fs::absolute(b, error), error);
-  };
-  const Json config = run.config();
-  for (const Field& field : run.study->fields()) {
-    if (!field.names_output || !config.value(field.name, Json()).is_string()) continue;
-    const std::string path = config[field.name], flag = "--" + field.name + " " + printable(path);
-    if (path.empty()) continue;
-    if (!run.options.out.empty() && same(path, run.options.out))
-      throw UsageError(flag + ": is the file of --out; name another file");
-    if (field.name != "save" || !fs::is_regular_file(path, error)) continue;
-    // The eight bytes of a length, then the header in JSON.
-    const std::string start = read_file(path).substr(0, 9);
-    if (!start.empty() && (start.size() < 9 || start[8] != '{' || start[0] == '{'))
-      throw UsageError(flag +
-                       ": exists and is not a .safetensors file, so it is not replaced; "
-                       "name another file");
+  std::map<fs::path, std::string> inputs;
+  for (const auto& [path, checksum] : run.input_checksums()) inputs[identified(path)] = path;
+  std::optional<bool> is_of_this_run;
+  for (std::uint64_t trial = 0; trial < run.options.trials; ++trial) {
+    if (!run.shard.holds(trial)) continue;
+    const std::vector<Output> outputs = run.study->outputs(trial);
+    if (outputs.empty()) break;  // nor do later trials write
+    for (const Output& output : outputs) {
+      std::error_code error;
+      const fs::path path = identified(output.path);
+      const std::string shown = printable(output.path);
+      const auto refuse = [&](const std::string& why) {
+        throw UsageError("the run would write " + shown + ", which " + why);
+      };
+      if (!run.options.out.empty() && path == identified(run.options.out))
+        refuse("is the file of --out; name another file");
+      if (inputs.contains(path)) refuse("it reads; name another file");
+      if (run.options.force || output.may_be_replaced || !fs::exists(path, error) ||
+          fs::is_empty(path, error))
+        continue;
+      if (!is_of_this_run) is_of_this_run = has_written(run);
+      if (!*is_of_this_run)
+        refuse(
+            "exists and is not of an earlier run with these parameters and this --out; --force "
+            "replaces it");
+    }
+  }
+}
+
+void warn_of_missing_outputs(const ResolvedRun& run,
+                             const std::map<std::uint64_t, TrialRecord>& finished) {
+  for (const auto& [trial, record] : finished) {
+    for (const Output& output : run.study->outputs(trial)) {
+      std::error_code error;
+      if (output.is_certain && !fs::exists(output.path, error))
+        std::fprintf(stderr,
+                     "ranklab: %s is missing; a trial that is finished writes it, so only a run "
+                     "without --resume writes it again\n",
+                     printable(output.path).c_str());
+    }
   }
 }
 

@@ -1,7 +1,11 @@
 // Protects an existing result from being overwritten.
 #pragma once
 
+#include <cstdint>
+#include <map>
+
 #include "cli/resolve.hpp"
+#include "core/record.hpp"
 
 namespace ranklab {
 
@@ -10,8 +14,13 @@ namespace ranklab {
 /// trials are the same. The preset's name is not compared.
 void refuse_to_replace(ResolvedRun& run);
 
-/// Throws UsageError if a further file of the run, such as that of --save, is the file of --out, or
-/// if --save would replace a file that is not .safetensors.
+/// Throws UsageError if another file that the run writes, such as that of --save, is the file of
+/// --out or one that the run reads, or exists already and is not of this run: neither the result
+/// nor the journal at --out has the same config. With --force, only the first two are refused.
 void refuse_to_replace_with_outputs(ResolvedRun& run);
+
+/// Says on standard error which files of finished trials are missing: they are not written again.
+void warn_of_missing_outputs(const ResolvedRun& run,
+                             const std::map<std::uint64_t, TrialRecord>& finished);
 
 }  // namespace ranklab

@@ -14,7 +14,9 @@
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/deliver.hpp"
 #include "cli/execute.hpp"
+#include "cli/overwrite.hpp"
 #include "cli/presets.hpp"
 #include "cli/run_identity.hpp"
 #include "cli/summary.hpp"
@@ -111,17 +113,20 @@ std::vector<Task> tasks_of(std::vector<std::string> requested, const Options& op
 }
 
 // The complete result of an earlier run to keep, if there is one. A result is kept if it is of this
-// program with the task's parameters, or of any program with the preset's full parameters if the
-// task uses the reduced ones. Throws Failure if the file holds a run with different parameters.
-std::optional<ResultFile> finished_result(const Task& task) {
+// program with the task's parameters and input files, or of any program with the preset's full
+// parameters if the task uses the reduced ones. Throws Failure if the file holds a run with
+// different parameters.
+std::optional<ResultFile> finished_result(Task& task) {
   if (!fs::exists(task.result)) return {};
   ResultFile earlier = read_result(task.result);
   const Json config = earlier.config;
   if (config != task.full && config != task.reduced)
     throw Failure(task.result + " holds a run with different parameters; --force replaces it");
   if (earlier.status == Status::interrupted) return {};
-  const bool is_same = config == task.config && value_or(earlier.environment, "program",
-                                                         std::string()) == program_checksum();
+  const Json inputs = earlier.environment.value("inputs", nlohmann::ordered_json::object());
+  const bool is_same =
+      config == task.config && inputs == Json(task.run.input_checksums()) &&
+      value_or(earlier.environment, "program", std::string()) == program_checksum();
   // Never replace a full run, which may have taken hours, by a reduced run of a newer program.
   const bool is_more = config == task.full && task.config != task.full;
   return is_same || is_more ? std::optional(std::move(earlier)) : std::nullopt;
@@ -129,13 +134,15 @@ std::optional<ResultFile> finished_result(const Task& task) {
 
 // Opens the journal of the task, with the trials of an interrupted run of this program.
 Journal open_journal(Task& task, bool force) {
+  using Earlier = Journal::Earlier;
   const std::string path = Journal::path_for(task.result), mine = run_identity(task.run),
                     found = fs::exists(path) ? read_journal(path).header : "";
-  if (!force && !found.empty() && found != mine && program_line(found) == program_line(mine))
-    throw Failure(path + " holds the trials of an interrupted run with different parameters (" +
-                  header_difference(found, mine) + "); --force discards them");
-  // Without a header it may be damaged, which the journal refuses when it is to be continued.
-  return {path, mine, found == mine || (found.empty() && !force)};
+  const bool is_of_this_program = found.empty() || program_line(found) == program_line(mine);
+  return {path, mine,
+          force                ? Earlier::discarded
+          : found == mine      ? Earlier::resumed
+          : is_of_this_program ? Earlier::own_discarded
+                               : Earlier::discarded};
 }
 
 // True if the figure is missing, or older than the result because a run was killed before drawing.
@@ -156,14 +163,7 @@ class Reproduction {
   }
 
   int run() {
-    for (Task& task : tasks_) {
-      if (!task.problem.empty()) continue;
-      try {
-        task.finished = finished_result(task);
-      } catch (const Failure&) {
-        // run_task() reports it in its turn
-      }
-    }
+    for (Task& task : tasks_) find_result(task);
     announce();
     const auto start = std::chrono::steady_clock::now();
     for (Task& task : tasks_) {
@@ -187,6 +187,16 @@ class Reproduction {
   }
   std::string page() const { return options_.out + "/report.html"; }
 
+  static void find_result(Task& task) {
+    task.finished.reset();
+    if (!task.problem.empty()) return;
+    try {
+      task.finished = finished_result(task);
+    } catch (const Failure&) {
+      // run_task() reports it in its turn
+    }
+  }
+
   void announce() const {
     std::size_t kept = 0;
     double seconds = 0;
@@ -209,10 +219,10 @@ class Reproduction {
   // The signal that interrupted the task, or 0.
   int run_task(Task& task) {
     try {
-      // The files that were missing may have been written in the meantime.
-      if (!task.preset.after.empty() && !task.problem.empty()) {
+      // Its input files may have been written in the meantime.
+      if (!task.preset.after.empty()) {
         prepare(task, options_);
-        if (task.problem.empty() && !options_.force) task.finished = finished_result(task);
+        find_result(task);
       }
       if (!task.problem.empty()) throw Failure(task.problem);
       const bool is_new = !task.finished;
@@ -222,7 +232,6 @@ class Reproduction {
         Execution execution = compute(task);
         if (execution.signal != 0) return execution.signal;
         task.finished = std::move(execution.result);
-        write_file_atomically(task.result, result_text(*task.finished));
         took = duration_text(task.finished->timing.wall);
       }
       if (is_new || needs_drawing(task)) draw_figure(*task.finished, task.picture);
@@ -236,7 +245,13 @@ class Reproduction {
     return 0;
   }
 
+  // Runs the task and writes its result.
   Execution compute(Task& task) {
+    CommonOptions& run = task.run.options;
+    run.out = task.result;
+    run.force = options_.force;
+    run.quiet = true;
+    refuse_to_replace_with_outputs(task.run);
     check_memory(task.run);
     check_writable(task.result);
     Journal journal = open_journal(task, options_.force);
@@ -246,7 +261,7 @@ class Reproduction {
       print_line(label(task) + "  " + journal.path() + " " + journal.loss());
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
     Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name});
-    if (out.signal == 0) journal.remove();
+    if (out.signal == 0) deliver(task.run, out, &journal);
     return out;
   }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/input_files.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -303,6 +304,11 @@ std::vector<Change> ResolvedRun::changed() {
     out.push_back({key, preset_config[key], value});
   }
   return out;
+}
+
+const std::map<std::string, std::string>& ResolvedRun::input_checksums() {
+  if (!input_checksums_) input_checksums_ = ranklab::input_checksums(study->fields());
+  return *input_checksums_;
 }
 
 ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {

@@ -3,6 +3,7 @@
 // weights), which override the preset, which overrides the defaults.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -70,6 +71,11 @@ struct ResolvedRun {
   nlohmann::ordered_json config();
   /// The parameters that differ from the preset.
   std::vector<Change> changed();
+  /// The checksums of the files that the run reads, by path, as they are at the first call.
+  const std::map<std::string, std::string>& input_checksums();
+
+ private:
+  std::optional<std::map<std::string, std::string>> input_checksums_;
 };
 
 /// Throws UsageError for a study, key or value that is not allowed and for a file of another

@@ -102,8 +102,16 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   if (keeps_journal && !resumes) refuse_to_replace(run);
   if (to_file) check_writable(options.out);
   std::optional<Journal> journal;
-  if (keeps_journal)
-    journal.emplace(Journal::path_for(options.out), run_identity(run), options.resume);
+  if (keeps_journal) {
+    using Earlier = Journal::Earlier;
+    journal.emplace(Journal::path_for(options.out), run_identity(run),
+                    options.resume  ? Earlier::resumed
+                    : options.force ? Earlier::discarded
+                                    : Earlier::own_discarded);
+    // Another run may have written its result before the journal was locked.
+    if (journal->finished().empty()) refuse_to_replace(run);
+    warn_of_missing_outputs(run, journal->finished());
+  }
   if (journal && !options.quiet) warn_of_lost_trials(*journal);
 
   Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);

@@ -3,7 +3,6 @@
 #include <sstream>
 
 #include "cli/commands.hpp"
-#include "cli/input_files.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/json_file.hpp"
@@ -36,9 +35,13 @@ RunHeader parsed(const std::string& identity) {
   std::istringstream lines(identity);
   for (std::string text; std::getline(lines, text);) {
     if (!text.starts_with("part shard: ")) out.run += text + "\n";
-    const std::size_t blank = text.find(' '), colon = text.find(": ", blank);
+    // A path may have a colon; values of other sections may have one, too.
+    const std::size_t blank = text.find(' '), colon = text.starts_with("input ")
+                                                          ? text.rfind(": ")
+                                                          : text.find(": ", blank);
     if (blank == std::string::npos || colon == std::string::npos) continue;
-    const std::string name = text.substr(blank + 1, colon - blank - 1);
+    std::string name = text.substr(blank + 1, colon - blank - 1);
+    if (name.starts_with('"')) name = parse_json(name, "a path").get<std::string>();
     sections[text.substr(0, blank)][name] =
         parse_json(std::string_view(text).substr(colon + 2), printable_key(name));
   }
@@ -46,6 +49,7 @@ RunHeader parsed(const std::string& identity) {
   out.environment = sections["environment"];
   out.config = sections["config"];
   out.preset = sections["preset"];
+  out.inputs = sections["input"];
   out.command = value_or(part, "command", std::string());
   out.shard = {number_in(part, "shard"), number_in(part, "shards")};
   out.trials = number_in(out.config, "trials");
@@ -69,9 +73,20 @@ std::string run_identity(ResolvedRun& run) {
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
   out +=
       line("preset", "texts", object_json(run.texts)) + line("preset", "config", run.preset_config);
-  for (const auto& [path, checksum] : input_checksums(run.study->fields()))
+  for (const auto& [path, checksum] : run.input_checksums())
     out += line("input", one_line(path), checksum);
   return out;
+}
+
+void require_same_inputs(ResolvedRun& run, const Json& then, const std::string& file) {
+  const auto text = [](const Json& value) { return printable_key(value.dump(-1, ' ', true)); };
+  const Json now = Json::parse(one_line(run.input_checksums()));  // with the same replaced bytes
+  for (const auto& [path, checksum] : then.items()) {
+    const Json here = now.value(path, Json("missing"));
+    if (here != checksum)
+      throw Failure(printable(file) + ": the run read another " + printable_key(path) +
+                    " (checksum " + text(checksum) + ", here " + text(here) + ")");
+  }
 }
 
 std::string program_line(const std::string& identity) {

@@ -24,7 +24,7 @@ struct RunHeader {
   std::string path;  // of the file
   Shard shard;
   std::uint64_t trials = 0;  // of the whole run, over all shards
-  nlohmann::json environment, config, preset;
+  nlohmann::json environment, config, preset, inputs;
   std::string command;
   std::string run;  // the text without the shard's number: the same in all parts of a run
 
@@ -43,6 +43,10 @@ struct PartFile {
 /// Throws Failure that names the file if it is not a part, has a trial of another shard or cannot
 /// be read.
 PartFile read_part(const std::string& path);
+
+/// Throws Failure that starts with `file` if a file that the run reads does not have the checksum
+/// that it had then, in a JSON object by path.
+void require_same_inputs(ResolvedRun& run, const nlohmann::json& then, const std::string& file);
 
 /// Throws Failure that names the first difference if the headers are not of the same run.
 void require_same_run(const RunHeader& first, const RunHeader& other);

@@ -41,8 +41,9 @@ void refuse_to_replace_part(const ResolvedRun& run, const std::string& identity)
 void warn_of_lost_trials(const Journal& journal) {
   if (journal.discarded())
     std::fprintf(stderr,
-                 "ranklab: starting over; the finished trials of an interrupted run were discarded "
-                 "(--resume would have kept them)\n");
+                 "ranklab: starting over; the finished trials of an interrupted run were "
+                 "discarded%s\n",
+                 journal.discarded_own() ? " (--resume would have kept them)" : "");
   if (!journal.loss().empty())
     std::fprintf(stderr, "ranklab: %s %s\n", printable(journal.path()).c_str(),
                  journal.loss().c_str());
@@ -54,7 +55,8 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   check_writable(options.out);
   const std::string identity = run_identity(run), name = "shard " + run.shard.text();
   refuse_to_replace_part(run, identity);
-  Journal part(options.out, identity, options.resume);
+  Journal part(options.out, identity,
+               options.resume ? Journal::Earlier::resumed : Journal::Earlier::discarded);
   if (!options.quiet) warn_of_lost_trials(part);
   const std::uint64_t wanted = run.shard.trials_of(options.trials);
   if (part.finished().size() == wanted) {

@@ -8,9 +8,11 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "cli/commands.hpp"
 #include "cli/execute.hpp"
+#include "cli/run_identity.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/compare.hpp"
@@ -23,7 +25,8 @@ std::string shown(const nlohmann::ordered_json& value) {
                            : printable_key(value.dump(-1, ' ', true));
 }
 
-// Describes how the environments of the two runs differ, because that can explain different bits.
+// How the environments of the two runs differ, because that can explain different bits; empty: the
+// same program on the same type of CPU.
 std::string changed_environment(const ResultFile& before, const ResultFile& now) {
   const auto value = [](const ResultFile& result, const char* key) {
     return result.environment.value(key, nlohmann::ordered_json());
@@ -35,7 +38,9 @@ std::string changed_environment(const ResultFile& before, const ResultFile& now)
   const nlohmann::ordered_json kernel = value(before, "blas_core"), mine = value(now, "blas_core");
   if (kernel != mine)
     changed.push_back("BLAS kernel " + shown(kernel) + " before, " + shown(mine) + " now");
-  return changed.empty() ? "same CPU type and program" : "changed since: " + joined(changed);
+  if (changed.empty() && value(before, "program") != value(now, "program"))
+    changed.emplace_back("program");
+  return joined(changed);
 }
 
 // "claim spectral/eq-1.5: holds before, fails now"
@@ -63,17 +68,19 @@ std::string compared_text(const Comparison& comparison) {
 int report_comparison(const std::string& path, const ResultFile& earlier, const ResultFile& again) {
   constexpr std::size_t most_shown = 10;
   const Comparison comparison = compare_results(earlier, again, "the file", "this run");
-  const std::string where = changed_environment(earlier, again);
-  const std::string name = printable(path);
+  const std::string changed = changed_environment(earlier, again), name = printable(path);
   if (comparison.same_bits()) {
     std::printf("%s: reproduced bit for bit\n", name.c_str());
     return 0;
   }
+  // The same program on the same type of CPU gives the same bits.
+  const bool agrees = !changed.empty() && comparison.agrees();
   const std::string within = comparison.no_error_bars() ? "reproduced within rounding"
                                                         : "reproduced within its error bars";
   std::printf("%s: %s (%s)\n  the first difference is at %s; %s\n", name.c_str(),
-              comparison.agrees() ? (within + ", not bit for bit").c_str() : "not reproduced",
-              where.c_str(), printable_key(comparison.first_difference).c_str(),
+              agrees ? (within + ", not bit for bit").c_str() : "not reproduced",
+              (changed.empty() ? "same CPU type and program" : "changed since: " + changed).c_str(),
+              printable_key(comparison.first_difference).c_str(),
               compared_text(comparison).c_str());
   std::size_t shown_lines = 0, all = 0;
   for (const ComparedItem& item : comparison.items) {
@@ -84,64 +91,124 @@ int report_comparison(const std::string& path, const ResultFile& earlier, const 
     std::printf("  %s\n", printable(line_of(item)).c_str());
   }
   if (all > shown_lines) std::printf("  and %zu more\n", all - shown_lines);
-  return comparison.agrees() ? 0 : 1;
+  return agrees ? 0 : 1;
+}
+
+namespace fs = std::filesystem;
+
+struct VerifyOptions {
+  std::string folder;  // of the input files; empty: the current directory
+  std::uint64_t threads = 0;
+  bool quiet = false;
+};
+
+bool is_below(const fs::path& folder, const fs::path& path) {
+  const fs::path relative = path.lexically_normal().lexically_relative(folder);
+  return !relative.empty() && *relative.begin() != "..";
+}
+
+// What may be a path in a text of a config: NAME,FILE,FILE, FILE.npz:key or name=FILE.
+std::vector<std::string> possible_paths(const std::string& text) {
+  std::vector<std::string> out = {text};
+  std::istringstream parts(text);
+  for (std::string part; std::getline(parts, part, ',');) {
+    out.push_back(part);
+    out.push_back(part.substr(0, part.rfind(':')));
+    out.push_back(part.substr(part.find('=') + 1));
+  }
+  return out;
+}
+
+// A result, perhaps of a stranger, must not choose what is read. Throws Failure if a text of the
+// config names anything but files and folders below `root`; relative paths start at `start`.
+void require_inputs_below(const fs::path& root, const fs::path& start,
+                          const nlohmann::ordered_json& value, const std::string& label) {
+  if (value.is_array()) {
+    for (const auto& element : value) require_inputs_below(root, start, element, label);
+  }
+  if (!value.is_string()) return;
+  for (const std::string& text : possible_paths(value.get<std::string>())) {
+    std::error_code error;
+    const fs::path path = start / text;
+    const fs::file_status status = fs::status(path, error);
+    if (text.empty() || !fs::exists(status)) continue;
+    const auto refuse = [&](const std::string& why) {
+      throw Failure(label + ": " + printable_key(text) + " is not read: it " + why);
+    };
+    if (!is_below(root, path))
+      refuse("is not below " + printable(root.string()) + "; --folder names another folder");
+    if (!fs::is_regular_file(status) && !fs::is_directory(status))
+      refuse("is neither a file nor a folder");
+  }
 }
 
 // Relative paths in a config start at the working directory of the run, which the result stores
-// relative to its own folder. If the files are not found there, paths start at the current
-// directory.
-ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path) {
-  namespace fs = std::filesystem;
+// relative to its own folder, if that is below the folder of the input files; else, and if the
+// files are not there, they start at that folder.
+ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path,
+                                       const fs::path& root) {
   const Experiment& experiment = experiment_of(earlier.command, path);
   const RunSources sources = replay_of(parameters_of(earlier, path));
-  const auto resolved_here = [&] {
+  const auto study = study_of(experiment, sources).make();
+  nlohmann::ordered_json inputs = earlier.config;
+  for (const Field& field : study->fields()) {
+    if (field.names_output) inputs.erase(field.name);
+  }
+  const auto resolved_in = [&](const fs::path& start) {
+    for (const auto& [key, value] : inputs.items())
+      require_inputs_below(root, start, value, printable(path) + ": " + printable_key(key));
+    fs::current_path(start);
     ResolvedRun run = resolve(experiment, sources);
     run.study->estimate();  // reads the input files
     return run;
   };
   const nlohmann::ordered_json folder =
       earlier.environment.value("folder", nlohmann::ordered_json());
-  if (!folder.is_string()) return resolved_here();
   std::error_code error;
-  const fs::path here = fs::current_path(),
-                 there = fs::absolute(path).parent_path() / folder.get<std::string>();
-  fs::current_path(there, error);
-  if (error) return resolved_here();
+  const fs::path start =
+      folder.is_string()
+          ? fs::canonical(fs::absolute(path).parent_path() / folder.get<std::string>(), error)
+          : root;
+  if (error || start == root || !is_below(root, start)) return resolved_in(root);
   try {
-    return resolved_here();
+    return resolved_in(start);
   } catch (const Failure&) {
-    fs::current_path(here);
-    return resolved_here();
+    return resolved_in(root);
   }
 }
 
 // Returns the exit code.
-int verify(const std::string& path, std::uint64_t threads, bool quiet) {
+int verify(const std::string& path, const VerifyOptions& options) {
   const ResultFile earlier = read_result(path);
   if (earlier.status == Status::interrupted)
     throw Failure(printable(path) + ": the run was interrupted; finish it with --resume first");
-  ResolvedRun run = resolve_in_original_folder(earlier, path);
-  if (threads > 0) run.options.threads = threads;
+  std::error_code error;
+  const fs::path root = fs::canonical(options.folder.empty() ? "." : options.folder, error);
+  if (error)
+    throw Failure((options.folder.empty() ? "the current directory"
+                                          : "--folder " + printable(options.folder)) +
+                  ": " + error.message());
+  ResolvedRun run = resolve_in_original_folder(earlier, path, root);
+  if (options.threads > 0) run.options.threads = options.threads;
   check_memory(run);
+  require_same_inputs(run, earlier.environment.value("inputs", nlohmann::ordered_json::object()),
+                      path);
 
-  const Execution execution = execute(run, nullptr, {!quiet && ::isatty(STDERR_FILENO) != 0}, {});
+  const Progress::Look look{!options.quiet && ::isatty(STDERR_FILENO) != 0};
+  const Execution execution = execute(run, nullptr, look, {});
   if (execution.signal != 0) return 128 + execution.signal;
   return report_comparison(path, earlier, *execution.result);
 }
 
-struct VerifyOptions {
-  std::uint64_t threads = 0;
-  bool quiet = false;
-};
-
 int verify_all(const std::vector<std::string>& paths, const VerifyOptions& options) {
-  const std::filesystem::path here = std::filesystem::current_path();
+  std::error_code error;
+  const fs::path here = fs::current_path(error);
   std::size_t failed = 0;
   for (const std::string& path : paths) {
-    const int code = verify(path, options.threads, options.quiet);
+    const int code = verify(path, options);
     if (code > 1) return code;
     failed += code == 0 ? 0 : 1;
-    std::filesystem::current_path(here);
+    fs::current_path(here, error);
   }
   const std::size_t all = paths.size();
   if (all > 1) std::printf("%zu of %zu reproduced\n", all - failed, all);
@@ -157,10 +224,13 @@ Utility verify_command() {
       .usage = "RESULT.json...",
       .summary = "rerun the config of a result and compare the results",
       .details =
-          "Exits with status 0 if every result is reproduced bit for bit or within its own "
-          "error bars, and with 1 if not.",
+          "Exits with status 0 if every result is reproduced: bit for bit if this program made it "
+          "on this type of CPU, else at least within its own error bars. Exits with 1 if not.",
       .takes = {1, any_number, "one or more result files"},
-      .flags = {size_field("threads", options->threads, 0, 1024, "",
+      .flags = {text_field("folder", options->folder,
+                           "folder of the input files: nothing else is read (not given: the "
+                           "current directory)"),
+                size_field("threads", options->threads, 0, 1024, "",
                            "threads of the run; 0: all cores"),
                 switch_field("quiet", options->quiet, "show no progress bar")},
       .run = [options](const Arguments& given) { return verify_all(given.positional, *options); },

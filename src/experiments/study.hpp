@@ -27,6 +27,13 @@ struct Estimate {
   std::uint64_t helpers = 0;
 };
 
+/// A file or folder that a trial writes.
+struct Output {
+  std::string path;
+  bool is_certain = true;        // else it is written in some runs only
+  bool may_be_replaced = false;  // the study has checked what is there
+};
+
 /// One study of a command; the object owns its config.
 class Study {
  public:
@@ -48,6 +55,8 @@ class Study {
   virtual void resolve_defaults() {}
   /// Checks the rules that involve several fields. Throws UsageError that names the flags.
   virtual void validate() const {}
+  /// What the trial writes besides the result, where the fields name it.
+  virtual std::vector<Output> outputs(std::uint64_t /*trial*/) const { return {}; }
   virtual Estimate estimate() const = 0;
   /// What the trials compute. The work may refer to this study, which outlives it.
   virtual Work work() const = 0;

@@ -59,6 +59,10 @@ class TemporaryFile {
       if (!descriptor_.open() && errno != EEXIST) break;
     }
     if (!descriptor_.open()) fail("cannot write", target, errno);
+    // The new file is as private as the one that it replaces.
+    struct stat replaced {};
+    if (::stat(target.c_str(), &replaced) == 0 && S_ISREG(replaced.st_mode))
+      ::fchmod(descriptor_.get(), replaced.st_mode & 0777);
   }
   ~TemporaryFile() {
     if (!kept_) ::unlink(path_.c_str());
@@ -175,12 +179,16 @@ std::string read_file(const std::string& path) {
   std::array<char, 1 << 16> buffer;
   for (;;) {
     const ssize_t got = ::read(descriptor.get(), buffer.data(), buffer.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("cannot read", path, errno);
+    if (got < 0) fail("cannot read", path, errno);  // also if a signal has ended the wait
+
     if (got == 0) return content;
     content.append(buffer.data(), static_cast<std::size_t>(got));
     check(static_cast<double>(content.size()));
   }
+}
+
+std::string end_of_links(const std::string& path) {
+  return target_of(path).path;
 }
 
 bool is_special_file(const std::string& path) {

@@ -21,6 +21,9 @@ void check_writable(const std::string& path);
 /// Throws Failure that names the path and the reason.
 std::string read_file(const std::string& path);
 
+/// The file at the end of the symbolic links of `path`; it need not exist.
+std::string end_of_links(const std::string& path);
+
 /// True if `path` is written directly: it exists and is neither a regular file nor a folder, or it
 /// names an open descriptor.
 bool is_special_file(const std::string& path);

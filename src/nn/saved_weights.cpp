@@ -142,7 +142,7 @@ template <class T>
 void save_weights(const SequenceModel<T>& model, const std::string& file) {
   const SequenceShape& shape = model.shape();
   const auto write_config = [&](const nlohmann::ordered_json& config) {
-    write_file_atomically(replace_extension(file, ".config.json"), config.dump(2) + "\n");
+    write_file_atomically(weights_config_file(file), config.dump(2) + "\n");
   };
   if (is_mamba2(shape)) {
     write_config(mamba2_config(shape));
@@ -153,6 +153,10 @@ void save_weights(const SequenceModel<T>& model, const std::string& file) {
   } else {
     write_safetensors(file, named_tensors(model));
   }
+}
+
+std::string weights_config_file(const std::string& file) {
+  return replace_extension(file, ".config.json");
 }
 
 template void save_weights<float>(const SequenceModel<float>&, const std::string&);

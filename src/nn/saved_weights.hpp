@@ -14,4 +14,7 @@ namespace ranklab {
 template <class T>
 void save_weights(const SequenceModel<T>& model, const std::string& file);
 
+/// The file of the sizes next to saved weights.
+std::string weights_config_file(const std::string& file);
+
 }  // namespace ranklab

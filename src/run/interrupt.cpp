@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <utility>
 
 namespace ranklab {
 namespace {
@@ -26,9 +27,13 @@ InterruptGuard::InterruptGuard() {
   struct sigaction action {};
   action.sa_handler = on_signal;
   sigemptyset(&action.sa_mask);
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, &old_interrupt);
-  ::sigaction(SIGTERM, &action, &old_terminate);
+  // Without SA_RESTART, a signal ends a read that would wait forever, such as that of a pipe.
+  for (const auto& [signal, old] :
+       {std::pair(SIGINT, &old_interrupt), std::pair(SIGTERM, &old_terminate)}) {
+    ::sigaction(signal, nullptr, old);
+    // A shell lets the programs that it starts in the background ignore Ctrl-C.
+    if (old->sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
 }
 
 InterruptGuard::~InterruptGuard() {

@@ -43,22 +43,17 @@ JournalContent read_journal(const std::string& path) {
   return parse_journal(read_file(path), path);
 }
 
-Journal::Journal(std::string path, const std::string& identity, bool resume)
+Journal::Journal(std::string path, const std::string& identity, Earlier earlier)
     : path_(std::move(path)), descriptor_(open_regular(path_)) {
   if (!descriptor_.open()) fail_to_write(errno);
   lock();
   const std::string start = journal_start(identity), content = read_file(path_);
   JournalContent there = parse_journal(content, path_);
   // A run that was killed at its start may have left a part of its header.
-  const bool continues = resume && !start.starts_with(content);
-  if (continues && there.header.empty())
-    throw Failure(printable(path_) +
-                  ": its first record is damaged, so the run of its finished trials is unknown; "
-                  "remove it to start over");
-  if (continues && there.header != identity)
-    throw UsageError("--resume: " + printable(path_) +
-                     " belongs to a different run: " + header_difference(there.header, identity) +
-                     "; give the same parameters, or omit --resume to start over");
+  const bool has_trials = !start.starts_with(content) && (!there.trials.empty() || there.has_rest);
+  if (has_trials && earlier != Earlier::discarded) refuse_other_run(there, identity, earlier);
+  const bool continues =
+      earlier == Earlier::resumed && !there.header.empty() && there.header == identity;
   // Old trials go before a new header comes: they must never follow the header of another run.
   if (::ftruncate(descriptor_.get(), continues ? static_cast<off_t>(there.end) : 0) != 0)
     fail_to_write(errno);
@@ -69,13 +64,30 @@ Journal::Journal(std::string path, const std::string& identity, bool resume)
     has_trials_ = !finished_.empty();
     return;
   }
-  discarded_ = !there.trials.empty() || there.has_rest;
+  discarded_ = has_trials;
+  discarded_own_ = has_trials && there.header == identity;
   try {
     write(start);
   } catch (const Failure&) {
     ::unlink(path_.c_str());
     throw;
   }
+}
+
+void Journal::refuse_other_run(const JournalContent& there, const std::string& identity,
+                               Earlier earlier) const {
+  if (there.header.empty())
+    throw Failure(printable(path_) +
+                  ": its first record is damaged, so the run of its finished trials is unknown; "
+                  "--force starts over");
+  if (there.header == identity) return;
+  const std::string difference = header_difference(there.header, identity);
+  if (earlier == Earlier::resumed)
+    throw UsageError("--resume: " + printable(path_) + " belongs to a different run: " +
+                     difference + "; give the same parameters, or --force to discard it");
+  throw UsageError(printable(path_) + " holds " + counted(there.trials.size(), "finished trial") +
+                   " of a different run (" + difference +
+                   "); --force discards them, another --out keeps them");
 }
 
 void Journal::lock() const {

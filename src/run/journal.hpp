@@ -11,6 +11,7 @@
 #include <string>
 
 #include "core/record.hpp"
+#include "io/atomic_file.hpp"
 #include "io/descriptor.hpp"
 #include "run/journal_format.hpp"
 
@@ -18,16 +19,21 @@ namespace ranklab {
 
 class Journal {
  public:
-  /// The journal of the result file `out`.
-  static std::string path_for(const std::string& out) { return out + ".journal"; }
+  /// The journal of the result file `out`: the same one by all links to it.
+  static std::string path_for(const std::string& out) { return end_of_links(out) + ".journal"; }
+
+  /// What happens to the finished trials of an earlier run in the file: those of the same run are
+  /// read (`resumed`) or discarded, those of a different run are refused unless they are
+  /// `discarded` in any case.
+  enum class Earlier { resumed, own_discarded, discarded };
 
   /// Opens or creates the journal and locks it for this process if the file system has locks.
-  /// `identity` is its header. With `resume`, the finished trials of a journal of the same run are
-  /// read and what follows them is cut off; otherwise an old journal is discarded. Throws
-  /// UsageError when resuming a different run (the message names the first difference), Failure if
-  /// another process has locked the journal, if it cannot be read or written, if the file is not a
-  /// journal, and when resuming if its header is damaged. A file that is refused is not changed.
-  Journal(std::string path, const std::string& identity, bool resume);
+  /// `identity` is its header. When resuming, what follows the finished trials is cut off. Throws
+  /// UsageError for trials of a different run that are refused (the message names the first
+  /// difference), Failure if another process has locked the journal, if it cannot be read or
+  /// written, if the file is not a journal, and if its header is damaged and it is not discarded. A
+  /// file that is refused is not changed.
+  Journal(std::string path, const std::string& identity, Earlier earlier);
 
   /// Removes the file if it holds no finished trial.
   ~Journal();
@@ -37,8 +43,9 @@ class Journal {
   const std::string& path() const { return path_; }
   /// The trials that were finished when the journal was opened.
   const std::map<std::uint64_t, TrialRecord>& finished() const { return finished_; }
-  /// True if an old journal with finished trials was discarded.
+  /// True if an old journal with finished trials was discarded, and if they were of the same run.
   bool discarded() const { return discarded_; }
+  bool discarded_own() const { return discarded_own_; }
   /// What was cut off, see JournalContent::loss(); empty: nothing.
   const std::string& loss() const { return loss_; }
 
@@ -52,6 +59,8 @@ class Journal {
 
  private:
   void lock() const;
+  void refuse_other_run(const JournalContent& there, const std::string& identity,
+                        Earlier earlier) const;
   void write(std::string_view bytes);
   [[noreturn]] void fail_to_write(int error) const;
 
@@ -59,7 +68,7 @@ class Journal {
   Descriptor descriptor_;
   std::map<std::uint64_t, TrialRecord> finished_;
   std::string loss_;
-  bool discarded_ = false, has_trials_ = false;
+  bool discarded_ = false, discarded_own_ = false, has_trials_ = false;
   off_t end_ = 0;  // of the last complete record
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };

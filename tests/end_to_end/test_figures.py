@@ -164,6 +164,7 @@ class VerifyTest(ProgramTest):
 
     def test_rounding_differences_are_within_the_error_bars(self):
         document = self.result(TINY)
+        document["environment"]["cpu"] = "another type"
         for series in document["series"]:
             series["mean"] = [v * (1 + 1e-13) if v else v for v in series["mean"]]
         self.write("out.json", document)
@@ -183,6 +184,49 @@ class VerifyTest(ProgramTest):
             run = self.run_program("verify changed.json", 1)
             self.assertIn("not reproduced", run.stdout)
             self.assertIn(needle, run.stdout)
+
+    def test_the_same_program_on_the_same_cpu_allows_no_difference(self):
+        """Whatever error bars the file claims."""
+        document = self.result(TINY)
+
+        def wide_and_doubled(d):
+            for summary in d["scalars"].values():
+                summary.update(mean=2 * summary["mean"], std=1e9)
+
+        scalar = next(iter(document["trial_values"]))
+        for change, place in ((lambda d: d["trial_values"].update({scalar: [1e9] * 3}), "trial_values"),
+                              (lambda d: d["claims"][0].update(detail="another word"), "claims[0].detail"),
+                              (lambda d: d["claims"][0].update(kind="beyond"), "claims[0].kind"),
+                              (lambda d: d["claims"][0].update(measured=7.0), "claims[0].measured"),
+                              (lambda d: d["claims"][0].update(expected=7.0), "claims[0].expected"),
+                              (lambda d: d["claims"][0]["evidence"].update(cases=7), "claims[0].evidence"),
+                              (wide_and_doubled, "scalars")):
+            changed = json.loads(json.dumps(document))
+            change(changed)
+            self.write("changed.json", changed)
+            self.assertRegex(self.run_program("verify changed.json", 1).stdout, rf"not reproduced(.|\n)*first difference is at {re.escape(place)}")
+
+    def test_only_files_below_the_named_folder_are_read(self):
+        os.mkdir(self.path("in"))
+        self.write("in/a.npy", npy([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]]))
+        self.write("in/g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
+        self.result("one-step-compare --study files --pair W,in/a.npy,in/g.npy", name="r.json")
+        document = loads(self.read("r.json"))
+        self.run_program("verify r.json")
+        self.run_program("verify r.json --folder .")
+        os.mkfifo(self.path("fifo"))
+        for folder, pair, why in ((".", "W,/etc/passwd,in/g.npy", "is not below"), ("/etc", "W,/etc/passwd,in/g.npy", "is not below"),
+                                  (".", "W,in/../../../../../../etc/passwd,in/g.npy", "is not below"), (".", "W,fifo,in/g.npy", "is neither a file"),
+                                  (".", "W,/proc/kmsg,in/g.npy", "is not below")):
+            changed = json.loads(json.dumps(document))
+            changed["config"]["pair"] = [pair]
+            changed["environment"]["folder"] = folder
+            self.write("changed.json", changed)
+            self.refused("verify changed.json", "changed.json: pair", pair.split(",")[1], why, exit_code=1)
+        self.assertIn("in/a.npy", self.run_program("verify ../r.json", 1, cwd=self.path("in")).stderr)
+        self.refused("verify r.json --folder none", "--folder none", exit_code=1)
+        self.write("in/g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]]))
+        self.refused("verify r.json", "r.json: the run read another in/g.npy", exit_code=1)
 
     def test_a_result_with_missing_parts_is_not_reproduced(self):
         document = self.result(TINY)
@@ -208,6 +252,7 @@ class VerifyTest(ProgramTest):
 
     def test_one_trial_has_no_error_bars(self):
         document = self.result(f"{TINY} --trials 1")
+        document["environment"]["program"] = "another build"
         document["scalars"]["stable_rank_A"]["mean"] *= 1 + 1e-12
         self.write("out.json", document)
         self.assertIn("1 trial: no error bars", self.run_program("verify out.json").stdout)
@@ -222,7 +267,7 @@ class VerifyTest(ProgramTest):
         self.run_program("one-step-compare --study files --manifest m.json --quiet -o results/r.json")
         os.mkdir(self.path("elsewhere"))
         self.run_program("verify results/r.json")
-        self.run_program("verify ../results/r.json", cwd=self.path("elsewhere"))
+        self.run_program("verify ../results/r.json --folder ..", cwd=self.path("elsewhere"))
         # A result that was moved is verified from the folder of its input files.
         os.rename(self.path("results/r.json"), self.path("elsewhere/r.json"))
         os.rmdir(self.path("results"))

@@ -287,7 +287,7 @@ class FilesTest(ProgramTest):
         good = f"{STUDY} --from dump --force".split()
         self.run_program(good + "--groups groups.json --out out.json".split())
         for other in ("dump/recording.json", "dump/0.safetensors", "-"):
-            self.refused(good + ["--groups", other], "--groups", other)
+            self.refused(good + ["--groups", other], other)
         for gate, failed in (("*: ratio<1", ["tied", "odd"]), ("fc: ratio<2.6", ["fc"]), ("fc: ratio > 2.6", []), ("t*: ratio>1.4", ["table", "tied"])):
             with self.subTest(gate):
                 self.run_program(good + ["--fail-if", gate, "--out", "gate.json"], 3 if failed else 0)

@@ -138,11 +138,22 @@ class JournalTest(InterruptedTest):
     def test_resume_without_a_journal_starts_from_the_beginning(self):
         self.assertEqual(reproducible(self.result_text(TINY, name="a.json")), reproducible(self.result_text(f"{TINY} --resume", name="b.json")))
 
-    def test_without_resume_an_old_journal_is_discarded_with_a_message(self):
+    def test_the_finished_trials_of_another_run_are_refused_and_kept(self):
+        """Also with the default --out, through a link to the result, and for another study."""
         self.write_journal(f"{TINY} --seed 2")
-        run = self.run_program(f"{TINY} --out out.json")
-        self.assertIn("discarded", run.stderr)
+        before = self.bytes_of(JOURNAL)
+        os.symlink("out.json", self.path("link.json"))
+        for run in (f"{TINY} --out out.json", f"{TINY} --out link.json", "spiked-model --trials 2 --out out.json"):
+            self.refused(run, JOURNAL, "2 finished trials of a different run", "--force")
+        self.refused(f"{TINY} --out link.json", "seed is 2 there, 1 here")
+        self.assertEqual(before, self.bytes_of(JOURNAL))
+        run = self.run_program(f"{TINY} --out out.json --force")
+        self.assertIn("discarded\n", run.stderr)
         self.assertEqual(loads(self.read("out.json"))["trials"]["completed"], 3)
+
+    def test_without_resume_the_trials_of_the_same_run_are_discarded_with_a_message(self):
+        self.write_journal()
+        self.assertIn("--resume would have kept them", self.run_program(f"{TINY} --out out.json").stderr)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,14 @@
 """The program writes only where it is told: links, descriptors, names of any bytes, limits of file sizes, planted links."""
 import os
+import signal
 import subprocess
 import time
 import unittest
 
 from program import BINARY, TINY, ProgramTest, loads, reproducible
+from test_interrupt import end_of_record
 
+GPT = "one-step-compare --study gpt --layers 1 --dim 4 --heads 1 --context 4 --batch 2 --steps 1 --vocab char"
 TRAIN = "rank-collapse --study train --task recall --model attention --dim 8 --layers 1 --steps 2 --trials 1 --quiet"
 
 
@@ -99,6 +102,88 @@ class OutputsTest(ProgramTest):
         self.write("own.json", {"command": "rank-collapse", "config": dict(foreign["config"], save="own.safetensors")})
         self.run_program("rank-collapse --config own.json --quiet --out own-result.json")
         self.assertIn("own.safetensors", self.names())
+
+    def test_output_is_complete_or_the_exit_status_says_so(self):
+        """Standard output on a disk that becomes full, also before the last write."""
+        self.result_text(TINY, name="r.json")
+        for command in ("report r.json --out -", "list --json", "man", "random-features --help", "export r.json --what series", "help",
+                        f"{TINY} --quiet --out -"):
+            with self.subTest(command):
+                whole = self.shell(f"{BINARY} {command}").stdout
+                self.assertGreater(len(whole), 2048)
+                run = self.shell(f"ulimit -f 2; exec {BINARY} {command} > cut", 1)
+                self.assertIn(b"cannot write to standard output", run.stderr)
+
+    def test_a_table_goes_to_a_pipe_and_to_a_device(self):
+        self.result_text(TINY, name="r.json")
+        table = self.run_program("export r.json --what series").stdout.encode()
+        self.assertEqual(self.shell(f"{BINARY} export r.json --what series --out /dev/stdout | cat").stdout, table)
+        self.shell(f"{BINARY} export r.json --what series --out /dev/stdout > file")
+        self.assertEqual(self.read("file").encode(), table)
+        self.run_program("export r.json --what series --out /dev/null")
+        os.mkfifo(self.path("fifo"))
+        self.assertEqual(self.shell(f"{BINARY} export r.json --what series --out fifo & cat fifo").stdout, table)
+
+    def test_closed_standard_streams(self):
+        """A file of the run must not get the number of a standard stream."""
+        whole = self.result_text(f"{TINY} --trials 40", name="whole.json")
+        for closed in ("0<&-", "1>&-", "2>&-", "0<&- 1>&- 2>&-"):
+            self.shell(f"exec {BINARY} {TINY} --trials 40 --progress always --out out.json {closed} & "
+                       f"sleep 0.03; kill -9 $!; wait $! || true")
+            run = self.run_program(f"{TINY} --trials 40 --resume --out out.json")
+            self.assertNotIn("damaged", run.stderr)
+            self.assertEqual(reproducible(self.read("out.json")), reproducible(whole))
+
+    def test_a_deleted_working_directory(self):
+        whole = self.result_text(TINY, name="whole.json")
+        run = self.shell(f"mkdir gone; cd gone; rmdir ../gone; {BINARY} {TINY} --quiet --out {self.folder}/out.json")
+        self.assertEqual(run.stderr, b"")
+        self.assertEqual(reproducible(self.read("out.json")), reproducible(whole))
+        for command in (f"verify {self.folder}/whole.json", f"run shallow-fig02 --dry-run --out {self.folder}/x.json", f"{TINY} --quiet"):
+            run = subprocess.run(["bash", "-c", f"mkdir gone; cd gone; rmdir ../gone; {BINARY} {command}"], cwd=self.folder, capture_output=True)
+            self.assertNotIn(b"internal error", run.stderr)
+            self.assertIn(run.returncode, (0, 1))
+
+    def test_a_replaced_file_keeps_its_mode(self):
+        self.result_text(TINY, name="out.json")
+        for mode in (0o600, 0o640):
+            os.chmod(self.path("out.json"), mode)
+            self.run_program(f"{TINY} --quiet --out out.json")
+            self.assertEqual(os.stat(self.path("out.json")).st_mode & 0o777, mode)
+
+    def test_an_ignored_interrupt_stays_ignored(self):
+        """As in a program that a script starts in the background."""
+        process = subprocess.Popen(["bash", "-c", f"trap '' INT; exec {BINARY} {TINY} --trials 2000 --quiet --out out.json"], cwd=self.folder)
+        while not os.path.exists(self.path("out.json.journal")):
+            time.sleep(0.001)
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(process.wait(timeout=60), 0)
+
+    def test_a_read_that_waits_is_interrupted(self):
+        os.mkfifo(self.path("fifo"))
+        process = subprocess.Popen([BINARY, *f"{GPT} --text fifo --quiet --out out.json".split()], cwd=self.folder, stderr=subprocess.DEVNULL)
+        time.sleep(0.3)
+        process.send_signal(signal.SIGTERM)
+        self.assertIn(process.wait(timeout=2), (143, -signal.SIGTERM))
+
+    def test_weights_that_were_deleted_are_missed(self):
+        gpt = f"{GPT} --trials 2 --save w.safetensors --out out.json"
+        self.run_program(f"{gpt} --quiet --threads 1 --shard 1/1 --out part")
+        with open(self.path("part"), "rb") as file:
+            content = file.read()
+        self.write("out.json.journal", content[:end_of_record(content, 1)])
+        os.remove(self.path("w.safetensors"))
+        run = self.run_program(f"{gpt} --quiet --resume")
+        self.assertIn("w.safetensors is missing", run.stderr)
+
+    def test_a_picture_is_a_picture(self):
+        self.result_text(TINY, name="r.json")
+        os.mkdir(self.path("bin"))
+        self.write("bin/rsvg-convert", "#!/bin/sh\nprintf abc\n")
+        os.chmod(self.path("bin/rsvg-convert"), 0o755)
+        run = self.run_program("plot r.json --out r.png", 1, env={"PATH": self.path("bin") + ":" + os.environ["PATH"]})
+        self.assertIn("did not write a .png file", run.stderr)
+        self.assertNotIn("r.png", self.names())
 
     def test_a_converter_of_pictures_that_hangs_ends_with_the_program(self):
         self.result_text(TINY, name="r.json")

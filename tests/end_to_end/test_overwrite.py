@@ -67,14 +67,30 @@ class OverwriteTest(ProgramTest):
         for _ in range(2):
             self.run_program("report out.json --out page.html --quiet")
 
-    def test_saved_weights_replace_only_weights(self):
-        tiny = "one-step-compare --study gpt --layers 1 --dim 4 --heads 1 --context 4 --batch 2 --steps 1 --vocab char --trials 1 --quiet"
-        self.refused(f"{tiny} --save out.json --out gpt.json", "--save out.json", "not a .safetensors file")
-        self.refused(f"{tiny} --save w.safetensors --out ./w.safetensors", "--save w.safetensors", "is the file of --out")
+    def test_no_file_of_the_run_replaces_a_foreign_one(self):
+        gpt = "one-step-compare --study gpt --layers 1 --dim 4 --heads 1 --context 4 --batch 2 --steps 1 --vocab char --trials 1 --quiet"
+        train = "rank-collapse --study train --task text --model attention --vocab char --layers 1 --dim 4 --heads 1 --length 4 --batch 2 --steps 1 " \
+                "--trials 2 --quiet"
+        mlp = "one-step-compare --study mlp --d 3 --n 8 --steps 1 --trials 1 --quiet"
+        self.write("text.tokens.txt", "the quick brown fox jumps over the lazy dog, " * 40)
+        for run, foreign in ((f"{gpt} --save w.safetensors", "w.safetensors"), (f"{gpt} --save w.safetensors", "w.config.json"),
+                             (f"{gpt} --record dump", "dump/step1/notes.txt"), (f"{train} --save w.safetensors", "w.config.json"),
+                             (f"{train} --save w.safetensors", "w.tokens.txt"), (f"{train} --save w.safetensors", "w.2.safetensors"),
+                             (f"{mlp} --dump .", "manifest.json"), (f"{mlp} --dump d", "d/A0.npy")):
+            with self.subTest(run=run, foreign=foreign):
+                os.makedirs(os.path.dirname(self.path(foreign)), exist_ok=True)
+                self.write(foreign, "precious notes")
+                self.refused(f"{run} --out own.json", os.path.dirname(foreign) if "dump" in foreign else foreign, "exists and is not", "--force")
+                self.assertEqual(self.read(foreign), "precious notes")
+                self.assertFalse(os.path.exists(self.path("own.json")))
+                os.remove(self.path(foreign))
+        self.refused(f"{train} --text text.tokens.txt --save text.safetensors --out own.json --force", "text.tokens.txt", "it reads")
+        self.refused(f"{gpt} --save own.json --out ./own.json", "own.json", "is the file of --out")
+        for _ in range(2):  # its own files
+            self.run_program(f"{train} --save w.safetensors --out own.json")
+        self.refused(f"{train} --save w.safetensors --out own2.json", "w.safetensors", "exists and is not")
+        self.run_program(f"{train} --save w.safetensors --out own2.json --force")
         self.assertEqual(self.read("out.json"), self.before)
-        self.assertEqual(sorted(os.listdir(self.folder)), ["out.json"])
-        for _ in range(2):
-            self.run_program(f"{tiny} --save w.safetensors --out gpt.json")
 
     def test_the_default_output_file_is_protected_too(self):
         self.run_program(f"{TINY} --quiet")

@@ -6,6 +6,7 @@ import time
 import unittest
 
 from program import BINARY, ROOT, ProgramTest, loads
+from stored_tensors import npy
 
 TRAJECTORY = {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 0, "trials": 5, "seed": 1}
 MLP = {"study": "mlp", "d": 6, "width": 8, "n": 16, "steps": 5, "trials": 2, "seed": 1}
@@ -59,6 +60,31 @@ class ReproduceTest(ProgramTest):
         self.assertIn("undecided: short run", self.read("results/report.html"))
         self.lines("slow --full")
         self.assertFalse([claim for claim in self.result_of("slow")["claims"] if claim.get("shortened")])
+
+    def test_finished_trials_survive_if_the_result_cannot_be_written(self):
+        self.preset("slow", "random-features", dict(TRAJECTORY, steps=400, trials=60), seconds=30)
+        process = subprocess.Popen([BINARY, "reproduce", "slow", "--threads", "1"], cwd=self.folder, stderr=subprocess.PIPE, text=True)
+        journal = self.path("results/slow.json.journal")
+        while process.poll() is None and not (os.path.exists(journal) and os.path.getsize(journal) > 10_000):
+            time.sleep(0.001)
+        os.mkdir(self.path("results/slow.json"))  # so that the result cannot be put there
+        self.assertIn("failed: cannot write results/slow.json", process.communicate(timeout=60)[1])
+        self.assertEqual(process.returncode, 1)
+        kept = os.path.getsize(journal)
+        os.rmdir(self.path("results/slow.json"))
+        self.lines("slow")
+        self.assertEqual(self.result_of("slow")["trials"]["completed"], 60)
+        self.assertFalse(os.path.exists(journal))
+        self.assertGreater(kept, 10_000)
+
+    def test_a_changed_input_file_runs_again(self):
+        self.write("a.npy", npy([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]))
+        self.write("g.npy", npy([[1.0, 2.0], [3.0, 5.0]]))
+        self.preset("measured", "one-step-compare", {"study": "files", "pair": ["W,a.npy,g.npy"]}, seconds=1)
+        self.assertNotIn("  kept  ", self.lines("measured")[1])
+        self.assertIn("  kept  ", self.lines("measured")[1])
+        self.write("g.npy", npy([[1.0, 2.0], [3.0, 6.0]]))
+        self.assertNotIn("  kept  ", self.lines("measured")[1])
 
     def test_contradictions_with_the_reference_are_found(self):
         self.lines("losses")

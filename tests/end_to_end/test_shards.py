@@ -88,6 +88,21 @@ class MergedEqualsSingleTest(ShardsTest):
         self.shard(arguments, 2, 2)
         self.fails("merge p.1-of-2.part p.2-of-2.part", "g.npy")
 
+    def test_merge_reads_the_files_that_the_shards_read(self):
+        self.write("a.npy", npy([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]))
+        self.write("a: b.npy", npy([[1.0, 2.0], [3.0, 5.0]]))
+        arguments = ["one-step-compare", "--study", "files", "--pair", "W,a.npy,a: b.npy", "--trials", "2", "--quiet"]
+        for i in (1, 2):
+            self.run_program(arguments + ["--shard", f"{i}/2", "--out", f"{i}.part"])
+        self.run_program("merge 1.part 2.part --out merged.json --quiet")
+        self.run_program(arguments + ["--out", "whole.json"])
+        self.check_same(self.read("whole.json"), self.read("merged.json"))
+        inputs = loads(self.read("merged.json"))["environment"]["inputs"]
+        self.assertEqual(sorted(inputs), ["a.npy", "a: b.npy"])
+        self.assertEqual(inputs, loads(self.read("whole.json"))["environment"]["inputs"])
+        self.write("a.npy", npy([[1.0, 2.0, 3.0], [4.0, 5.0, 8.0]]))
+        self.fails("merge 1.part 2.part --out merged.json", "1.part: the run read another a.npy", inputs["a.npy"])
+
     def test_a_changed_preset_and_the_environment_of_a_merged_result(self):
         arguments = "run spectral-fig03 --m 12 --k 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 5"
         whole = self.result_text(arguments, name="whole.json")

@@ -184,13 +184,13 @@ void read_command_line(std::string_view bytes) {
 void read_journal(std::string_view bytes) {
   const std::string path = put(Journal::path_for("out.json"), journal_of(bytes));
   const std::string identity = ranklab::read_journal(path).header;
-  attempt([&] { Journal(path, "another\n", true); });
-  Journal journal(path, identity, true);
+  attempt([&] { Journal(path, "another\n", Journal::Earlier::resumed); });
+  Journal journal(path, identity, Journal::Earlier::resumed);
   TrialRecord record;
   record.set("x", 0.5);
   journal.append(journal.finished().size(), record);
   journal.flush();
-  Journal(path, identity, true).remove();
+  Journal(path, identity, Journal::Earlier::resumed).remove();
 }
 
 void read_part(std::string_view bytes) {

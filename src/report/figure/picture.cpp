@@ -38,9 +38,11 @@ std::string converted(const std::string& svg, const std::string& format) {
   try {
     const ProcessOutput run =
         run_process({"rsvg-convert", "--format=" + format, "--zoom=" + zoom}, svg, seconds);
-    if (run.exit_code != 0 || run.out.empty())
+    if (run.exit_code != 0)
       throw Failure("rsvg-convert failed (exit " + std::to_string(run.exit_code) +
                     "): " + last_line(run.err));
+    if (!run.out.starts_with(format == "png" ? "\x89PNG\r\n" : "%PDF-"))
+      throw Failure("rsvg-convert did not write a ." + format + " file: " + last_line(run.err));
     return run.out;
   } catch (const ProgramMissing&) {
     throw Failure("rsvg-convert is not installed, and ." + format +

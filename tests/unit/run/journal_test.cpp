@@ -76,20 +76,20 @@ TEST_CASE("finished trials are continued, a different run is refused, and remove
   const TemporaryFolder folder;
   const std::string path = folder / "j";
   {
-    Journal journal(path, identity, false);
+    Journal journal(path, identity, Journal::Earlier::discarded);
     journal.append(1, sample(1.0));
     journal.note("a session");
     journal.append(0, sample(0.0));
     // On the disk at once, so that a kill does not lose it.
     check_trials(read_journal(path).trials, 2);
-    CHECK_THROWS_WITH_AS(Journal(path, identity, true), doctest::Contains("another run is writing"),
-                         Failure);
+    CHECK_THROWS_WITH_AS(Journal(path, identity, Journal::Earlier::resumed),
+                         doctest::Contains("another run is writing"), Failure);
   }
   const std::string before = read_file(path);
-  CHECK_THROWS_WITH_AS(Journal(path, other_seed, true),
+  CHECK_THROWS_WITH_AS(Journal(path, other_seed, Journal::Earlier::resumed),
                        doctest::Contains("seed is 1 there, 2 here"), UsageError);
   CHECK(read_file(path) == before);
-  Journal journal(path, identity, true);
+  Journal journal(path, identity, Journal::Earlier::resumed);
   check_trials(journal.finished(), 2);
   CHECK(journal.loss().empty());
   journal.append(2, sample(2.0));
@@ -114,13 +114,13 @@ TEST_CASE(
       const bool is_cut = content.size() < whole.size();
       write_file_atomically(path, content);
       if (at < start.size() && !is_cut) {
-        CHECK_THROWS_AS(Journal(path, identity, true), Failure);
+        CHECK_THROWS_AS(Journal(path, identity, Journal::Earlier::resumed), Failure);
         CHECK(read_file(path) == content);
         continue;
       }
       const std::size_t kept = at < start.size() ? 0 : (at - start.size()) / record;
       {
-        Journal journal(path, identity, true);
+        Journal journal(path, identity, Journal::Earlier::resumed);
         check_trials(journal.finished(), kept);
         CHECK(std::filesystem::file_size(path) ==
               start.size() + kept * record);  // the rest is cut off
@@ -148,44 +148,56 @@ TEST_CASE("records that no journal has end the reading") {
 TEST_CASE("a foreign file, a link and a pipe in the place of the journal are refused") {
   const TemporaryFolder folder;
   const std::string path = folder / "j";
-  for (const bool resume : {false, true}) {
+  for (const auto earlier :
+       {Journal::Earlier::discarded, Journal::Earlier::own_discarded, Journal::Earlier::resumed}) {
     for (const std::string content : {"my notes, which are long", "x", "ranklab\2 a part of 0.1"}) {
       write_file_atomically(path, content);
-      CHECK_THROWS_WITH_AS(Journal(path, identity, resume), doctest::Contains("is not a journal"),
+      CHECK_THROWS_WITH_AS(Journal(path, identity, earlier), doctest::Contains("is not a journal"),
                            Failure);
       CHECK(read_file(path) == content);
     }
     std::filesystem::remove(path);
     write_file_atomically(folder / "target", journal_of(1));
     std::filesystem::create_symlink("target", path);
-    CHECK_THROWS_AS(Journal(path, identity, resume), Failure);
+    CHECK_THROWS_AS(Journal(path, identity, earlier), Failure);
     CHECK(read_file(folder / "target") == journal_of(1));
     std::filesystem::remove(path);
     REQUIRE(::mkfifo(path.c_str(), 0666) == 0);
-    CHECK_THROWS_AS(Journal(path, identity, resume), Failure);
+    CHECK_THROWS_AS(Journal(path, identity, earlier), Failure);
     CHECK_THROWS_AS(read_journal(path), Failure);
     std::filesystem::remove(path);
   }
 }
 
-TEST_CASE("without resume, the trials of an old journal are discarded and discarded() is true") {
+TEST_CASE("the trials of another run are refused or, if so wished, discarded") {
   const TemporaryFolder folder;
   const std::string path = folder / "j";
   write_file_atomically(path, journal_of(2));
+  CHECK_THROWS_WITH_AS(Journal(path, other_seed, Journal::Earlier::own_discarded),
+                       doctest::Contains("holds 2 finished trials of a different run (seed is 1 "
+                                         "there, 2 here); --force discards them"),
+                       UsageError);
+  CHECK(read_file(path) == journal_of(2));
   {
-    Journal journal(path, other_seed, false);  // a header of the same length
+    const Journal journal(path, identity, Journal::Earlier::own_discarded);
+    CHECK(journal.discarded_own());
+  }
+  write_file_atomically(path, journal_of(2));
+  {
+    Journal journal(path, other_seed, Journal::Earlier::discarded);  // a header of the same length
     CHECK(journal.discarded());
+    CHECK_FALSE(journal.discarded_own());
     CHECK(journal.finished().empty());
     CHECK(read_file(path) == journal_start(other_seed));
     journal.append(5, sample(5.0));
   }
-  CHECK(Journal(path, other_seed, true).finished().size() == 1);
+  CHECK(Journal(path, other_seed, Journal::Earlier::resumed).finished().size() == 1);
 }
 
 TEST_CASE("a record whose write fails is replaced by the next one") {
   const TemporaryFolder folder;
   const std::string path = folder / "j";
-  Journal journal(path, identity, false);
+  Journal journal(path, identity, Journal::Earlier::discarded);
   journal.append(0, sample(0.0));
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
@@ -206,10 +218,10 @@ TEST_CASE("a record whose write fails is replaced by the next one") {
 TEST_CASE("a journal without a finished trial is removed when its run ends") {
   const TemporaryFolder folder;
   const std::string path = folder / "j";
-  { Journal(path, identity, false).note("a session"); }
+  { Journal(path, identity, Journal::Earlier::discarded).note("a session"); }
   CHECK(!std::filesystem::exists(path));
   write_file_atomically(path, journal_of(1));
-  { const Journal journal(path, identity, true); }
+  { const Journal journal(path, identity, Journal::Earlier::resumed); }
   CHECK(std::filesystem::exists(path));
 }
 

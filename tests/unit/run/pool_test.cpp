@@ -78,7 +78,7 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs on
   const std::string out = folder / "out.json";
   const Records whole = Pool(settings(6, 1), nullptr).run(each_trial(draw));
   {
-    Journal journal(out, "run", false);
+    Journal journal(out, "run", Journal::Earlier::discarded);
     const InterruptGuard guard;
     Pool pool(settings(6, 1), &journal);
     const auto part = pool.run(each_trial([](Trial& trial) {
@@ -90,7 +90,7 @@ TEST_CASE("after a signal the finished trials are returned, and resuming runs on
     CHECK(part.size() == 3);
     CHECK(pool.completed() == 3);
   }
-  Journal journal(out, "run", true);
+  Journal journal(out, "run", Journal::Earlier::resumed);
   const InterruptGuard guard;  // clears the flag
   std::atomic<int> started{0};
   Pool pool(settings(6, 2), &journal);
@@ -132,10 +132,10 @@ TEST_CASE(
   // After a stop, the missing trials form new batches.
   const TemporaryFolder folder;
   {
-    Journal journal(folder / "out.json", "run", false);
+    Journal journal(folder / "out.json", "run", Journal::Earlier::discarded);
     for (const std::uint64_t index : {0u, 1u, 4u}) journal.append(index, alone[index]);
   }
-  Journal journal(folder / "out.json", "run", true);
+  Journal journal(folder / "out.json", "run", Journal::Earlier::resumed);
   Pool resumed(settings(7, 2), &journal);
   seen.clear();
   const auto again = run_in_threes(resumed, seen);

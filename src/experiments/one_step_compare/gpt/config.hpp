@@ -39,6 +39,9 @@ struct GptConfig {
   std::vector<std::uint64_t> save_steps;  // empty: the last
 
   bool single_precision() const { return precision == "f32"; }
+  std::vector<std::uint64_t> steps_to_save() const {
+    return save_steps.empty() ? std::vector{steps} : save_steps;
+  }
 };
 
 std::unique_ptr<Study> make_gpt_study();

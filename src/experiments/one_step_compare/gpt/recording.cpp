@@ -12,10 +12,14 @@ std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t l
   return replace_extension(file, ".step" + std::to_string(step) + ".safetensors");
 }
 
+std::string recording_folder(const std::string& folder, std::uint64_t step) {
+  return folder + "/step" + std::to_string(step);
+}
+
 template <class T>
 void save_recording(const SequenceModel<T>& model, const Moments& moments,
                     const std::string& folder, std::uint64_t step) {
-  const std::string place = folder + "/step" + std::to_string(step) + "/";
+  const std::string place = recording_folder(folder, step) + "/";
   nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
                          others = nlohmann::ordered_json::object();
   for (const auto& weight : gpt_weights(model)) {

@@ -12,7 +12,10 @@ namespace ranklab::gpt {
 /// step 100.
 std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last);
 
-/// Writes the folder <folder>/step<N> in the format of experiments/ranklab_dump.py: for every
+/// The folder of the recording of a step.
+std::string recording_folder(const std::string& folder, std::uint64_t step);
+
+/// Writes recording_folder() in the format of experiments/ranklab_dump.py: for every
 /// block, the second moment of its input and its gradient. Throws Failure.
 template <class T>
 void save_recording(const SequenceModel<T>& model, const Moments& moments,

@@ -6,8 +6,10 @@
 #include "core/text.hpp"
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/one_step_compare/gpt/recording.hpp"
 #include "io/atomic_file.hpp"
 #include "nn/parts.hpp"
+#include "nn/saved_weights.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab {
@@ -152,6 +154,20 @@ class GptStudy : public Study {
     // The text in several forms, and its tokens.
     cost.shared_bytes = 20e6 + 40.0 * (config_.text.empty() ? 4.2e6 : 1e7);
     return cost;
+  }
+
+  std::vector<Output> outputs(std::uint64_t trial) const override {
+    if (trial > 0) return {};
+    std::vector<Output> out;
+    for (const std::uint64_t step : config_.steps_to_save()) {
+      if (!config_.save.empty()) {
+        const std::string weights = file_at(config_.save, step, config_.steps);
+        out.push_back({weights});
+        out.push_back({weights_config_file(weights), false});
+      }
+      if (!config_.record.empty()) out.push_back({recording_folder(config_.record, step)});
+    }
+    return out;
   }
 
   Work work() const override {

@@ -212,8 +212,8 @@ class Training {
   }
 
   bool saves(std::uint64_t t) const {
-    const std::vector<std::uint64_t>& steps = plan_.config.save_steps;
-    return steps.empty() ? t == plan_.config.steps : std::count(steps.begin(), steps.end(), t) > 0;
+    const std::vector<std::uint64_t> steps = plan_.config.steps_to_save();
+    return std::count(steps.begin(), steps.end(), t) > 0;
   }
   void save(std::uint64_t t, const Moments& moments) {
     if (!plan_.config.save.empty())

@@ -158,7 +158,8 @@ void judge(const Plan& plan, const Records& records, Claims& claims);
 
 Result report(const Plan& plan, const Records& records);
 
-/// The path of the manifest of a dump in `folder`.
+/// The path of the manifest of a dump in `folder`, and of all its files.
 std::string manifest_path(const std::string& folder);
+std::vector<std::string> dump_files(const std::string& folder);
 
 }  // namespace ranklab::mlp

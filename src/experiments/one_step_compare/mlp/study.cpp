@@ -56,6 +56,13 @@ class MlpStudy : public Study {
     };
   }
 
+  std::vector<Output> outputs(std::uint64_t trial) const override {
+    if (trial > 0 || config_.dump.empty()) return {};
+    std::vector<Output> out;
+    for (const std::string& file : dump_files(config_.dump)) out.push_back({file});
+    return out;
+  }
+
   void resolve_defaults() override {
     if (config_.width == 0) config_.width = 4 * config_.d;
   }

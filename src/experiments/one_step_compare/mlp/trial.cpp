@@ -64,14 +64,21 @@ void record_trajectory(const std::string& method, Trajectory path, TrialRecord& 
   record.set(loss_name(method), std::move(path.loss));
 }
 
+std::string activation_file(std::size_t l) {
+  return "A" + std::to_string(l) + ".npy";
+}
+std::string gradient_file(std::size_t l) {
+  return "G" + std::to_string(l + 1) + ".npy";
+}
+
 /// Writes A<l-1>.npy (k, n) and the gradient of W_l, G<l>.npy (m, k), for every layer l, then
 /// manifest.json, which pairs them under the name W<l>, for the study files. Creates folders.
 template <class T>
 void write_dump(const std::string& folder, const arma::Mat<T>& X, const MlpPass<T>& pass) {
   std::string pairs;
   for (std::size_t l = 0; l < layers; ++l) {
-    const std::string activation = "A" + std::to_string(l) + ".npy", layer = std::to_string(l + 1),
-                      gradient = "G" + layer + ".npy";
+    const std::string activation = activation_file(l), layer = std::to_string(l + 1),
+                      gradient = gradient_file(l);
     write_npy(folder + "/" + activation, l == 0 ? X : pass.A[l - 1]);
     write_npy(folder + "/" + gradient, pass.G[l]);
     pairs += std::string(l == 0 ? "" : ",") + "\n    {\"name\": \"W" + layer +
@@ -170,6 +177,15 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
 
 std::string manifest_path(const std::string& folder) {
   return folder + "/manifest.json";
+}
+
+std::vector<std::string> dump_files(const std::string& folder) {
+  std::vector<std::string> out = {manifest_path(folder)};
+  for (std::size_t l = 0; l < layers; ++l) {
+    out.push_back(folder + "/" + activation_file(l));
+    out.push_back(folder + "/" + gradient_file(l));
+  }
+  return out;
 }
 
 }  // namespace ranklab::mlp

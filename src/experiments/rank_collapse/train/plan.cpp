@@ -413,4 +413,8 @@ std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t tri
   return replace_extension(plan.config.save, of_curve + of_trial + ".safetensors");
 }
 
+std::string tokens_file(const TrainConfig& config) {
+  return replace_extension(config.save, ".tokens.txt");
+}
+
 }  // namespace ranklab::train

@@ -11,6 +11,7 @@
 #include "io/atomic_file.hpp"
 #include "nn/layers/mamba2.hpp"
 #include "nn/mixers.hpp"
+#include "nn/saved_weights.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab::train {
@@ -23,6 +24,19 @@ class TrainStudy : public Study {
   void resolve_defaults() override { resolve_task_defaults(config_); }
   void validate() const override;
   Estimate estimate() const override;
+
+  std::vector<Output> outputs(std::uint64_t trial) const override {
+    if (config_.save.empty()) return {};
+    std::vector<Output> out;
+    const Plan plan = plan_of(config_);
+    for (const Curve& curve : plan.curves) {
+      const std::string weights = weights_file(plan, curve, trial);
+      out.push_back({weights});
+      out.push_back({weights_config_file(weights), false});
+    }
+    if (trial == 0 && config_.task == "text") out.push_back({tokens_file(config_)});
+    return out;
+  }
 
   Work work() const override {
     const Plan plan = plan_of(config_);

@@ -132,6 +132,9 @@ LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<dou
 /// weights.mamba2.2.safetensors.
 std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial);
 
+/// The held-out tokens of a text, next to the weights.
+std::string tokens_file(const TrainConfig& config);
+
 Result report(const Plan& plan, const Task& task, const Records& records);
 
 }  // namespace ranklab::train

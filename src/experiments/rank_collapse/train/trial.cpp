@@ -305,8 +305,7 @@ TrialRecord run_trial(const Plan& plan, const Task& task, const Trial& trial) {
                      : Training<double>(plan, curve, task, trial).train();
   });
   if (trial.index() == 0 && task.is_text() && !plan.config.save.empty()) {
-    write_file_atomically(replace_extension(plan.config.save, ".tokens.txt"),
-                          task.windows_text(trial));
+    write_file_atomically(tokens_file(plan.config), task.windows_text(trial));
   }
   TrialRecord out;
   for (std::size_t i = 0; i < records.size(); ++i)
