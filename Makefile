@@ -206,7 +206,7 @@ $(PRECOMPILED) $(DOCUMENTS) $(BUILD)/precompiled/tests.hpp: $(BUILD)/precompiled
 
 %.hpp.gch: %.hpp $(BUILD)/flags
 	@echo "  compile the headers of $(basename $(@F))"
-	@$(CXX) $(filter-out -MMD -MP,$(CXXFLAGS)) -x c++-header $< -o $@
+	@$(CXX) $(filter-out -MMD -MP,$(CXXFLAGS)) -x c++-header $< -o $@.new && mv $@.new $@
 
 # The objects of the given kinds.
 of_kinds = $(filter $(foreach kind,$(1),$(BUILD)/units/$(kind)/%),$(OBJECTS) $(TEST_OBJECTS))
@@ -236,28 +236,28 @@ $(BUILD)/%.o: %.cpp $(BUILD)/flags
 	@$(COMPILE) -c $< -o $@
 
 $(LIBRARY): $(OBJECTS)
-	@rm -f $@ && ar rcs $@ $^
+	@rm -f $@.new && ar rcs $@.new $^ && mv $@.new $@
 
 $(BINARY): $(BUILD)/src/main.o $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
 $(BUILD)/unit-tests: $(TEST_OBJECTS) $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
 $(BUILD)/bench: $(addprefix $(BUILD)/tests/,bench/bench.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
 $(BUILD)/speedup: $(BUILD)/tests/bench/speedup.o $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
 # Only `make fuzz` links this, with clang.
 $(BUILD)/fuzz: $(addprefix $(BUILD)/tests/,fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o) $(filter $(BUILD)/units/helps/tests/fuzz.%,$(TEST_OBJECTS)) $(LIBRARY)
 	@echo "  link    $@"
-	@$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@
+	@$(CXX) $(CXXFLAGS) -fsanitize=fuzzer $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
 

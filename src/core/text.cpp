@@ -171,15 +171,13 @@ std::string printable(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = code_point(text, i);
-    // U+0080 to U+009F are control characters too, although they are valid UTF-8.
-    if (c.length == 0 || c.value < 0x20 || (c.value >= 0x7F && c.value < 0xA0)) {
-      const auto byte = static_cast<unsigned char>(text[i++]);
+    const std::size_t end = i + std::max<std::size_t>(1, c.length);
+    if (c.length > 0 && !is_invisible(c.value)) out.append(text.substr(i, c.length)), i = end;
+    for (; i < end; ++i) {
+      const auto byte = static_cast<unsigned char>(text[i]);
       out += "\\x";
       out += hex[byte >> 4];
       out += hex[byte & 15];
-    } else {
-      out.append(text.substr(i, c.length));
-      i += c.length;
     }
   }
   return out;

@@ -74,11 +74,18 @@ struct CodePoint {
 };
 CodePoint code_point(std::string_view text, std::size_t at);
 
+/// Control characters, line separators, marks that reverse the direction of text, and characters
+/// without width: what a reader does not see in a name, or sees differently.
+constexpr bool is_invisible(std::uint32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || (c >= 0x200B && c <= 0x200F) ||
+         (c >= 0x2028 && c <= 0x202E) || (c >= 0x2060 && c <= 0x206F) || c == 0xFEFF;
+}
+
 /// Whether the text is valid UTF-8, as JSON needs it.
 bool is_utf8(std::string_view text);
 
-/// A name or message that came from a file, made safe to print on a terminal: control characters
-/// and invalid UTF-8 are shown as \xNN.
+/// A name or message that came from a file, made safe to print on a terminal: the bytes of
+/// invisible characters and invalid UTF-8 are shown as \xNN.
 std::string printable(std::string_view text);
 
 /// As printable() for a name; long names are cut.

@@ -12,12 +12,21 @@
 namespace ranklab {
 namespace {
 
-/// One cell: a number as in the result file, a text in quotes if it needs them.
+// A spreadsheet computes what begins with one of these signs, unless it is a number or a list.
+bool is_formula(const std::string& text) {
+  return text.find_first_of("=+-@") == 0 &&
+         text.find_first_not_of("0123456789.,eE+- ") != std::string::npos;
+}
+
+/// One cell: a number as in the result file, or a printable text, in quotes if it needs them and
+/// with an apostrophe before a formula.
 struct Cell {
-  Cell(const std::string& value) : text(value) {
-    if (text.find_first_of(",\"\r\n") == std::string::npos) return;
+  Cell(const std::string& value) {
+    const std::string shown = (is_formula(value) ? "'" : "") + printable(value);
+    text = shown;
+    if (text.find_first_of(",\"") == std::string::npos) return;
     text = "\"";
-    for (const char c : value) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+    for (const char c : shown) text += c == '"' ? std::string("\"\"") : std::string(1, c);
     text += "\"";
   }
   Cell(const char* value) : Cell(std::string(value)) {}

@@ -10,11 +10,9 @@ namespace {
 
 constexpr std::string_view ellipsis = "\u2026";
 
-// Control and formatting characters that break lines, reverse the direction of text or are not
-// allowed in XML.
+// Also characters that are not allowed in XML.
 bool is_blank(std::uint32_t c) {
-  return c <= 0x20 || (c >= 0x7F && c <= 0xA0) || c == 0x2028 || c == 0x2029 ||
-         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || (c & 0xFFFE) == 0xFFFE ||
+  return is_invisible(c) || c == 0x20 || c == 0xA0 || (c & 0xFFFE) == 0xFFFE ||
          (c >= 0xFDD0 && c <= 0xFDEF);
 }
 

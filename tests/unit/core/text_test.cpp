@@ -74,6 +74,7 @@ TEST_CASE("printable writes control characters and invalid UTF-8 as \\xNN and ke
   CHECK(printable("\xC0\xAF") == "\\xc0\\xaf");  // overlong
   CHECK(printable("\xC2\x9B") == "\\xc2\\x9b");  // the control sequence introducer, as U+009B
   CHECK(printable(std::string("\0x", 2)) == "\\x00x");
+  CHECK(printable("a\u202Eb\u200B") == "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8b");  // reversed; no width
 }
 
 TEST_CASE("long printable names are shortened") {

@@ -64,6 +64,10 @@ TEST_CASE(
 }
 
 TEST_CASE("a result without advice has no table of it") {
+  nlohmann::json odd = sample();
+  odd["trial_values"] = {{"=1+1", {0.5}}, {"\x1b]0;x\n", {0.5}}, {"-0.9", {0.5}}, {"@f\"", {0.5}}};
+  CHECK(export_csv(typed(odd), "trials") ==
+        "name,trial,value\n\\x1b]0;x\\x0a,0,0.5\n-0.9,0,0.5\n'=1+1,0,0.5\n\"'@f\"\"\",0,0.5\n");
   CHECK_THROWS_WITH_AS(export_csv(typed(sample()), "advice"),
                        doctest::Contains("the result has no advice"), Failure);
   const ResultFile one = typed(sample());
