@@ -22,10 +22,7 @@ std::string count_cells(const ClaimCounts& counts) {
     const StandingWords& of = words_of(static_cast<Standing>(i));
     const std::size_t n = counts.by_standing[i];
     out += cell(capitalized(of.many),
-                n == 0 ? "0"
-                       : std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol +
-                             std::to_string(n) + "</span>",
-                "number");
+                n == 0 ? "0" : colored(of.name, of.symbol + std::to_string(n)), "number");
   }
   return out;
 }
@@ -98,7 +95,7 @@ std::string row_html(const Entry& entry) {
   if (result.status != Status::complete) {
     name += " <small><strong>\u26A0 " + std::string(name_of(result.status)) + "</strong></small>";
   }
-  return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
+  return "<tr><th scope=row>" + name + "</th>" + cell("Trials", trials_html(result), "number") +
          cell("Time", html_duration(result.timing.wall), "number") +
          count_cells(count(entry.result->claims)) + "</tr>\n";
 }
@@ -116,7 +113,7 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   for (std::size_t i = 0; i < standings; ++i)
     names.push_back(capitalized(words_of(static_cast<Standing>(i)).many));
   return table_start(name_of_paper(paper), names, "overview") + rows +
-         "</tbody>\n<tfoot><tr><th scope=\"row\">all</th><td></td>" +
+         "</tbody>\n<tfoot><tr><th scope=row>all</th><td></td>" +
          cell("Time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
 }
 
