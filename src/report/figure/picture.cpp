@@ -79,8 +79,8 @@ std::vector<std::string> draw_figure(const ResultFile& result, const std::string
 }
 
 std::string draw_svg(const ResultFile& result, Extract extract, std::size_t which,
-                     std::size_t panel) {
-  return figure_svg(figure_source(result, which), extract, panel);
+                     std::size_t panel, PenSheet* sheet) {
+  return figure_svg(figure_source(result, which), extract, panel, sheet);
 }
 
 }  // namespace ranklab

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/figure/layout.hpp"
+#include "report/figure/svg_pen.hpp"
 
 namespace ranklab {
 
@@ -17,8 +18,8 @@ namespace ranklab {
 std::vector<std::string> draw_figure(const ResultFile& result, const std::string& out_path);
 
 /// A figure as an `<svg>` element. `which` is 0 for the figure of the result and counts its further
-/// figures from 1; `panel` is that of a thumbnail.
+/// figures from 1; `panel` is that of a thumbnail. A page gives the `sheet` of its pens.
 std::string draw_svg(const ResultFile& result, Extract extract = Extract::whole,
-                     std::size_t which = 0, std::size_t panel = 0);
+                     std::size_t which = 0, std::size_t panel = 0, PenSheet* sheet = nullptr);
 
 }  // namespace ranklab

@@ -4,12 +4,14 @@
 #include <string>
 
 #include "report/figure/layout.hpp"
+#include "report/figure/svg_pen.hpp"
 
 namespace ranklab {
 
 /// The `<svg>` element with a title and a description for screen readers. The same source gives the
-/// same bytes. `panel` is that of a thumbnail.
+/// same bytes. `panel` is that of a thumbnail. A picture of a page has the pens of the page's
+/// `sheet`; a file has none.
 std::string figure_svg(const FigureSource& source, Extract extract = Extract::whole,
-                       std::size_t panel = 0);
+                       std::size_t panel = 0, PenSheet* sheet = nullptr);
 
 }  // namespace ranklab

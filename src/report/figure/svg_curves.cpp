@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/figure/svg_pen.hpp"
-
 namespace ranklab {
 namespace {
 
@@ -13,11 +11,11 @@ class CurveDrawing {
   explicit CurveDrawing(const PlacedPanel& placed)
       : placed_(placed), top_(placed.top), bottom_(placed.top + placed.height) {}
 
-  std::string draw() {
+  Drawing draw() {
     for (const DrawnCurve& curve : placed_.panel.curves) {
       if (curve.runs.empty()) continue;
       for (const Runs& trial : curve.trials)
-        below_ += path_element(lines_path(trial), trial_pen(curve.look, curve.color));
+        below_ += drawn(lines_path(trial), trial_pen(curve.look, curve.color));
       if (curve.look == Look::bars)
         draw_bars(curve);
       else if (curve.look == Look::scatter)
@@ -75,8 +73,8 @@ class CurveDrawing {
     return out;
   }
 
-  std::string lines_path(const Runs& runs) const {
-    std::string out;
+  Path lines_path(const Runs& runs) const {
+    Path out;
     for (const auto& run : runs) {
       PixelLine line;
       for (const DrawnPoint& point : run) line.push_back(at(point));
@@ -88,8 +86,8 @@ class CurveDrawing {
   double inside(double y) const { return std::clamp(y, top_, bottom_); }
 
   // The area between the lower and the upper edge, where they are known.
-  std::string band_path(const std::vector<DrawnPoint>& run) const {
-    std::string out;
+  Path band_path(const std::vector<DrawnPoint>& run) const {
+    Path out;
     PixelLine upper, lower;
     const auto finish = [&] {
       upper.insert(upper.end(), lower.rbegin(), lower.rend());
@@ -110,34 +108,34 @@ class CurveDrawing {
   }
 
   void draw_line(const DrawnCurve& curve) {
-    std::string band;
+    Path band;
     std::vector<Pixel> lonely;
     for (const auto& run : curve.runs) {
       if (curve.band) band += band_path(run);
       const auto places = places_of(run);
       if (run.size() == 1 && !places.empty()) lonely.push_back(places.front());
     }
-    below_ += path_element(band, spread_pen(curve.color));
-    lines_ += path_element(lines_path(curve.runs), line_pen(curve.look, curve.color));
+    below_ += drawn(band, spread_pen(curve.color));
+    lines_ += drawn(lines_path(curve.runs), line_pen(curve.look, curve.color));
     // A line of one point has no length; without a dot the point would vanish.
-    std::string dots;
+    Path dots;
     for (const Pixel& place : lonely) dots += circle_path(place, 1.3);
-    lines_ += path_element(dots, fill(color_of(curve.color)));
-    above_ += marker_elements(places_of(curve.markers), curve.color, marker_radius, true);
+    lines_ += drawn(dots, fill(color_of(curve.color)));
+    above_ += markers(places_of(curve.markers), curve.color, marker_radius, true);
   }
 
   // A line with a cap at both ends.
-  std::string spread_path(double x, double low, double high) const {
+  Path spread_path(double x, double low, double high) const {
     constexpr double cap = 2.5;  // pixels
     const Pixel from = at(x, low), to = at(x, high);
-    if (!(std::isfinite(from.x + to.x) && !std::isnan(from.y + to.y))) return "";
+    if (!(std::isfinite(from.x + to.x) && !std::isnan(from.y + to.y))) return {};
     if (placed_.panel.horizontal_bars) {
       const auto end = [&](const Pixel& p) {
         return line_path({{p.x, p.y - cap}, {p.x, p.y + cap}});
       };
       return line_path({from, to}) + end(from) + end(to);
     }
-    std::string out;
+    Path out;
     for (const Pixel& p : {from, to}) {
       if (is_inside(p)) out += line_path({{p.x - cap, p.y}, {p.x + cap, p.y}});
     }
@@ -145,7 +143,7 @@ class CurveDrawing {
   }
 
   void draw_bars(const DrawnCurve& curve) {
-    std::string bars, spreads;
+    Path bars, spreads;
     for (const auto& run : curve.runs) {
       for (const DrawnPoint& point : run) {
         Pixel foot = at(point.x + curve.bar_left, placed_.panel.bar_foot),
@@ -159,33 +157,32 @@ class CurveDrawing {
       }
     }
     const std::string_view color = color_of(curve.color);
-    lines_ += path_element(bars, fill(color, curve.bar_fill) + " " + stroke(color, 0.8));
-    above_ += path_element(spreads, stroke("#000000", 1));
+    lines_ += drawn(bars, fill(color, curve.bar_fill) + stroke(color, 0.8));
+    above_ += drawn(spreads, stroke("#000000", 1));
   }
 
   // Below the lines, because the points would hide a formula that they follow.
   void draw_scatter(const DrawnCurve& curve) {
-    std::string spreads;
+    Path spreads;
     if (curve.band) {
       for (const DrawnPoint& point : curve.markers) {
         if (point.high > point.low) spreads += spread_path(point.x, point.low, point.high);
       }
     }
-    below_ += path_element(spreads, stroke(color_of(curve.color), 1));
-    below_ += marker_elements(places_of(curve.markers), curve.color,
-                              curve.medians ? point_radius : marker_radius, false);
-    if (curve.medians)
-      above_ += path_element(lines_path(curve.runs), stroke(color_of(curve.color), 2.5));
+    below_ += drawn(spreads, stroke(color_of(curve.color), 1));
+    below_ += markers(places_of(curve.markers), curve.color,
+                      curve.medians ? point_radius : marker_radius, false);
+    if (curve.medians) above_ += drawn(lines_path(curve.runs), stroke(color_of(curve.color), 2.5));
   }
 
   const PlacedPanel& placed_;
   const double top_, bottom_;
-  std::string below_, lines_, above_;
+  Drawing below_, lines_, above_;
 };
 
 }  // namespace
 
-std::string curves_svg(const PlacedPanel& placed) {
+Drawing drawn_curves(const PlacedPanel& placed) {
   return CurveDrawing(placed).draw();
 }
 

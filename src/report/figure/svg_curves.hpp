@@ -1,14 +1,13 @@
-// The curves of a panel as SVG elements.
+// The curves of a panel.
 #pragma once
 
-#include <string>
-
 #include "report/figure/layout.hpp"
+#include "report/figure/svg_pen.hpp"
 
 namespace ranklab {
 
 /// Bands are below all lines and markers on top, so that a later band does not cover an earlier
 /// line. Lines end at the top and the bottom of the panel.
-std::string curves_svg(const PlacedPanel& placed);
+Drawing drawn_curves(const PlacedPanel& placed);
 
 }  // namespace ranklab

@@ -7,29 +7,13 @@
 namespace ranklab {
 namespace {
 
-// In tenths of a pixel.
-struct Tenths {
+// In units of the grid.
+struct Point {
   long x, y;
 };
-using TenthsLine = std::vector<Tenths>;
+using PointLine = std::vector<Point>;
 
-Tenths rounded(const Pixel& point) {
-  return {std::lround(10 * point.x), std::lround(10 * point.y)};
-}
-
-std::string text_of(long tenths) {
-  const long size = std::labs(tenths);
-  std::string out = tenths < 0 ? "-" : "";
-  if (size >= 10 || size == 0) out += std::to_string(size / 10);
-  return size % 10 == 0 ? out : out + "." + std::to_string(size % 10);
-}
-
-std::string text_of(const Tenths& point) {
-  const std::string y = text_of(point.y);
-  return text_of(point.x) + (y.starts_with('-') ? "" : " ") + y;
-}
-
-double distance_to_chord(const Tenths& p, const Tenths& a, const Tenths& b) {
+double distance_to_chord(const Point& p, const Point& a, const Point& b) {
   const auto dx = static_cast<double>(b.x - a.x), dy = static_cast<double>(b.y - a.y),
              px = static_cast<double>(p.x - a.x), py = static_cast<double>(p.y - a.y);
   const double length = std::hypot(dx, dy);
@@ -39,8 +23,7 @@ double distance_to_chord(const Tenths& p, const Tenths& a, const Tenths& b) {
 }
 
 // Ramer, Douglas and Peucker.
-TenthsLine simplified(const TenthsLine& line) {
-  constexpr double tolerance = 2;  // tenths of a pixel
+PointLine simplified(const PointLine& line, double tolerance) {
   std::vector<bool> keeps(line.size(), false);
   keeps.front() = keeps.back() = true;
   std::vector<std::pair<std::size_t, std::size_t>> open = {{0, line.size() - 1}};
@@ -58,61 +41,109 @@ TenthsLine simplified(const TenthsLine& line) {
     open.emplace_back(first, farthest);
     open.emplace_back(farthest, last);
   }
-  TenthsLine out;
+  PointLine out;
   for (std::size_t i = 0; i < line.size(); ++i) {
     if (keeps[i]) out.push_back(line[i]);
   }
   return out;
 }
 
-// A step of a line: "h3" or "v-.5" along an axis, "l1 2" otherwise, where "l" is not repeated.
-std::string step_text(const Tenths& step, char& command) {
-  const char wanted = step.y == 0 ? 'h' : step.x == 0 ? 'v' : 'l';
-  const std::string numbers = wanted == 'h'   ? text_of(step.x)
-                              : wanted == 'v' ? text_of(step.y)
-                                              : text_of(step);
-  const bool repeats = std::exchange(command, wanted) == wanted;
-  if (!repeats) return wanted + numbers;
-  return numbers.starts_with('-') ? numbers : " " + numbers;
-}
+class PathWriter {
+ public:
+  explicit PathWriter(const Precision& precision) : precision_(precision) {}
+
+  std::string write(const Path& path) {
+    for (const Shape& shape : path) {
+      if (shape.radius > 0) write_circle(shape);
+      if (!shape.points.empty()) write_line(shape);
+    }
+    return std::move(out_);
+  }
+
+ private:
+  Point rounded(const Pixel& point, const Pixel& origin) const {
+    const auto units = [&](double pixels) { return std::lround(precision_.per_pixel * pixels); };
+    // A page rounds a shape apart from its origin, so that all markers of a curve are equal.
+    if (precision_.in_units)
+      return {units(origin.x) + units(point.x), units(origin.y) + units(point.y)};
+    return {units(origin.x + point.x), units(origin.y + point.y)};
+  }
+
+  std::string text_of(const Point& point) const {
+    const std::string y = precision_.text_of(point.y);
+    return precision_.text_of(point.x) + (y.starts_with('-') ? "" : " ") + y;
+  }
+
+  void move_to(const Point& point) {
+    const std::string absolute = "M" + text_of(point),
+                      relative = "m" + text_of({point.x - at_.x, point.y - at_.y});
+    const bool steps = precision_.in_units && !out_.empty() && relative.size() <= absolute.size();
+    out_ += steps ? relative : absolute;
+    command_ = steps ? 'l' : 'M';  // after "m", steps "l" need no letter
+    at_ = point;
+  }
+
+  // "h3" or "v-.5" along an axis, "l1 2" otherwise. A letter is not repeated.
+  void step_to(const Point& point) {
+    const Point step = {point.x - at_.x, point.y - at_.y};
+    const char wanted = step.y == 0 ? 'h' : step.x == 0 ? 'v' : 'l';
+    const std::string numbers = wanted == 'h'   ? precision_.text_of(step.x)
+                                : wanted == 'v' ? precision_.text_of(step.y)
+                                                : text_of(step);
+    if (std::exchange(command_, wanted) != wanted)
+      out_ += wanted;
+    else if (!numbers.starts_with('-'))
+      out_ += ' ';
+    out_ += numbers;
+    at_ = point;
+  }
+
+  void write_line(const Shape& shape) {
+    PointLine line;
+    for (const Pixel& point : shape.points) line.push_back(rounded(point, shape.origin));
+    line = simplified(line, precision_.tolerance);
+    move_to(line.front());
+    const std::size_t start = out_.size();
+    for (const Point& point : line) {
+      if (point.x != at_.x || point.y != at_.y) step_to(point);
+    }
+    if (out_.size() == start) out_ += "h0";
+    if (shape.is_closed) out_ += 'z', at_ = line.front();
+  }
+
+  void write_circle(const Shape& circle) {
+    const std::string r = precision_.number(circle.radius), arc = "a" + r + " " + r + " 0 1 0 ";
+    const long width = 2 * std::lround(precision_.per_pixel * circle.radius);
+    move_to(rounded({-circle.radius, 0}, circle.origin));
+    out_ += arc + precision_.text_of(width) + " 0" + arc + precision_.text_of(-width) + " 0z";
+  }
+
+  const Precision& precision_;
+  std::string out_;
+  Point at_ = {0, 0};
+  char command_ = 'M';
+};
 
 }  // namespace
 
-std::string svg_number(double pixels) {
-  return text_of(std::lround(10 * pixels));
+std::string Precision::text_of(long units) const {
+  if (in_units) return std::to_string(units);
+  const long size = std::labs(units);  // in tenths
+  std::string out = units < 0 ? "-" : "";
+  if (size >= 10 || size == 0) out += std::to_string(size / 10);
+  return size % 10 == 0 ? out : out + "." + std::to_string(size % 10);
 }
 
-std::string line_path(const PixelLine& points) {
-  if (points.empty()) return "";
-  TenthsLine line;
-  for (const Pixel& point : points) line.push_back(rounded(point));
-  line = simplified(line);
-  std::string out = "M" + text_of(line.front());
-  Tenths last = line.front();
-  char command = 'M';
-  for (std::size_t i = 1; i < line.size(); ++i) {
-    const Tenths step = {line[i].x - last.x, line[i].y - last.y};
-    if (step.x == 0 && step.y == 0) continue;
-    out += step_text(step, command);
-    last = line[i];
-  }
-  return command == 'M' ? out + "h0" : out;
+std::string Precision::number(double pixels) const {
+  return text_of(std::lround(per_pixel * pixels));
 }
 
-std::string area_path(const PixelLine& points) {
-  return points.empty() ? "" : line_path(points) + "z";
+Path rectangle_path(const Pixel& corner, const Pixel& opposite) {
+  return area_path({corner, {opposite.x, corner.y}, opposite, {corner.x, opposite.y}});
 }
 
-std::string rectangle_path(const Pixel& corner, const Pixel& opposite) {
-  const Tenths one = rounded(corner), other = rounded(opposite);
-  return "M" + text_of(one) + "h" + text_of(other.x - one.x) + "v" + text_of(other.y - one.y) +
-         "h" + text_of(one.x - other.x) + "z";
-}
-
-std::string circle_path(const Pixel& center, double radius) {
-  const std::string r = svg_number(radius), arc = "a" + r + " " + r + " 0 1 0 ";
-  return "M" + text_of(rounded({center.x - radius, center.y})) + arc + svg_number(2 * radius) +
-         " 0" + arc + svg_number(-2 * radius) + " 0z";
+std::string path_data(const Path& path, const Precision& precision) {
+  return PathWriter(precision).write(path);
 }
 
 }  // namespace ranklab

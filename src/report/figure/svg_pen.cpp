@@ -5,88 +5,81 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/text.hpp"
 #include "report/figure/text.hpp"
 
 namespace ranklab {
 namespace {
 
-enum class Paint { disk, area, outline };
+enum class Paint { disk, area, outline, strokes };
 
-// A marker of radius 1. A disk, and a circle without corners, have no lines.
-struct Shape {
+// A marker of radius 1.
+struct MarkerShape {
   Paint paint;
-  std::vector<PixelLine> lines;
-  bool is_closed = true;
+  Path path;
 };
 
 // `corners` at equal angles, the first one in the direction of `start` degrees from straight up.
-PixelLine regular(int corners, double radius, double start) {
+Path regular(int corners, double radius, double start) {
   PixelLine out;
   for (int i = 0; i < corners; ++i) {
     const double angle = (start + 360.0 * i / corners) * std::numbers::pi / 180;
     out.push_back({radius * std::sin(angle), -radius * std::cos(angle)});
   }
-  return out;
+  return area_path(out);
 }
 
-Shape shape_of(Marker marker) {
+MarkerShape shape_of(Marker marker) {
   const double corner = std::numbers::sqrt2;
-  const PixelLine slash = {{-1, 1}, {1, -1}}, backslash = {{-1, -1}, {1, 1}},
-                  level = {{-1.3, 0}, {1.3, 0}}, upright = {{0, -1.3}, {0, 1.3}};
+  const Path diagonals = line_path({{-1, 1}, {1, -1}}) + line_path({{-1, -1}, {1, 1}}),
+             upright = line_path({{-1.3, 0}, {1.3, 0}}) + line_path({{0, -1.3}, {0, 1.3}});
   switch (marker) {
     case Marker::disk:
-      return {Paint::disk, {}};
+      return {Paint::disk, line_path({{0, 0}})};  // a dot with a round pen
     case Marker::circle:
-      return {Paint::outline, {}};
+      return {Paint::outline, circle_path({0, 0}, 1)};
     case Marker::triangle:
-      return {Paint::area, {regular(3, 1.4, 0)}};
+      return {Paint::area, regular(3, 1.4, 0)};
     case Marker::open_triangle:
-      return {Paint::outline, {regular(3, 1.4, 0)}};
+      return {Paint::outline, regular(3, 1.4, 0)};
     case Marker::wedge:
-      return {Paint::area, {regular(3, 1.4, 180)}};
+      return {Paint::area, regular(3, 1.4, 180)};
     case Marker::open_wedge:
-      return {Paint::outline, {regular(3, 1.4, 180)}};
+      return {Paint::outline, regular(3, 1.4, 180)};
     case Marker::square:
-      return {Paint::area, {regular(4, corner, 45)}};
+      return {Paint::area, regular(4, corner, 45)};
     case Marker::frame:
-      return {Paint::outline, {regular(4, corner, 45)}};
+      return {Paint::outline, regular(4, corner, 45)};
     case Marker::diamond:
-      return {Paint::area, {regular(4, corner, 0)}};
+      return {Paint::area, regular(4, corner, 0)};
     case Marker::open_diamond:
-      return {Paint::outline, {regular(4, corner, 0)}};
+      return {Paint::outline, regular(4, corner, 0)};
     case Marker::pentagon:
-      return {Paint::area, {regular(5, 1.2, 0)}};
+      return {Paint::area, regular(5, 1.2, 0)};
     case Marker::cross:
-      return {Paint::outline, {slash, backslash}, false};
+      return {Paint::strokes, diagonals};
     case Marker::plus:
-      return {Paint::outline, {level, upright}, false};
+      return {Paint::strokes, upright};
     case Marker::star:
       break;
   }
-  return {Paint::outline, {slash, backslash, level, upright}, false};
+  return {Paint::strokes, diagonals + upright};
 }
 
-std::string path_of(const Shape& shape, const std::vector<Pixel>& places, double radius) {
-  std::string out;
+Path path_of(const MarkerShape& marker, const std::vector<Pixel>& places, double radius) {
+  Path out;
   for (const Pixel& place : places) {
-    if (shape.paint == Paint::disk) out += line_path({place});  // a dot with a round pen
-    if (shape.paint == Paint::outline && shape.lines.empty()) out += circle_path(place, radius);
-    for (const PixelLine& line : shape.lines) {
-      PixelLine moved;
-      for (const Pixel& corner : line)
-        moved.push_back({place.x + radius * corner.x, place.y + radius * corner.y});
-      out += shape.is_closed ? area_path(moved) : line_path(moved);
+    for (Shape shape : marker.path) {
+      for (Pixel& corner : shape.points) corner.x *= radius, corner.y *= radius;
+      shape.origin = place, shape.radius *= radius;
+      out.push_back(shape);
     }
   }
   return out;
 }
 
-std::string round_pen(std::string_view color, double width) {
-  return stroke(color, width) + " stroke-linecap=\"round\"";
-}
-
-std::string attribute(std::string_view name, std::string_view value) {
-  return std::string(name) + "=\"" + std::string(value) + "\"";
+Pen round_pen(std::string_view color, double width) {
+  return stroke(color, width) + Pen{{"stroke-linecap", "round"}};
 }
 
 // A small number of at most two decimals, without a leading zero.
@@ -112,69 +105,106 @@ std::string mixed_with_white(std::string_view color, double density) {
   return out;
 }
 
-std::string_view dashes_of(Look look) {
-  return look == Look::dashed ? "5 3" : look == Look::dotted ? "1.2 2.3" : "";
+std::vector<double> dashes_of(Look look) {
+  if (look == Look::dashed) return {5, 3};
+  if (look == Look::dotted) return {1.2, 2.3};
+  return {};
+}
+
+std::string value_of(const Property& property, double scale, const std::string& unit) {
+  std::vector<std::string> lengths;
+  for (const double length : property.lengths) lengths.push_back(decimal(scale * length) + unit);
+  return lengths.empty() ? property.word : joined(lengths, " ");
 }
 
 }  // namespace
+
+std::string attributes_of(const Pen& pen, PenSheet* sheet) {
+  std::string out;
+  for (const Property& property : pen) {
+    const std::string name(property.name);
+    if (sheet == nullptr)
+      out += (out.empty() ? "" : " ") + name + "=\"" + value_of(property, 1, "") + "\"";
+    else
+      out += name + ":" + value_of(property, page_precision.per_pixel, "px") + ";";
+  }
+  if (sheet == nullptr) return out;
+  // "A" to "Z", "A1" to "Z1" and so on: the page has no other class with a capital.
+  const std::size_t n = sheet->size();
+  const std::string next =
+      std::string(1, static_cast<char>('A' + n % 26)) + (n < 26 ? "" : std::to_string(n / 26));
+  return "class=" + sheet->emplace(out, next).first->second;
+}
+
+std::string drawing_svg(const Drawing& drawing, PenSheet* sheet) {
+  const Precision& precision = precision_of(sheet);
+  std::string out;
+  for (std::size_t i = 0; i < drawing.size();) {
+    const Pen& pen = drawing[i].pen;
+    Path path = drawing[i++].path;
+    // Areas may be translucent or hide each other, so they stay apart.
+    const bool joins = sheet != nullptr && pen.front().name == "stroke";
+    while (joins && i < drawing.size() && drawing[i].pen == pen) path += drawing[i++].path;
+    const std::string d = path_data(path, precision);
+    if (!d.empty()) out += "<path " + attributes_of(pen, sheet) + " d=\"" + d + "\"/>";
+  }
+  return out;
+}
 
 std::string_view color_of(std::size_t index) {
   return palette_entry(index).color;
 }
 
-std::string stroke(std::string_view color, double width, std::string_view dashes) {
-  return attribute("stroke", color) + " " + attribute("stroke-width", decimal(width)) +
-         (dashes.empty() ? "" : " " + attribute("stroke-dasharray", dashes));
+Pen stroke(std::string_view color, double width, std::vector<double> dashes) {
+  Pen out = {{"stroke", std::string(color)}, {"stroke-width", "", {width}}};
+  if (!dashes.empty()) out.push_back({"stroke-dasharray", "", std::move(dashes)});
+  return out;
 }
 
-std::string fill(std::string_view color, double density, double opacity) {
-  return attribute("fill", density < 1 ? mixed_with_white(color, density) : std::string(color)) +
-         (opacity < 1 ? " " + attribute("fill-opacity", decimal(opacity)) : "");
+Pen fill(std::string_view color, double density, double opacity) {
+  Pen out = {{"fill", density < 1 ? mixed_with_white(color, density) : std::string(color)}};
+  if (opacity < 1) out.push_back({"fill-opacity", decimal(opacity)});
+  return out;
 }
 
-std::string line_pen(Look look, std::size_t color) {
+Pen line_pen(Look look, std::size_t color) {
   return stroke(color_of(color), look == Look::solid ? 1.8 : 1.5, dashes_of(look));
 }
 
-std::string trial_pen(Look look, std::size_t color) {
+Pen trial_pen(Look look, std::size_t color) {
   return stroke(color_of(color), 0.6, dashes_of(look));
 }
 
-std::string reference_pen(std::size_t dash) {
-  static constexpr std::array<std::string_view, 4> dashes = {"3 2", "7 2.5", "1.2 2", "7 2 1.5 2"};
+Pen reference_pen(std::size_t dash) {
+  static const std::array<std::vector<double>, 4> dashes = {
+      {{3, 2}, {7, 2.5}, {1.2, 2}, {7, 2, 1.5, 2}}};
   return stroke("#000000", 1.1, dashes[dash % dashes.size()]);
 }
 
-std::string spread_pen(std::size_t color) {
+Pen spread_pen(std::size_t color) {
   return fill(color_of(color), 1, 0.18);
 }
 
 // With a border, so that the ends are visible if ranges overlap.
-std::string range_pen(std::size_t color) {
-  return fill(color_of(color), 1, 0.12) + " " + stroke(color_of(color), 0.7);
+Pen range_pen(std::size_t color) {
+  return fill(color_of(color), 1, 0.12) + stroke(color_of(color), 0.7);
 }
 
-std::string path_element(const std::string& d, const std::string& pen) {
-  return d.empty() ? "" : "<path " + pen + " d=\"" + d + "\"/>";
-}
-
-std::string marker_elements(const std::vector<Pixel>& places, std::size_t color, double radius,
-                            bool has_rim) {
+Drawing markers(const std::vector<Pixel>& places, std::size_t color, double radius, bool has_rim) {
   constexpr double rim = 2.5;  // the width that a white pen adds
   constexpr std::string_view white = "#ffffff";
   const PaletteEntry look = palette_entry(color);
-  const Shape shape = shape_of(look.marker);
-  const std::string d = path_of(shape, places, radius);
+  const MarkerShape shape = shape_of(look.marker);
+  const Path path = path_of(shape, places, radius);
   // An area's rim is a pen that paints before the area; an open shape's inside hides the line.
   if (shape.paint == Paint::area)
-    return path_element(
-        d,
-        fill(look.color) + (has_rim ? " " + stroke(white, rim) + " paint-order=\"stroke\"" : ""));
-  if (shape.paint == Paint::outline && shape.is_closed)
-    return path_element(d, (has_rim ? fill(white) + " " : "") + stroke(look.color, 1));
+    return drawn(path, fill(look.color) +
+                           (has_rim ? stroke(white, rim) + Pen{{"paint-order", "stroke"}} : Pen()));
+  if (shape.paint == Paint::outline)
+    return drawn(path, (has_rim ? fill(white) : Pen()) + stroke(look.color, 1));
   const double width = shape.paint == Paint::disk ? 2 * radius : 1;
-  return (has_rim ? path_element(d, round_pen(white, width + rim)) : "") +
-         path_element(d, round_pen(look.color, width));
+  return (has_rim ? drawn(path, round_pen(white, width + rim)) : Drawing()) +
+         drawn(path, round_pen(look.color, width));
 }
 
 }  // namespace ranklab

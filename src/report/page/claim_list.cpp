@@ -10,6 +10,7 @@
 #include "report/page/evidence.hpp"
 #include "report/page/paper_view.hpp"
 #include "report/page/prose.hpp"
+#include "report/page/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -67,7 +68,7 @@ std::string place_html(const Claim& claim) {
   const PaperStatement* statement = find_statement(claim.statement_id);
   const std::string source = prose(claim.source);
   return statement == nullptr ? source
-                              : "<a href=\"#" + anchor_of(*statement) + "\">" + source + "</a>";
+                              : "<a href=#" + anchor_of(*statement) + ">" + source + "</a>";
 }
 
 }  // namespace
@@ -78,8 +79,8 @@ std::string counts_html(const ClaimCounts& counts) {
     const std::size_t n = counts.by_standing[i];
     const StandingWords& of = words_of(static_cast<Standing>(i));
     if (n == 0) continue;
-    parts.push_back(std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol + " " +
-                    std::to_string(n) + "</span> " + (n == 1 ? of.one : of.many));
+    parts.push_back(colored(of.name, of.symbol + (" " + std::to_string(n))) + " " +
+                    (n == 1 ? of.one : of.many));
   }
   return joined(parts);
 }

@@ -37,8 +37,7 @@ std::string kind_html(const Claim& claim) {
 std::string standing_html(const Claim& claim) {
   const auto words = [](Standing standing, const std::string& text) {
     const StandingWords& of = words_of(standing);
-    return std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol + " " + text +
-           "</span>";
+    return colored(of.name, of.symbol + (" " + text));
   };
   if (!claim.judged_in.empty())
     return words(Standing::not_applicable, "judged in " + escape_markup(claim.judged_in));
@@ -67,8 +66,8 @@ std::string claim_rows(const Claim& claim, const std::string& place) {
     if (!part.empty()) fine.push_back(part);
   }
   return "<tr><td>" + standing_html(claim) + "<td>" + prose(claim.statement) + "<td>" +
-         evidence.measured + "<td>" + evidence.expected +
-         "\n<tr class=\"fine\"><td colspan=\"4\">" + joined(fine, " \u00B7 ") + "\n";
+         evidence.measured + "<td>" + evidence.expected + "\n<tr class=fine><td colspan=4>" +
+         joined(fine, " \u00B7 ") + "\n";
 }
 
 }  // namespace ranklab

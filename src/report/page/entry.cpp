@@ -79,7 +79,7 @@ std::string link_name(const ResultFile& result) {
 }
 
 std::string link_to(const Entry& entry, const std::string& html) {
-  return "<a href=\"#" + entry.anchor + "\">" + html + "</a>";
+  return "<a href=#" + entry.anchor + ">" + html + "</a>";
 }
 
 std::string changes_html(const ResultFile& result) {

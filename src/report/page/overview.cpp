@@ -22,35 +22,32 @@ std::string count_cells(const ClaimCounts& counts) {
     const StandingWords& of = words_of(static_cast<Standing>(i));
     const std::size_t n = counts.by_standing[i];
     out += cell(capitalized(of.many),
-                n == 0 ? "0"
-                       : std::string("<span class=\"verdict ") + of.name + "\">" + of.symbol +
-                             std::to_string(n) + "</span>",
-                "number");
+                n == 0 ? "0" : colored(of.name, of.symbol + std::to_string(n)), "number");
   }
   return out;
 }
 
 // The panel that shows the finding, drawn small; empty if the result does not name one.
-std::string thumbnail_html(const Entry& entry) {
+std::string thumbnail_html(const Entry& entry, PenSheet& pens) {
   const std::uint64_t panel = entry.result->finding ? entry.result->finding->panel : 0;
   if (panel == 0) return "";
   try {
     return "<a class=\"thumbnail\" href=\"#" + entry.anchor + "\" title=\"" +
            short_name(*entry.result) + "\">" +
-           draw_svg(*entry.result, Extract::thumbnail, 0, panel - 1) + "</a>";
+           draw_svg(*entry.result, Extract::thumbnail, 0, panel - 1, &pens) + "</a>";
   } catch (const Failure&) {
     return "";  // the section says why
   }
 }
 
-std::string finding_html(const Finding& finding) {
+std::string finding_html(const Finding& finding, PenSheet& pens) {
   const Entry& entry = *finding.entry;
-  return "<li>" + thumbnail_html(entry) + "<span>" + standing_html(*finding.claim) + " " +
+  return "<li>" + thumbnail_html(entry, pens) + "<span>" + standing_html(*finding.claim) + " " +
          prose(finding.sentence) + " " + link_to(entry, short_name(*entry.result)) +
          "</span></li>\n";
 }
 
-std::string findings_html(const std::vector<Entry>& entries) {
+std::string findings_html(const std::vector<Entry>& entries, PenSheet& pens) {
   std::string out;
   std::size_t paper = papers().size();
   for (const Finding& finding : findings_of(entries)) {
@@ -59,7 +56,7 @@ std::string findings_html(const std::vector<Entry>& entries) {
       paper = finding.entry->paper;
       out += "<div><h2 class=\"plain\">" + name_of_paper(paper) + "</h2>\n<ul>\n";
     }
-    out += finding_html(finding);
+    out += finding_html(finding, pens);
   }
   return out.empty() ? "" : "<div class=\"findings\">\n" + out + "</ul></div>\n</div>\n";
 }
@@ -98,7 +95,7 @@ std::string row_html(const Entry& entry) {
   if (result.status != Status::complete) {
     name += " <small><strong>\u26A0 " + std::string(name_of(result.status)) + "</strong></small>";
   }
-  return "<tr><th scope=\"row\">" + name + "</th>" + cell("Trials", trials_html(result), "number") +
+  return "<tr><th scope=row>" + name + "</th>" + cell("Trials", trials_html(result), "number") +
          cell("Time", html_duration(result.timing.wall), "number") +
          count_cells(count(entry.result->claims)) + "</tr>\n";
 }
@@ -116,16 +113,17 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   for (std::size_t i = 0; i < standings; ++i)
     names.push_back(capitalized(words_of(static_cast<Standing>(i)).many));
   return table_start(name_of_paper(paper), names, "overview") + rows +
-         "</tbody>\n<tfoot><tr><th scope=\"row\">all</th><td></td>" +
+         "</tbody>\n<tfoot><tr><th scope=row>all</th><td></td>" +
          cell("Time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
 }
 
 }  // namespace
 
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views) {
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
+                          PenSheet& pens) {
   return "<div class=\"first\">\n<div>\n<p>" + std::string(introduction) + "</p>\n" +
          contents_html(entries) + "</div>\n</div>\n" + (views.empty() ? "" : counts_html(views)) +
-         false_statements_html(views) + findings_html(entries);
+         false_statements_html(views) + findings_html(entries, pens);
 }
 
 std::string results_html(const std::vector<Entry>& entries) {

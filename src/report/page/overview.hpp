@@ -4,13 +4,15 @@
 #include <string>
 #include <vector>
 
+#include "report/figure/svg_pen.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/paper_view.hpp"
 
 namespace ranklab {
 
-/// The first screen.
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views);
+/// The first screen. `pens` are those of the pictures of the page.
+std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
+                          PenSheet& pens);
 
 /// A table of all results: trials, time and verdicts, folded.
 std::string results_html(const std::vector<Entry>& entries);

@@ -27,7 +27,7 @@ std::string filled(std::string_view text, const std::map<std::string_view, std::
   return out.append(text);
 }
 
-std::string sections_html(const std::vector<Entry>& entries) {
+std::string sections_html(const std::vector<Entry>& entries, PenSheet& pens) {
   std::string out;
   std::size_t last = papers().size() + 1;
   for (const Entry& entry : entries) {
@@ -41,7 +41,7 @@ std::string sections_html(const std::vector<Entry>& entries) {
                                      : "<h2 id=\"results\">Results</h2>\n";
       out += "<div class=\"results\">\n";
     }
-    out += section_html(entry, entries);
+    out += section_html(entry, entries, pens);
   }
   return out + (out.empty() ? "" : "</div>\n");
 }
@@ -55,10 +55,15 @@ std::string html_report(const std::vector<ResultFile>& results,
     return entry.paper < papers().size();
   });
   const std::vector<PaperView> views = views_of(entries);
-  return filled(page_html, {{"style", style_css},
-                            {"overview", overview_html(entries, views)},
+  PenSheet pens;
+  const std::string overview = overview_html(entries, views, pens),
+                    sections = sections_html(entries, pens);
+  std::string style(style_css);
+  for (const auto& [declarations, name] : pens) style += "." + name + "{" + declarations + "}\n";
+  return filled(page_html, {{"style", style},
+                            {"overview", overview},
                             {"papers", views_html(views, entries)},
-                            {"sections", sections_html(entries)},
+                            {"sections", sections},
                             {"results", results_html(entries)},
                             {"symbols", of_papers ? symbols_html : ""}});
 }

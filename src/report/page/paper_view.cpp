@@ -76,25 +76,23 @@ std::string row_html(const JudgedStatement& statement, const std::vector<Entry>&
   std::string found = prose(evidence);
   if (!entry.scale.empty()) found += (found.empty() ? "" : "; ") + prose(entry.scale);
   if (!results.empty()) found += (found.empty() ? "" : "<br>") + results;
-  return "<tr id=\"" + anchor_of(entry) + "\"><th scope=\"row\">" + prose(entry.name) +
+  return "<tr id=\"" + anchor_of(entry) + "\"><th scope=row>" + prose(entry.name) +
          (entry.name.starts_with("Section") || entry.name.starts_with("Appendix")
               ? ""
               : " <small>" + escape_markup(entry.section) + "</small>") +
-         "</th>" + cell("Says", says) +
-         cell("Verdict", verdict_html(statement) + (reason.empty() ? "" : "<br>" + prose(reason)) +
-                             slips_html(statement)) +
-         cell("Evidence", found) + "</tr>\n";
+         "<td>" + says + "<td>" + verdict_html(statement) +
+         (reason.empty() ? "" : "<br>" + prose(reason)) + slips_html(statement) + "<td>" + found +
+         "</tr>\n";
 }
 
 std::string counts_row_html(const std::string& name, const VerdictCounts& counts) {
-  std::string out = "<tr><th scope=\"row\">" + name + "</th>";
+  std::string out = "<tr><th scope=row>" + name + "</th>";
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const VerdictGroup& group = groups_of_verdicts[i];
     out += cell(group.words,
-                counts[i] == 0
-                    ? "0"
-                    : std::string("<span class=\"verdict ") + class_of(group.verdict) + "\">" +
-                          words_of(group.verdict).symbol + std::to_string(counts[i]) + "</span>",
+                counts[i] == 0 ? "0"
+                               : colored(class_of(group.verdict), words_of(group.verdict).symbol +
+                                                                      std::to_string(counts[i])),
                 "number");
   }
   return out + "</tr>\n";
@@ -142,8 +140,8 @@ std::string anchor_of(const PaperStatement& statement) {
 }
 
 std::string verdict_html(const JudgedStatement& statement) {
-  return std::string("<span class=\"verdict ") + class_of(statement.verdict) + "\">" +
-         words_of(statement.verdict).symbol + "</span> <b>" + prose(statement.words()) + "</b>";
+  return colored(class_of(statement.verdict), words_of(statement.verdict).symbol) + " <b>" +
+         prose(statement.words()) + "</b>";
 }
 
 std::string counts_html(const std::vector<PaperView>& views) {

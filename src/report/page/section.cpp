@@ -16,24 +16,24 @@ namespace ranklab {
 namespace {
 
 // The picture keeps its size, at which its text is readable. A narrow screen scrolls it sideways.
-std::string picture_html(const Entry& entry, std::size_t which) {
+std::string picture_html(const Entry& entry, std::size_t which, PenSheet& pens) {
   try {
     return "<figure class=\"picture\" tabindex=\"0\">\n" +
-           draw_svg(*entry.result, Extract::untitled, which) + "\n</figure>\n";
+           draw_svg(*entry.result, Extract::untitled, which, 0, &pens) + "\n</figure>\n";
   } catch (const Failure& failure) {
     return "<p class=\"not-drawn\">Not drawn: " + escape_markup(failure.what()) + ".</p>\n";
   }
 }
 
 // The further figures, folded, each with its title.
-std::string more_figures_html(const Entry& entry) {
+std::string more_figures_html(const Entry& entry, PenSheet& pens) {
   const std::vector<Figure>& more = entry.result->more_figures;
   if (more.empty()) return "";
   std::string out;
   std::vector<std::string> titles;
   for (std::size_t i = 0; i < more.size(); ++i) {
     titles.push_back(escape_markup(more[i].title));
-    out += "<h4>" + prose(titles.back()) + "</h4>\n" + picture_html(entry, i + 1);
+    out += "<h4>" + prose(titles.back()) + "</h4>\n" + picture_html(entry, i + 1, pens);
   }
   return "<details class=\"more\">\n<summary>" + counted(titles.size(), "more picture") + ": " +
          joined(titles, "; ") + "</summary>\n" + out + "</details>\n";
@@ -104,13 +104,13 @@ std::string facts_html(const Entry& entry, const std::vector<Entry>& all) {
 
 }  // namespace
 
-std::string section_html(const Entry& entry, const std::vector<Entry>& all) {
+std::string section_html(const Entry& entry, const std::vector<Entry>& all, PenSheet& pens) {
   const ResultFile& result = *entry.result;
   return "<section class=\"result\" id=\"" + entry.anchor + "\" aria-labelledby=\"" + entry.anchor +
-         "-heading\">\n" + heading_html(entry) + picture_html(entry, 0) + "<div class=\"text\">\n" +
-         see_html(result) + warning_html(result) + claim_lines_html(entry) +
-         facts_html(entry, all) + notes_html(result) + "</div>\n<div class=\"folds\">\n" +
-         claims_html(entry) + more_figures_html(entry) +
+         "-heading\">\n" + heading_html(entry) + picture_html(entry, 0, pens) +
+         "<div class=\"text\">\n" + see_html(result) + warning_html(result) +
+         claim_lines_html(entry) + facts_html(entry, all) + notes_html(result) +
+         "</div>\n<div class=\"folds\">\n" + claims_html(entry) + more_figures_html(entry, pens) +
          table_html(result, entry.paper == papers().size()) +
          provenance_html(result, commands(entry),
                          all.front().result == entry.result ? nullptr : all.front().result,

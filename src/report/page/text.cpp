@@ -39,16 +39,20 @@ std::string html_duration(double s) {
   return digits_of(s / 3600, std::chars_format::fixed, 1) + " h";
 }
 
+std::string colored(const std::string& standing, const std::string& text) {
+  return "<b class=" + standing + ">" + text + "</b>";
+}
+
 std::string cell(const std::string& column, const std::string& content, const std::string& kind) {
-  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=\"" + kind + "\"") +
-         ">" + content + "</td>";
+  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=" + kind) + ">" +
+         content;
 }
 
 std::string table_start(const std::string& caption, const std::vector<std::string>& columns,
                         const std::string& kind) {
   std::string out =
       "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
-  for (const auto& column : columns) out += "<th scope=\"col\">" + column + "</th>";
+  for (const auto& column : columns) out += "<th scope=col>" + column + "</th>";
   return out + "</tr></thead>\n<tbody>\n";
 }
 

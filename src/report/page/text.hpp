@@ -14,6 +14,9 @@ std::string html_number(double value);
 /// "8 s", "13 min", "1.5 h"; empty if the value is undefined.
 std::string html_duration(double seconds);
 
+/// A text in the color of a standing, by its name in style sheets.
+std::string colored(const std::string& standing, const std::string& text);
+
 /// A table cell that carries the name of its column, which is shown if a narrow screen folds the
 /// table into cards.
 std::string cell(const std::string& column, const std::string& content,

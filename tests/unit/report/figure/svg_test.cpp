@@ -6,7 +6,7 @@
 
 #include "report/figure/picture.hpp"
 #include "report/figure/sample.hpp"
-#include "report/figure/svg_path.hpp"
+#include "report/figure/svg_pen.hpp"
 #include "report/figure/text.hpp"
 #include "report/typed.hpp"
 
@@ -19,13 +19,42 @@ using ranklab::testing::sample_result;
 using ranklab::testing::typed;
 
 TEST_CASE("a path leaves out points that a reader cannot see, and survives one point and none") {
-  CHECK(line_path({{0, 0}, {1, 1.1}, {2, 2}, {3, 3.1}, {4, 4}}) ==
+  const auto line = [](const PixelLine& points) {
+    return path_data(line_path(points), file_precision);
+  };
+  CHECK(line({{0, 0}, {1, 1.1}, {2, 2}, {3, 3.1}, {4, 4}}) ==
         "M0 0l4 4");  // straight up to a fifth of a pixel
-  CHECK(line_path({{0, 0}, {1, 1}, {2, 5}, {3, 1}, {4, 4}}) == "M0 0l1 1 1 4 1-4 1 3");
-  CHECK(line_path({{3, 4}}) == "M3 4h0");
-  CHECK(line_path({}) == "");
-  CHECK(svg_number(-0.34) == "-.3");
-  CHECK(svg_number(-0.02) == "0");
+  CHECK(line({{0, 0}, {1, 1}, {2, 5}, {3, 1}, {4, 4}}) == "M0 0l1 1 1 4 1-4 1 3");
+  CHECK(line({{3, 4}}) == "M3 4h0");
+  CHECK(line({}) == "");
+  CHECK(file_precision.number(-0.34) == "-.3");
+  CHECK(file_precision.number(-0.02) == "0");
+}
+
+TEST_CASE("a path of a page has whole half pixels, and steps from part to part") {
+  const auto page = [](const Path& path) { return path_data(path, page_precision); };
+  CHECK(page(line_path({{0, 0}, {1, 1}, {2, 5}, {3, 1.2}, {4, 4}})) == "M0 0l2 2 2 8 2-8 2 6");
+  CHECK(page(line_path({{100, 200}, {101, 205}}) + line_path({{103, 204}, {104, 206}})) ==
+        "M200 400l2 10m4-2 2 4");
+  CHECK(page(line_path({{100, 200}}) + line_path({{3, 4}})) == "M200 400h0M6 8h0");
+  CHECK(page(rectangle_path({10, 20}, {11, 22}) + circle_path({12, 20}, 1.3)) ==
+        "M20 40h2v4h-2zm1 0a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z");
+  // Equal markers stay equal, wherever they are.
+  const PixelLine triangle = {{0, -4.34}, {3.76, 2.17}, {-3.76, 2.17}};
+  for (const double at : {50.0, 50.1, 50.2, 50.3})
+    CHECK(contains(page(area_path(triangle, {at, 2 * at})), "l8 13h-16z"));
+}
+
+TEST_CASE("a page draws neighboring lines of one pen at once, but no translucent areas") {
+  PenSheet sheet;
+  const Path line = line_path({{0, 0}, {5, 5}}), area = area_path({{0, 0}, {5, 5}, {5, 0}});
+  const Drawing lines = drawn(line, stroke("#000000", 1)) + drawn(line, stroke("#000000", 1)),
+                areas = drawn(area, fill("#000000", 1, 0.5)) + drawn(area, fill("#000000", 1, 0.5));
+  CHECK(drawing_svg(lines, &sheet) == "<path class=A d=\"M0 0l10 10M0 0l10 10\"/>");
+  CHECK(count(drawing_svg(areas, &sheet), "<path class=B ") == 2);
+  CHECK(count(drawing_svg(lines + areas, nullptr), "<path ") == 4);
+  CHECK(sheet == PenSheet{{"stroke:#000000;stroke-width:2px;", "A"},
+                          {"fill:#000000;fill-opacity:.5;", "B"}});
 }
 
 TEST_CASE("a point without neighbors is drawn as a dot") {
