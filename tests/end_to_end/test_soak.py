@@ -20,6 +20,9 @@ class SoakTest(unittest.TestCase):
                 result, message = soak.outcome(check)
                 self.assertNotEqual(result, "failed", message)
 
+    def test_sequences(self):
+        self.section("sequences")
+
     def test_killed_runs_and_two_writers(self):
         self.section("kills")
 

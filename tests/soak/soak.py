@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`make soak`: long checks of reliability: kills, full disks, long runs, signals, limits.
+"""`make soak`: long checks of reliability: sequences, kills, full disks, long runs, signals, limits.
 
 soak.py [--seconds N] [--seed N] [--short] [SECTION...]
 
@@ -24,8 +24,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from harness import BINARY, CORES, Failed, Skipped, Unneeded  # noqa: E402
 
 # The sections and their shares of the time.
-SECTIONS = {"kills": 30, "disks": 10, "steady": 5, "signals": 30, "limits": 10, "environments": 8,
-            "figures": 8, "kernels": 12, "hostile": 15, "precision": 15}
+SECTIONS = {"sequences": 8, "kills": 30, "disks": 10, "steady": 5, "signals": 30, "limits": 10,
+            "environments": 8, "figures": 8, "kernels": 12, "hostile": 15, "precision": 15}
 
 
 def outcome(check):
