@@ -55,8 +55,9 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   check_writable(options.out);
   const std::string identity = run_identity(run), name = "shard " + run.shard.text();
   refuse_to_replace_part(run, identity);
-  Journal part(options.out, identity,
-               options.resume ? Journal::Earlier::resumed : Journal::Earlier::discarded);
+  Journal part(
+      options.out, identity,
+      options.force && !options.resume ? Journal::Earlier::discarded : Journal::Earlier::resumed);
   if (!options.quiet) warn_of_lost_trials(part);
   const std::uint64_t wanted = run.shard.trials_of(options.trials);
   if (part.finished().size() == wanted) {
