@@ -30,6 +30,9 @@ OPTIMIZE ?= -O3 -march=$(MARCH) -falign-loops=64
 # For tests and for code that takes no time to run: compiles faster. Fused multiplications as with
 # -O3 keep results equal up to the last digit.
 LIGHT    ?= -O1 $(if $(CLANG),,-fexpensive-optimizations) -march=$(MARCH)
+# Tests run as fast with -Og and compile in 0.7 times the time. Assertions that are calls save 0.1 of
+# the rest; an exception inside one ends its test case.
+LIGHTEST  = $(patsubst -O1,-Og,$(LIGHT)) -DDOCTEST_CONFIG_SUPER_FAST_ASSERTS
 SANITIZE ?=
 # Let GCC collect garbage only above half a gigabyte: 0.91 times the time, 1.09 times the memory.
 GARBAGE  := $(if $(CLANG),,--param ggc-min-heapsize=524288)
@@ -176,7 +179,7 @@ TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
 # Recompile everything if the compiler or its flags change.
 $(BUILD)/flags: FORCE
 	@mkdir -p $(@D)
-	@echo '$(CXX) $(MAJOR) $(CXXFLAGS) | $(LIGHT) | $(INCLUDE)' > $@.new
+	@echo '$(CXX) $(MAJOR) $(CXXFLAGS) | $(LIGHT) | $(LIGHTEST) | $(INCLUDE)' > $@.new
 	@$(renew)
 
 # Rewrite a unit only if its list of files changes.
@@ -210,7 +213,8 @@ $(PRECOMPILED) $(DOCUMENTS) $(BUILD)/precompiled/tests.hpp: $(BUILD)/precompiled
 
 # The objects of the given kinds.
 of_kinds = $(filter $(foreach kind,$(1),$(BUILD)/units/$(kind)/%),$(OBJECTS) $(TEST_OBJECTS))
-$(call of_kinds,writes studies tests helps) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMIZE = $(LIGHT)
+$(call of_kinds,writes studies helps): private OPTIMIZE = $(LIGHT)
+$(call of_kinds,tests) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMIZE = $(LIGHTEST)
 $(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
 $(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
