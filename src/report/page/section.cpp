@@ -33,7 +33,7 @@ Markup more_figures_html(const Entry& entry, PenSheet& pens) {
   std::vector<Markup> titles;
   for (std::size_t i = 0; i < more.size(); ++i) {
     titles.push_back(escape_markup(more[i].title));
-    out += "<h4>" + prose(titles.back().text()) + "</h4>\n" + picture_html(entry, i + 1, pens);
+    out += "<h4>" + prose(more[i].title) + "</h4>\n" + picture_html(entry, i + 1, pens);
   }
   return "<details class=\"more\">\n<summary>" +
          escape_markup(counted(titles.size(), "more picture")) + ": " + joined(titles, "; ") +
