@@ -42,17 +42,17 @@ Markdown more_pictures(const Entry& entry) {
     const std::string main = picture_of(entry.file_name);
     links.push_back("<a href=\"" + link_target(main.substr(0, main.size() - 3)) +
                     Markdown::number(i + 2) + ".svg\">" +
-                    on_one_line(escape_markup(more[i].title)) + "</a>");
+                    markdown(escape_markup(more[i].title)) + "</a>");
   }
   return links.empty() ? "" : "<br>More: " + joined(links, "; ");
 }
 
 Markdown cell_of(const Entry& entry) {
   const Markdown picture = link_target(picture_of(entry.file_name)),
-                 name = on_one_line(short_name(*entry.result));
+                 name = markdown(short_name(*entry.result));
   return "<td width=\"50%\"><a href=\"" + picture + "\"><img src=\"" + picture + "\" alt=\"" +
-         name + "\"></a><br><b>" + name + "</b> <code>" + on_one_line(link_name(*entry.result)) +
-         "</code><br>" + on_one_line(escape_markup(counts_text(count(entry.result->claims)))) +
+         name + "\"></a><br><b>" + name + "</b> <code>" + markdown(link_name(*entry.result)) +
+         "</code><br>" + markdown(escape_markup(counts_text(count(entry.result->claims)))) +
          more_pictures(entry) + "</td>\n";
 }
 

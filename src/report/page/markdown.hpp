@@ -14,8 +14,7 @@ using Markdown = Safe<struct CommonMark>;
 /// formula or link.
 Markdown markdown(const Markup& html);
 
-/// The same without escapes: for the words of the catalog, and for all words inside an element that
-/// starts a line, where only an empty line would start Markdown.
+/// The same without escapes, for the words of the catalog.
 Markdown on_one_line(const Markup& html);
 
 /// The row of a table; a | in a cell does not end it.
