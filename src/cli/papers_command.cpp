@@ -144,8 +144,9 @@ OrderedJson paper_json(const Paper& paper, const std::vector<JudgedStatement>& s
 class Printer {
  public:
   void line(const std::string& text, std::size_t indent = 0) const {
-    std::printf("%s%s", std::string(indent, ' ').c_str(),
-                wrapped(text, indent, columns_ > indent ? columns_ - indent : columns_).c_str());
+    std::printf(
+        "%s%s", std::string(indent, ' ').c_str(),
+        wrapped(printable(text), indent, columns_ > indent ? columns_ - indent : columns_).c_str());
   }
   std::size_t columns() const { return columns_; }
 

@@ -1,10 +1,13 @@
-"""Every study with extreme values of its flags, one flag at a time.
+"""Every study with extreme values of its flags, and every command that reads results with a result that a stranger wrote.
 
-The values come from the domains that `--help` prints: the least, the greatest, and values near underflow and overflow. A run must end in
+Flags: the values come from the domains that `--help` prints: the least, the greatest, and values near underflow and overflow. A run must end in
 time, with a result or with one line of our own words. A result must count its undefined values, and no verdict may rest on one. `make test`
 runs a fixed sample of them. With HOSTILE=full it runs all values of each study's flags, and a sample for the other runs of the study.
 """
 import concurrent.futures
+import copy
+import csv
+import html.parser
 import os
 import re
 import subprocess
@@ -12,9 +15,12 @@ import sys
 import tempfile
 import time
 import unittest
+import xml.etree.ElementTree
 import zlib
 
-from program import BINARY, ProgramTest, loads
+from program import BINARY, ROOT, ProgramTest, loads
+from stored_tensors import npy
+from test_files import GRADIENT, SPIKED
 from test_smoke import RUNS
 
 FULL = os.environ.get("HOSTILE") == "full"
@@ -212,6 +218,276 @@ class HostileTest(ProgramTest):
         if FULL:
             print(f"{len(cases)} runs in {time.monotonic() - start:.0f} s: {ends}")
         self.assertGreater(ends.get("done", 0), len(cases) // 4)
+
+
+# What a stranger may write into a result. The end makes what it is put in front of a part of a link or a paragraph of its own.
+PAYLOADS = {
+    "markup": "\"'></title></td></text></svg></style><script>alert(1)</script><b onclick=alert(1) style=color:red>&<a href=https://evil.example>",
+    "escapes": "\x1b[31m\x1b]0;title\x07\x9b2J\x00\r\x08",
+    "markdown": "# [x](javascript:alert(1)) ![y](https://evil.example/y.svg) `code` www.evil.example $x$ ~~y~~ |\n\n# head\n\n[z]: javascript:alert(1)\n\n"
+                "1. one\n\n> quote\n\n```\n\n[x](",
+    "directions": "\u202e\u2066\u200b\u200f\ufeff\u2028\u2029",
+    "formula": "=1+1",
+}
+INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+# Words of a fixed list, and the two names by which a result belongs to a paper.
+FIXED = {"schema", "status", "part", "kind", "verdict", "type", "scale", "style", "band", "statement_id", "paper"}
+PARTS = ("scalars", "series", "trials", "claims", "advice")
+PARTS_WITH = {"scalars": ("scalars", "trials"), "config": ("scalars",), **{part: (part,) for part in ("series", "claims", "advice")}}
+
+
+def reference(name):
+    with open(os.path.join(ROOT, name), encoding="utf-8") as file:
+        return loads(file.read())
+
+
+def rich_result():
+    """A result of a study with everything that a result can have, from several results."""
+    result, advised, shallow = (reference(name) for name in ("results/reference/spectral-fig12.json", "tests/golden/advise.json",
+                                                             "results/reference/shallow-fig08.json"))
+    claims = {claim["id"]: claim for claim in result["claims"] + shallow["claims"]}
+    result["claims"] = [claims["spectral/" + name] for name in ("fig-12/gelu/as-printed", "fig-12/gelu/corrected", "thm-2.6/abs/dense", "eq-2.15/zipf",
+                                                                "eq-2.15/zipf/sampled")] + [claims["shallow/fig-8a"]]
+    result["claims"][3]["holm_undecided"] = True
+    for more in ({"id": "spectral/none", "verdict": "not-applicable", "evidence": {"type": "none"}, "measured": None},
+                 {"id": "spectral/elsewhere", "verdict": "not-applicable", "judged_in": "spectral-fig03"}):
+        result["claims"].append(dict(claims["spectral/lemma-2.9"], **more))
+    for key in ("table", "advice"):
+        result[key] = advised[key]
+    result["advice"][0]["steps"] = [{"direction": "polar", "predicted_decrease": 1.0, "length": 0.5}]
+    panel = result["figure"]["panels"][0]
+    panel["bands"], panel["x"]["ticks"] = [{"x_low": 1, "x_high": 2, "label": "a band"}], ["one", "two", "three", "four", "five"]
+    result["more_figures"] = [dict(advised["figure"], title="Bars")]
+    result["series"] += advised["series"]
+    for name in ("gd.diverged", "e", "f"):
+        result["scalars"][name], result["trial_values"][name] = {"mean": 0.5, "std": 0.5, "n": 2}, [0.0, 1.0]
+    result.update(status="diverged", skipped=[{"name": "layer", "reason": "no gradient"}], failed_gates=["nr/st"], changed=[
+        {"name": "trials", "preset": 12, "run": 10}, {"name": "activation", "preset": "abs", "run": "relu"}],
+        finding={"claim": "spectral/fig-12/gelu/as-printed", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"})
+    return result
+
+
+def fields_of(node, path=()):
+    """The paths of the strings and of the names in a document; of a list, only those of the first item that has them."""
+    items = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
+    for key, item in items:
+        if isinstance(item, str):
+            yield (*path, key)
+        if path in (("config",), ("environment",), ("scalars",)):
+            yield (*path, key, None)
+        yield from fields_of(item, (*path, key))
+
+
+def one_of_each(paths):
+    seen = {}
+    for path in paths:
+        is_name = path[-1] is None
+        seen.setdefault((*(("*" if isinstance(key, int) else key) for key in path[:1 if is_name else None]), is_name), path)
+    return seen.values()
+
+
+def with_field(document, path, text):
+    """A copy in which the text stands in front of a field, or of a name."""
+    out = copy.deepcopy(document)
+    if path[-1] is None:
+        for holder in (out[path[0]], *([out["trial_values"]] if path[0] == "scalars" else [])):
+            holder[text + path[1]] = holder.pop(path[1])
+        return out
+    node = out
+    for key in path[:-1]:
+        node = node[key]
+    node[path[-1]] = text + node[path[-1]]
+    return out
+
+
+def with_all_fields(node, text, key=None, names=False):
+    """A copy in which the text stands in front of every field and every name; what refers to a name still does."""
+    if isinstance(node, dict):
+        return {(text if names else "") + name: with_all_fields(item, text, name, name in ("config", "environment", "scalars", "trial_values"))
+                for name, item in node.items()}
+    if isinstance(node, list):
+        return [with_all_fields(item, text, key) for item in node]
+    is_fixed = key in FIXED or (key == "unit" and node in ("seed", "draw", "none"))
+    return node if is_fixed or not isinstance(node, str) else text + node
+
+
+class Elements(html.parser.HTMLParser):
+    """The elements of a page with the names of their attributes, its classes and its links."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.elements, self.links = set(), set()
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attributes):
+        self.elements.add((tag, *sorted(name for name, _ in attributes)))
+        self.links.update(value for name, value in attributes if name in ("href", "src"))
+
+
+def markdown_of(text):
+    """What Markdown makes of a text, as far as our pages use it: elements, targets of links, beginnings of lines, marks of a line."""
+    page = Elements(text)
+    targets = page.links | set(re.findall(r"(?<!\\)\]\(([^)]*)", text)) | set(re.findall(r"^ {0,3}(?:\* +)?\[[^]]*\]:(.*)", text, re.M))
+    targets |= set(re.findall(r"(?<![(\"])https?://\S*|www\.\S*", re.sub(r"\]\([^)]*\)", "", text)))
+    starts = {re.match(r"(?:\* )?(?:#+ |[|<*>=`~+-]|\d+[.)] |[\w&[]|$)?", line)[0] for line in text.split("\n")}
+    return page.elements, targets, {re.sub(r"[\w&[]$", "a", start) for start in starts}, {
+        (mark, len(re.findall(mark, line))) for mark in ("`", r"\$", "~", r"\\(?!\|)", r"^\||(?<=.)(?<!\\)\|") for line in text.split("\n")
+        if mark[0] != "^" or line.startswith("|")}
+
+
+class StrangerTest(ProgramTest):
+    """A result that a stranger wrote goes through every command that reads results: its text stays text."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.base, cls.calm = rich_result(), {}
+
+    def setUp(self):
+        super().setUp()
+        self.write("base.json", self.base)
+        if not self.calm:
+            self.learn()
+
+    def learn(self):
+        """What the files of the result as it was have, and those of some that have less."""
+        self.calm.update(elements=set(), svg=set(), markdown=[set(), set(), set(), set()])
+        plain = [self.base, dict(self.base, source=None), dict(self.base, preset=None), dict(self.base, changed=[]), dict(self.base, status="complete")]
+        plain.append({key: value for key, value in self.base.items() if key not in ("finding", "table")})
+        plain.append(dict(self.base, claims=self.base["claims"][1:]))
+        for document in plain:
+            files = self.files_of(document, "x.json")
+            self.calm["elements"] |= Elements(files["page.html"]).elements
+            self.calm["svg"] |= self.svg_elements(files)
+            for name in ("gallery.md", "papers.md"):
+                for known, found in zip(self.calm["markdown"], markdown_of(files[name])):
+                    known |= found
+
+    def svg_elements(self, files):
+        return {(element.tag, *sorted(element.attrib)) for name in files if name.endswith(".svg")
+                for element in xml.etree.ElementTree.fromstring(files[name]).iter()}
+
+    def outcome(self, words, name, may_fail=False, is_json=False):
+        """Standard output of a command, which ends well or with one line that names the file."""
+        run = subprocess.run([BINARY, *words], capture_output=True, cwd=self.folder, timeout=20, stdin=subprocess.DEVNULL)
+        out, lines = run.stdout.decode(), run.stderr.decode().split("\n")[:-1]
+        told = f"ranklab {' '.join(words)}: exit {run.returncode}: {run.stderr.decode()[-600:]}"
+        self.assertIn(run.returncode, (0, 1, 2), told)
+        self.assertIsNone(INVISIBLE.search("".join(lines if is_json else [out, *lines])), told)
+        if run.returncode > 0 and not (words[0] == "compare" and out):
+            self.assertTrue(may_fail, told)
+            self.assertEqual(len(lines), 1, told)
+            self.assertIn(name, lines[0])
+        return out
+
+    def files_of(self, document, name, may_fail=False, parts=PARTS):
+        """What the commands write and print about a document."""
+        folder = self.path("results")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join("results", name)
+        self.write(path, document)
+        commands = {
+            "plot": ["plot", path, "--out", "picture.svg", "--quiet"],
+            "page.html": ["report", "base.json", path, "--out", "page.html", "--quiet"],
+            "gallery.md": ["report", path, "--out", "gallery.md", "--quiet"],
+            "papers.md": ["papers", "--results", "results", "--out", "papers.md"],
+            "papers": ["papers", "--results", "results", "spectral"],
+            "statement": ["papers", "--results", "results", "spectral", "Figure", "12"],
+            "compare": ["compare", "base.json", path],
+            **{f"{part}.csv": ["export", "base.json", path, "--what", part] for part in parts},
+        }
+        out = {key: self.outcome(words, name, may_fail) for key, words in commands.items()}
+        for written in os.listdir(self.folder):
+            if written.endswith((".html", ".md", ".svg")):
+                out[written] = self.read(written)
+                os.remove(self.path(written))
+        os.remove(self.path(path))
+        return out
+
+    def check_files(self, files):
+        for name, text in files.items():
+            self.assertIsNone(INVISIBLE.search(text), name)
+            if name.endswith(".csv"):
+                for cell in (cell for row in csv.reader(text.splitlines()) for cell in row):
+                    self.assertRegex(cell, r"^([^=+@\t-]|-?[\d.]|$)", name)
+            if name.endswith(".md"):
+                for known, found, what in zip(self.calm["markdown"], markdown_of(text), ("elements", "links", "starts of lines", "marks")):
+                    if what == "links":
+                        found = {link for link in found if not re.fullmatch(r"[\w./~%-]+(#[\w.-]+)?", link)}
+                    self.assertEqual(found - known, set(), f"{name}: {what}")
+        if "page.html" in files and files["page.html"]:
+            page = Elements(files["page.html"])
+            self.assertEqual(page.elements - self.calm["elements"], set())
+            self.assertEqual({link for link in page.links if not re.fullmatch(r"#[\w.-]+|https://arxiv\.org/abs/[\w.]+", link)}, set())
+        self.assertEqual(self.svg_elements(files) - self.calm["svg"], set())
+
+    def test_every_field_at_once(self):
+        for name, text in {**PAYLOADS, "all": "".join(PAYLOADS.values())}.items():
+            with self.subTest(name):
+                files = self.files_of(with_all_fields(self.base, text), "x.json")
+                self.check_files(files)
+                self.assertTrue(all(files[key] for key in ("page.html", "gallery.md", "papers.md", "picture.svg", "picture.2.svg")))
+
+    def test_each_field_alone(self):
+        text = PAYLOADS["markdown"] + PAYLOADS["markup"] + PAYLOADS["escapes"] + PAYLOADS["directions"]
+        for path in one_of_each(fields_of(self.base)):
+            with self.subTest(path):
+                document = with_field(self.base, path, text)
+                self.check_files(self.files_of(document, "x.json", True, PARTS_WITH.get(path[0], ())))
+                self.write("x.json", document)
+                if path in (("command",), ("config", "study")):  # ends before a trial
+                    self.outcome(["verify", "x.json"], "x.json", True)
+                if path[0] == "config":
+                    self.outcome([self.base["command"], "--config", "x.json", "--dry-run"], "x.json", True, is_json=True)
+
+    def test_the_name_of_a_file(self):
+        name = "=1](javascript:alert(1)) <b>'\"`\x1b[31m\n\u202e.json"
+        self.check_files(self.files_of(self.base, name))
+
+    def test_the_name_of_a_layer(self):
+        self.write("a.npy", npy(SPIKED))
+        self.write("g.npy", npy(GRADIENT))
+        self.write("layers.json", {"pairs": [{"name": "".join(PAYLOADS.values()).replace("\0", ""), "activation": "a.npy", "gradient": "g.npy"}]})
+        self.assertIn("<script>", self.outcome(["advise", "layers.json"], "layers.json"))
+        self.outcome(["advise", "layers.json", "--out", "advised.json"], "layers.json")
+        self.check_files(self.files_of(loads(self.read("advised.json")), "x.json"))
+
+    def changed(self, *path, value):
+        """The base with one value replaced, as x.json."""
+        node = document = copy.deepcopy(self.base)
+        for key in path[:-1]:
+            node = node[key]
+        node[path[-1]] = value
+        self.write("x.json", document)
+
+    def test_text_that_once_became_an_element(self):
+        # The preset that judges a claim elsewhere was the one name that the page did not escape: a browser ran the script.
+        self.changed("claims", -1, "judged_in", value="<img src=x onerror=alert(1)>")
+        self.outcome(["report", "x.json", "--out", "page.html", "--quiet"], "x.json")
+        self.assertIn("judged in &lt;img src=x onerror=alert(1)&gt;", self.read("page.html"))
+
+    def test_a_number_that_once_ended_the_page(self):
+        # The order of figures read it as an integer: "internal error: stoul", and no page for all results.
+        self.changed("source", "figure", value="Figures 1 to 99999999999999999999999")
+        self.outcome(["report", "x.json", "base.json", "--out", "page.html", "--quiet"], "x.json")
+        self.assertIn("99999999999999999999999", self.read("page.html"))
+
+    def test_a_series_without_x_that_once_ended_compare(self):
+        # The second file was compared before it was checked: abort.
+        series = {key: value for key, value in self.base["series"][0].items() if key != "x"}
+        self.changed("series", 0, value=series)
+        self.assertEqual(self.outcome(["compare", "base.json", "x.json"], "x.json", True), "")
+
+    def test_many_names_that_once_took_compare_minutes(self):
+        # Each name was looked up in a list: 96 s.
+        claim, series = self.base["claims"][0], self.base["series"][0]
+        many = dict(self.base, figure=None, more_figures=[], claims=[dict(claim, id=f"c{i}") for i in range(20000)],
+                    series=[dict(series, name=f"s{i}") for i in range(20000)])
+        self.write("x.json", many)
+        self.write("y.json", dict(many, claims=many["claims"][::-1], series=many["series"][::-1]))
+        start = time.monotonic()
+        self.outcome(["compare", "x.json", "y.json"], "x.json")
+        self.assertLess(time.monotonic() - start, 20)
 
 
 if __name__ == "__main__":

@@ -67,7 +67,7 @@ std::vector<std::string> draw_figure(const ResultFile& result, const std::string
   for (std::size_t which = 0; which < count; ++which) {
     paths.push_back(path_of(out_path, which));
     pictures.push_back("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n" +
-                       draw_svg(result, Extract::whole, which) + "\n");
+                       draw_svg(result, Extract::whole, which).text() + "\n");
   }
   if (format != "svg") {
     for (std::string& picture : pictures) picture = converted(picture, format);
@@ -78,8 +78,8 @@ std::vector<std::string> draw_figure(const ResultFile& result, const std::string
   return paths;
 }
 
-std::string draw_svg(const ResultFile& result, Extract extract, std::size_t which,
-                     std::size_t panel, PenSheet* sheet) {
+Markup draw_svg(const ResultFile& result, Extract extract, std::size_t which, std::size_t panel,
+                PenSheet* sheet) {
   return figure_svg(figure_source(result, which), extract, panel, sheet);
 }
 

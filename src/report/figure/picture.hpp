@@ -19,7 +19,7 @@ std::vector<std::string> draw_figure(const ResultFile& result, const std::string
 
 /// A figure as an `<svg>` element. `which` is 0 for the figure of the result and counts its further
 /// figures from 1; `panel` is that of a thumbnail. A page gives the `sheet` of its pens.
-std::string draw_svg(const ResultFile& result, Extract extract = Extract::whole,
-                     std::size_t which = 0, std::size_t panel = 0, PenSheet* sheet = nullptr);
+Markup draw_svg(const ResultFile& result, Extract extract = Extract::whole, std::size_t which = 0,
+                std::size_t panel = 0, PenSheet* sheet = nullptr);
 
 }  // namespace ranklab

@@ -27,38 +27,44 @@ Pen look_of(const PlacedText& text) {
   return {{"font-size", "", {text.size}}, {"text-anchor", anchor}};
 }
 
-std::string element_of(const PlacedText& text, PenSheet* sheet) {
+Markup number_in(const Precision& precision, double pixels) {
+  return Markup::trusted(precision.number(pixels));
+}
+
+Markup element_of(const PlacedText& text, PenSheet* sheet) {
   const Precision& precision = precision_of(sheet);
   const double baseline = text.y + 0.36 * text.size;
   // HTML needs no quotes around a number.
-  const std::string x = precision.number(text.x), quote = sheet == nullptr ? "\"" : "";
-  std::string out =
-      "<text x=" + quote + x + quote + " y=" + quote + precision.number(baseline) + quote;
+  const Markup x = number_in(precision, text.x), quote = sheet == nullptr ? Markup("\"") : "";
+  Markup out =
+      "<text x=" + quote + x + quote + " y=" + quote + number_in(precision, baseline) + quote;
   if (text.degrees != 0)
-    out += " transform=\"rotate(" + file_precision.number(-text.degrees) + " " + x + " " +
-           precision.number(text.y) + ")\"";
+    out += " transform=\"rotate(" + number_in(file_precision, -text.degrees) + " " + x + " " +
+           number_in(precision, text.y) + ")\"";
   out += ">" + escape_markup(text.text);
   if (!text.power.empty())
-    out += "<tspan dy=\"" + precision.number(-0.5 * text.size) + "\" " +
+    out += "<tspan dy=\"" + number_in(precision, -0.5 * text.size) + "\" " +
            attributes_of({{"font-size", "", {0.8 * text.size}}}, sheet) + ">" +
            escape_markup(text.power) + "</tspan>";
   return out + "</text>";
 }
 
 // On a page, texts of one look are neighbors.
-std::string texts_svg(std::vector<PlacedText> texts, PenSheet* sheet) {
+Markup texts_svg(std::vector<PlacedText> texts, PenSheet* sheet) {
   if (sheet != nullptr)
     std::ranges::stable_sort(
         texts, {}, [](const PlacedText& text) { return std::pair(text.size, text.anchor); });
-  std::string out;
+  Markup out;
   Pen look;
   for (const PlacedText& text : texts) {
     const Pen own = look_of(text);
-    if (own != look) out += (look.empty() ? "<g " : "</g><g ") + attributes_of(own, sheet) + ">";
+    if (own != look)
+      out += (look.empty() ? Markup("<g ") : "</g><g ") + attributes_of(own, sheet) + ">";
     look = own;
     out += element_of(text, sheet);
   }
-  return texts.empty() ? "" : "<g " + attributes_of(fill(ink), sheet) + ">" + out + "</g></g>";
+  return texts.empty() ? Markup()
+                       : "<g " + attributes_of(fill(ink), sheet) + ">" + out + "</g></g>";
 }
 
 Drawing drawn_rules(const std::vector<PlacedRule>& rules) {
@@ -138,13 +144,10 @@ Drawing drawn_references(const PlacedPanel& placed) {
 
 }  // namespace
 
-std::string figure_svg(const FigureSource& source, Extract extract, std::size_t panel,
-                       PenSheet* sheet) {
+Markup figure_svg(const FigureSource& source, Extract extract, std::size_t panel, PenSheet* sheet) {
   const PlacedFigure figure = place_figure(source, extract, panel);
   const Precision& precision = precision_of(sheet);
-  const std::string &own = source.figure.title.empty() ? source.title : source.figure.title,
-                    width = file_precision.number(figure.width),
-                    height = file_precision.number(figure.height);
+  const std::string& own = source.figure.title.empty() ? source.title : source.figure.title;
   const Pen root = {{"font-family", "sans-serif"}, {"fill", "none"}, {"stroke-linejoin", "round"}};
   Drawing drawing = drawn(rectangle_path({0, 0}, {figure.width, figure.height}), fill("#ffffff"));
   // Panels do not overlap. On a page the grids of all panels are neighbors, and so are the frames.
@@ -156,9 +159,11 @@ std::string figure_svg(const FigureSource& source, Extract extract, std::size_t 
                                 : parts[i / panels.size()](panels[i % panels.size()]);
   drawing += drawn_rules(figure.rules);
   for (const PlacedKey& key : figure.keys) drawing += drawn_key(key);
-  return std::string("<svg ") + (sheet == nullptr ? "xmlns=\"http://www.w3.org/2000/svg\" " : "") +
-         "viewBox=\"0 0 " + precision.number(figure.width) + " " + precision.number(figure.height) +
-         "\" width=\"" + width + "\" height=\"" + height + "\" role=\"img\" " +
+  return "<svg " + (sheet == nullptr ? Markup("xmlns=\"http://www.w3.org/2000/svg\" ") : "") +
+         "viewBox=\"0 0 " + number_in(precision, figure.width) + " " +
+         number_in(precision, figure.height) + "\" width=\"" +
+         number_in(file_precision, figure.width) + "\" height=\"" +
+         number_in(file_precision, figure.height) + "\" role=\"img\" " +
          attributes_of(root, sheet) + "><title>" +
          escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
          escape_markup(describe_figure(source)) + "</desc>" + drawing_svg(drawing, sheet) +

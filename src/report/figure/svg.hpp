@@ -1,8 +1,6 @@
 // A figure as SVG. The text refers to nothing by id, so a page can hold any number of drawings.
 #pragma once
 
-#include <string>
-
 #include "report/figure/layout.hpp"
 #include "report/figure/svg_pen.hpp"
 
@@ -11,7 +9,7 @@ namespace ranklab {
 /// The `<svg>` element with a title and a description for screen readers. The same source gives the
 /// same bytes. `panel` is that of a thumbnail. A picture of a page has the pens of the page's
 /// `sheet`; a file has none.
-std::string figure_svg(const FigureSource& source, Extract extract = Extract::whole,
-                       std::size_t panel = 0, PenSheet* sheet = nullptr);
+Markup figure_svg(const FigureSource& source, Extract extract = Extract::whole,
+                  std::size_t panel = 0, PenSheet* sheet = nullptr);
 
 }  // namespace ranklab

@@ -119,33 +119,35 @@ std::string value_of(const Property& property, double scale, const std::string& 
 
 }  // namespace
 
-std::string attributes_of(const Pen& pen, PenSheet* sheet) {
-  std::string out;
+Markup attributes_of(const Pen& pen, PenSheet* sheet) {
+  std::vector<Markup> attributes;
+  std::string declarations;
   for (const Property& property : pen) {
     const std::string name(property.name);
     if (sheet == nullptr)
-      out += (out.empty() ? "" : " ") + name + "=\"" + value_of(property, 1, "") + "\"";
+      attributes.push_back(escape_markup(name) + "=\"" + escape_markup(value_of(property, 1, "")) +
+                           "\"");
     else
-      out += name + ":" + value_of(property, page_precision.per_pixel, "px") + ";";
+      declarations += name + ":" + value_of(property, page_precision.per_pixel, "px") + ";";
   }
-  if (sheet == nullptr) return out;
+  if (sheet == nullptr) return joined(attributes, " ");
   // "A" to "Z", "A1" to "Z1" and so on: the page has no other class with a capital.
   const std::size_t n = sheet->size();
   const std::string next =
       std::string(1, static_cast<char>('A' + n % 26)) + (n < 26 ? "" : std::to_string(n / 26));
-  return "class=" + sheet->emplace(out, next).first->second;
+  return "class=" + Markup::trusted(sheet->emplace(declarations, next).first->second);
 }
 
-std::string drawing_svg(const Drawing& drawing, PenSheet* sheet) {
+Markup drawing_svg(const Drawing& drawing, PenSheet* sheet) {
   const Precision& precision = precision_of(sheet);
-  std::string out;
+  Markup out;
   for (std::size_t i = 0; i < drawing.size();) {
     const Pen& pen = drawing[i].pen;
     Path path = drawing[i++].path;
     // Areas may be translucent or hide each other, so they stay apart.
     const bool joins = sheet != nullptr && pen.front().name == "stroke";
     while (joins && i < drawing.size() && drawing[i].pen == pen) path += drawing[i++].path;
-    const std::string d = path_data(path, precision);
+    const Markup d = Markup::trusted(path_data(path, precision));
     if (!d.empty()) out += "<path " + attributes_of(pen, sheet) + " d=\"" + d + "\"/>";
   }
   return out;

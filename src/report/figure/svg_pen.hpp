@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "report/figure/markup.hpp"
 #include "report/figure/palette.hpp"
 #include "report/figure/panel.hpp"
 #include "report/figure/svg_path.hpp"
@@ -48,10 +49,10 @@ inline const Precision& precision_of(const PenSheet* sheet) {
 }
 
 /// The properties of a pen: each an attribute in a file, all one class on a page.
-std::string attributes_of(const Pen& pen, PenSheet* sheet);
+Markup attributes_of(const Pen& pen, PenSheet* sheet);
 
 /// The elements of a drawing. On a page, neighboring lines with the same pen are one element.
-std::string drawing_svg(const Drawing& drawing, PenSheet* sheet);
+Markup drawing_svg(const Drawing& drawing, PenSheet* sheet);
 
 /// The color of a palette index.
 std::string_view color_of(std::size_t index);

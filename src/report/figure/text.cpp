@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/text.hpp"
+#include "report/figure/markup.hpp"
 
 namespace ranklab {
 namespace {
@@ -95,7 +96,7 @@ std::vector<std::string> wrap(const std::string& text, double font_size, double 
   return lines;
 }
 
-std::string escape_markup(std::string_view text) {
+Markup escape_markup(std::string_view text) {
   std::string out;
   std::size_t line = 0;
   while (line <= text.size()) {
@@ -124,7 +125,7 @@ std::string escape_markup(std::string_view text) {
     if (end < text.size()) out += '\n';
     line = end + 1;
   }
-  return out;
+  return Markup::trusted(std::move(out));
 }
 
 std::string number_with_digits(double value, int digits) {

@@ -24,10 +24,6 @@ std::string shorten(const std::string& text, double font_size, double width);
 std::vector<std::string> wrap(const std::string& text, double font_size, double width,
                               std::size_t max_lines);
 
-/// The text with & < > " and ' as entities; broken UTF-8 and characters that XML forbids are
-/// replaced, line breaks kept.
-std::string escape_markup(std::string_view text);
-
 /// A number with at most so many significant digits, independent of the locale.
 std::string number_with_digits(double value, int digits = 9);
 

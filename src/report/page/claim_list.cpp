@@ -49,13 +49,14 @@ std::vector<const Claim*> ordered_claims(const Entry& entry) {
   return out;
 }
 
-std::string line_html(const Claim& claim) {
+Markup line_html(const Claim& claim) {
   const ShownEvidence evidence = evidence_of(claim);
-  std::string measured = evidence.measured;
+  Markup measured = evidence.measured;
   if (!measured.empty() && !evidence.expected.empty() && evidence.expected != "none")
     measured += " (expected " + evidence.expected + ")";
   return "<li>" + standing_html(claim) + " " + prose(claim.statement) +
-         (measured.empty() ? "" : ": <span class=\"evidence\">" + measured + "</span>") + "</li>\n";
+         (measured.empty() ? measured : ": <span class=\"evidence\">" + measured + "</span>") +
+         "</li>\n";
 }
 
 const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>& all) {
@@ -64,29 +65,29 @@ const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>
   return found == all.end() ? nullptr : &*found;
 }
 
-std::string place_html(const Claim& claim) {
+Markup place_html(const Claim& claim) {
   const PaperStatement* statement = find_statement(claim.statement_id);
-  const std::string source = prose(claim.source);
-  return statement == nullptr ? source
-                              : "<a href=#" + anchor_of(*statement) + ">" + source + "</a>";
+  const Markup source = prose(claim.source);
+  return statement == nullptr ? source : link_to(anchor_of(*statement), source);
 }
 
 }  // namespace
 
-std::string counts_html(const ClaimCounts& counts) {
-  std::vector<std::string> parts;
+Markup counts_html(const ClaimCounts& counts) {
+  std::vector<Markup> parts;
   for (std::size_t i = 0; i < standings; ++i) {
     const std::size_t n = counts.by_standing[i];
-    const StandingWords& of = words_of(static_cast<Standing>(i));
+    const Standing standing = static_cast<Standing>(i);
+    const StandingWords& of = words_of(standing);
     if (n == 0) continue;
-    parts.push_back(colored(of.name, of.symbol + (" " + std::to_string(n))) + " " +
-                    (n == 1 ? of.one : of.many));
+    parts.push_back(colored(standing, escape_markup(of.symbol) + " " + Markup::number(n)) + " " +
+                    escape_markup(n == 1 ? of.one : of.many));
   }
   return joined(parts);
 }
 
 // Among the claims that hold, those of the paper come first.
-std::string claim_lines_html(const Entry& entry) {
+Markup claim_lines_html(const Entry& entry) {
   std::vector<const Claim*> chosen;
   const std::vector<const Claim*> claims = ordered_claims(entry);
   const auto choose = [&](const auto& wanted) {
@@ -101,31 +102,32 @@ std::string claim_lines_html(const Entry& entry) {
   choose(is_failure);
   choose([&](const Claim& claim) { return holds(claim) && is_about_a_figure(claim); });
   choose([&](const Claim& claim) { return holds(claim) && !is_about_a_figure(claim); });
-  std::string out;
+  Markup out;
   for (const Claim* claim : chosen) out += line_html(*claim);
-  return out.empty() ? "" : "<ul class=\"lines\">\n" + out + "</ul>\n";
+  return out.empty() ? out : "<ul class=\"lines\">\n" + out + "</ul>\n";
 }
 
-std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
+Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
   std::map<std::string, std::size_t> presets;
   for (const Claim& claim : entry.result->claims) {
     if (!claim.judged_in.empty()) ++presets[claim.judged_in];
   }
-  std::string out;
+  Markup out;
   for (const auto& [preset, claims] : presets) {
     const Entry* other = entry_of_preset(preset, all);
-    const std::string name = escape_markup(preset);
-    out += " " + counted(claims, "further claim") + (claims == 1 ? " is" : " are") + " judged in " +
-           (other == nullptr ? name : link_to(*other, name)) + ".";
+    const Markup name = escape_markup(preset);
+    out += " " + escape_markup(counted(claims, "further claim")) +
+           (claims == 1 ? Markup(" is") : " are") + " judged in " +
+           (other == nullptr ? name : link_to(other->anchor, name)) + ".";
   }
   return out;
 }
 
-std::string claims_html(const Entry& entry) {
+Markup claims_html(const Entry& entry) {
   if (entry.result->claims.empty()) return "<p>This run has no claims.</p>\n";
-  std::string out = "<details" + std::string(entry.paper == papers().size() ? " open" : "") +
-                    ">\n<summary>Claims: " + counts_html(count(entry.result->claims)) +
-                    "</summary>\n" + claim_table_start("Claims of this run");
+  Markup out = "<details" + (entry.paper == papers().size() ? Markup(" open") : "") +
+               ">\n<summary>Claims: " + counts_html(count(entry.result->claims)) + "</summary>\n" +
+               claim_table_start("Claims of this run");
   for (const Claim* claim : ordered_claims(entry)) out += claim_rows(*claim, place_html(*claim));
   return out + "</tbody></table>\n</details>\n";
 }

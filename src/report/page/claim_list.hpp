@@ -1,7 +1,6 @@
 // The claims of one result on the page.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "report/page/entry.hpp"
@@ -10,16 +9,16 @@
 namespace ranklab {
 
 /// "✗ 2 fail, ✓ 7 hold, ? 1 undecided"; a corrected form counts with its form as printed.
-std::string counts_html(const ClaimCounts& counts);
+Markup counts_html(const ClaimCounts& counts);
 
 /// The failing claims and, if there is room, some that hold, one line each.
-std::string claim_lines_html(const Entry& entry);
+Markup claim_lines_html(const Entry& entry);
 
 /// The number of claims that other presets judge, with links to their results; empty without such
 /// claims.
-std::string elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
+Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
 
 /// All of the result's claims with statement and evidence, folded.
-std::string claims_html(const Entry& entry);
+Markup claims_html(const Entry& entry);
 
 }  // namespace ranklab

@@ -9,10 +9,10 @@
 namespace ranklab {
 namespace {
 
-std::string words_of_kind(const Claim& claim) {
+Markup words_of_kind(const Claim& claim) {
   switch (claim.kind) {
     case Kind::theorem:
-      return claim.part == Part::proof ? "step of a proof" : "every finite case";
+      return claim.part == Part::proof ? Markup("step of a proof") : "every finite case";
     case Kind::asymptotic:
       return "asymptotic, our slack: " + prose(claim.threshold);
     case Kind::printed_number:
@@ -27,37 +27,36 @@ std::string words_of_kind(const Claim& claim) {
   return "not in the paper";
 }
 
-std::string kind_html(const Claim& claim) {
+Markup kind_html(const Claim& claim) {
   return words_of_kind(claim) +
-         (claim.part == Part::proof && claim.kind != Kind::theorem ? ", in a proof" : "");
+         (claim.part == Part::proof && claim.kind != Kind::theorem ? Markup(", in a proof") : "");
 }
 
 }  // namespace
 
-std::string standing_html(const Claim& claim) {
+Markup standing_html(const Claim& claim) {
   const auto words = [](Standing standing, const std::string& text) {
-    const StandingWords& of = words_of(standing);
-    return colored(of.name, of.symbol + (" " + text));
+    return colored(standing, escape_markup(words_of(standing).symbol + (" " + text)));
   };
   if (!claim.judged_in.empty())
-    return words(Standing::not_applicable, "judged in " + escape_markup(claim.judged_in));
+    return words(Standing::not_applicable, "judged in " + claim.judged_in);
   const Standing standing = standing_of(claim);
   return words(standing, claim.shortened ? "undecided: short run" : standing_text(claim)) +
          (claim.holm_undecided && standing != Standing::undecided
-              ? " <small>not after Holm&#39;s correction</small>"
+              ? Markup(" <small>not after Holm&#39;s correction</small>")
               : "");
 }
 
-std::string claim_table_start(const std::string& caption) {
+Markup claim_table_start(const Markup& caption) {
   return table_start(caption,
                      {"Verdict", "Statement", "Measured (mean \u00B1 99 % interval)", "Expected"},
                      "claims");
 }
 
-std::string claim_rows(const Claim& claim, const std::string& place) {
+Markup claim_rows(const Claim& claim, const Markup& place) {
   const ShownEvidence evidence = evidence_of(claim);
-  std::vector<std::string> fine;
-  for (const std::string& part :
+  std::vector<Markup> fine;
+  for (const Markup& part :
        {place, kind_html(claim), "<code>" + escape_markup(claim.id) + "</code>",
         claim.misprint_of.empty()
             ? ""

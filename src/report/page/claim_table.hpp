@@ -2,20 +2,19 @@
 // number of trials and provenance on a second line.
 #pragma once
 
-#include <string>
-
+#include "report/figure/markup.hpp"
 #include "report/standing.hpp"
 
 namespace ranklab {
 
 /// The verdict on a claim as word, symbol and color; each is sufficient on its own. Of a claim that
 /// is judged elsewhere it names the preset.
-std::string standing_html(const Claim& claim);
+Markup standing_html(const Claim& claim);
 
 /// The beginning of a table of claims, up to its first row.
-std::string claim_table_start(const std::string& caption);
+Markup claim_table_start(const Markup& caption);
 
 /// The two rows of a claim. `place` is HTML for the second line: where the claim is from.
-std::string claim_rows(const Claim& claim, const std::string& place);
+Markup claim_rows(const Claim& claim, const Markup& place);
 
 }  // namespace ranklab

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <map>
+#include <stdexcept>
 
 #include "core/text.hpp"
 #include "report/catalog.hpp"
@@ -22,7 +23,7 @@ bool comes_before(const Entry& a, const Entry& b) {
   if (a.paper != b.paper) return a.paper < b.paper;
   if (a.paper == papers().size()) return false;
   const std::string x = figure_name(*a.result), y = figure_name(*b.result);
-  return x == y ? natural_less(a.anchor, b.anchor) : figure_less(x, y);
+  return x == y ? natural_less(a.anchor.text(), b.anchor.text()) : figure_less(x, y);
 }
 
 // Names come from files. A name with a character that could end an attribute or a selector is not
@@ -37,6 +38,10 @@ bool is_anchor(const std::string& name) {
 
 }  // namespace
 
+PageAnchor::PageAnchor(const std::string& name) : Markup(escape_markup(name)) {
+  if (!is_anchor(name)) throw std::logic_error("not an anchor: " + name);
+}
+
 std::vector<Entry> entries_of(const std::vector<ResultFile>& results,
                               const std::vector<std::string>& file_names) {
   std::map<std::string, int> uses;
@@ -46,7 +51,7 @@ std::vector<Entry> entries_of(const std::vector<ResultFile>& results,
     const std::string preset = preset_of(results[i]);
     const bool named = is_anchor(preset) && uses[preset] == 1 && !preset.starts_with("result-");
     out.push_back({&results[i], i < file_names.size() ? file_names[i] : "RESULT.json",
-                   named ? preset : "result-" + std::to_string(i + 1),
+                   PageAnchor(named ? preset : "result-" + std::to_string(i + 1)),
                    paper_of(results[i].source ? results[i].source->paper : "")});
   }
   std::stable_sort(out.begin(), out.end(), comes_before);
@@ -63,34 +68,34 @@ std::string preset_of(const ResultFile& result) {
   return result.preset.value_or("");
 }
 
-std::string name_of_paper(std::size_t paper) {
-  return paper < papers().size() ? papers()[paper].key : "other results";
+Markup name_of_paper(std::size_t paper) {
+  return paper < papers().size() ? escape_markup(papers()[paper].key) : "other results";
 }
 
-std::string short_name(const ResultFile& result) {
-  const std::string figure = escape_markup(figure_name(result));
+Markup short_name(const ResultFile& result) {
+  const Markup figure = escape_markup(figure_name(result));
   if (!figure.empty()) return figure;
   return result.title.empty() ? "untitled" : escape_markup(result.title);
 }
 
-std::string link_name(const ResultFile& result) {
-  const std::string preset = escape_markup(preset_of(result));
+Markup link_name(const ResultFile& result) {
+  const Markup preset = escape_markup(preset_of(result));
   return preset.empty() ? short_name(result) : preset;
 }
 
-std::string link_to(const Entry& entry, const std::string& html) {
-  return "<a href=#" + entry.anchor + ">" + html + "</a>";
+Markup link_to(const PageAnchor& anchor, const Markup& html) {
+  return "<a href=#" + anchor + ">" + html + "</a>";
 }
 
-std::string changes_html(const ResultFile& result) {
+Markup changes_html(const ResultFile& result) {
   return escape_markup(changes_text(result));
 }
 
-std::string trials_html(const ResultFile& result) {
+Markup trials_html(const ResultFile& result) {
   const std::uint64_t completed = result.trials.completed, requested = result.trials.requested,
                       all = completed == requested ? trials_of_preset(result) : requested;
-  return std::to_string(completed) + (completed == all ? " " : " of " + std::to_string(all) + " ") +
-         escape_markup(result.trial_unit()) + (completed == 1 && all == 1 ? "" : "s");
+  return Markup::number(completed) + (completed == all ? " " : " of " + Markup::number(all) + " ") +
+         escape_markup(result.trial_unit()) + (completed == 1 && all == 1 ? Markup() : "s");
 }
 
 }  // namespace ranklab

@@ -4,14 +4,21 @@
 #include <string>
 #include <vector>
 
+#include "report/figure/markup.hpp"
 #include "report/result_file.hpp"
 
 namespace ranklab {
 
+/// A place on the page, as the value of an attribute without quotes: letters, digits, - and ., the
+/// first a letter. Throws std::logic_error for any other name.
+struct PageAnchor : Markup {
+  explicit PageAnchor(const std::string& name);
+};
+
 struct Entry {
   const ResultFile* result = nullptr;
   std::string file_name;
-  std::string anchor;  // the preset's name if only one result has it, otherwise "result-<number>"
+  PageAnchor anchor;  // the preset's name if only one result has it, otherwise "result-<number>"
   std::size_t paper = 0;  // papers().size(): no paper
 };
 
@@ -27,22 +34,21 @@ std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entri
 std::string preset_of(const ResultFile& result);
 
 /// "[Spectral]", or "other results" for papers().size().
-std::string name_of_paper(std::size_t paper);
+Markup name_of_paper(std::size_t paper);
 
-/// "Figure 3", "Theorem 4.1", or the title if the result has no source; escaped.
-std::string short_name(const ResultFile& result);
+/// "Figure 3", "Theorem 4.1", or the title if the result has no source.
+Markup short_name(const ResultFile& result);
 
 /// The preset's name, which distinguishes two results of one figure, otherwise the short name.
-std::string link_name(const ResultFile& result);
+Markup link_name(const ResultFile& result);
 
-/// A link to the result's section.
-std::string link_to(const Entry& entry, const std::string& html);
+/// A link to a place on the page.
+Markup link_to(const PageAnchor& anchor, const Markup& html);
 
 /// "12 trials"; "4 of 32 inputs" if the preset has 32; "3 of 12 trials" for an interrupted run.
-/// Escaped.
-std::string trials_html(const ResultFile& result);
+Markup trials_html(const ResultFile& result);
 
-/// The changes from the preset. Escaped; empty if nothing was changed.
-std::string changes_html(const ResultFile& result);
+/// The changes from the preset; empty if nothing was changed.
+Markup changes_html(const ResultFile& result);
 
 }  // namespace ranklab

@@ -17,21 +17,21 @@ namespace ranklab {
 namespace {
 
 // A constant, without the extra digits of a measured value: 0.05, 23.4.
-std::string html_bound(double value) {
+Markup html_bound(double value) {
   const std::string shortest = digits_of(value, std::chars_format::general, 4);
   const std::size_t e = shortest.find('e');
-  if (e == std::string::npos) return with_minus(shortest);
+  if (e == std::string::npos) return escape_markup(with_minus(shortest));
   const std::string power = with_minus(std::to_string(std::atoi(shortest.c_str() + e + 1)));
   const std::string mantissa =
       shortest.substr(0, e) == "1" ? "" : with_minus(shortest.substr(0, e)) + "\u00D7";
-  return mantissa + "10<sup>" + power + "</sup>";
+  return escape_markup(mantissa) + "10<sup>" + escape_markup(power) + "</sup>";
 }
 
 bool is_smallest(double value) {
   return value > 0 && value <= std::numeric_limits<double>::min();
 }
 
-std::string html_region(double low, double high) {
+Markup html_region(double low, double high) {
   if (low == high) return html_bound(low);
   if (is_smallest(-high)) return std::isfinite(low) ? "in [" + html_bound(low) + ", 0)" : "&lt; 0";
   const bool above_zero = is_smallest(low);
@@ -49,7 +49,7 @@ struct Shown {
   void operator()(std::monostate) const {}
   void operator()(const NumberEvidence& e) const { out.measured = html_number(e.value); }
   void operator()(const CountEvidence&) const {
-    out.measured = evidence_text(claim);
+    out.measured = escape_markup(evidence_text(claim));
     out.expected = "none";
   }
   template <class Interval>
@@ -59,7 +59,7 @@ struct Shown {
     out.measured = !std::isfinite(half_width) ? html_number(e.mean)
                    : half_width > 0 && half_width < 1e-6
                        ? html_number(e.mean) + " \u00B1 " + html_number(half_width)
-                       : interval_text(e.mean, half_width);
+                       : escape_markup(interval_text(e.mean, half_width));
     out.detail = prose(clauses(
         short_number(100 * e.level) + " %, " + counted(e.n, name_of(claim.unit)), claim.detail));
   }
@@ -67,7 +67,7 @@ struct Shown {
 
 }  // namespace
 
-std::string html_expected(const Claim& claim) {
+Markup html_expected(const Claim& claim) {
   if (const auto* value = std::get_if<double>(&claim.expected)) return html_bound(*value);
   const auto* region = std::get_if<std::pair<double, double>>(&claim.expected);
   if (region == nullptr) return "";

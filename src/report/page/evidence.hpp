@@ -1,15 +1,14 @@
 // The measured value of a claim, its expected value, and the rest of its detail, for readers.
 #pragma once
 
-#include <string>
-
+#include "report/figure/markup.hpp"
 #include "report/result.hpp"
 
 namespace ranklab {
 
-/// HTML. `measured` and `expected` are empty if the claim has none.
+/// `measured` and `expected` are empty if the claim has none.
 struct ShownEvidence {
-  std::string measured, expected, detail;
+  Markup measured, expected, detail;
 };
 
 /// Counts are shown with their number of cases, means with their interval.
@@ -17,6 +16,6 @@ ShownEvidence evidence_of(const Claim& claim);
 
 /// "> 0", "≤ 0.5", "0.9 to 1.1", "0", "any": a number, or a region that may be unbounded on one
 /// side or both; empty for none.
-std::string html_expected(const Claim& claim);
+Markup html_expected(const Claim& claim);
 
 }  // namespace ranklab

@@ -20,58 +20,56 @@ std::string value_text(const Values& value) {
 }
 
 // One line per value.
-std::string lines_of(const std::string& heading, const Values& object) {
+Markup lines_of(const Markup& heading, const Values& object) {
   if (object.empty()) return "";
-  std::string out = "<h4>" + heading + "</h4>\n<pre>";
+  Markup out = "<h4>" + heading + "</h4>\n<pre>";
   for (const auto& [key, value] : object.items())
     out += escape_markup(key) + " " + escape_markup(value_text(value)) + "\n";
   return out + "</pre>\n";
 }
 
-std::string fold(const std::string& summary, const std::string& content,
-                 const std::string& attributes = "") {
+Markup fold(const Markup& summary, const Markup& content, const Markup& attributes = "") {
   return "<details" + attributes + ">\n<summary>" + summary + "</summary>\n" + content +
          "</details>\n";
 }
 
 }  // namespace
 
-std::string notes_html(const ResultFile& result) {
-  std::string list, summary;
-  if (!result.notes.empty()) summary = counted(result.notes.size(), "note");
+Markup notes_html(const ResultFile& result) {
+  Markup list, summary;
+  if (!result.notes.empty()) summary = escape_markup(counted(result.notes.size(), "note"));
   for (const std::string& note : result.notes) list += "<li>" + prose(note) + "</li>\n";
   if (!result.skipped.empty())
-    summary += (summary.empty() ? "" : ", ") + std::to_string(result.skipped.size()) + " left out";
+    summary +=
+        (summary.empty() ? Markup() : ", ") + Markup::number(result.skipped.size()) + " left out";
   for (const Skipped& item : result.skipped)
     list += "<li>Left out: <code>" + escape_markup(item.name) +
             "</code>: " + escape_markup(item.reason) + "</li>\n";
-  return list.empty() ? "" : fold(summary, "<ul>\n" + list + "</ul>\n", " class=\"notes\"");
+  return list.empty() ? list : fold(summary, "<ul>\n" + list + "</ul>\n", " class=\"notes\"");
 }
 
-std::string table_html(const ResultFile& result, bool open) {
+Markup table_html(const ResultFile& result, bool open) {
   const Table& table = result.table;
   if (table.columns.empty()) return "";
-  std::vector<std::string> names;
+  std::vector<Markup> names;
   for (const std::string& column : table.columns) names.push_back(escape_markup(column));
-  std::string out = table_start("Findings", names, "cards");
+  Markup out = table_start("Findings", names, "cards");
   for (const std::vector<std::string>& row : table.rows) {
     out += "<tr>";
     for (std::size_t i = 0; i < names.size(); ++i) out += cell(names[i], escape_markup(row[i]));
     out += "</tr>\n";
   }
   return fold(table.summary.empty() ? "Table" : escape_markup(table.summary),
-              out + "</tbody></table>\n", open ? " open" : "");
+              out + "</tbody></table>\n", open ? Markup(" open") : "");
 }
 
-std::string provenance_html(const ResultFile& result, const std::vector<std::string>& commands,
-                            const ResultFile* first, const std::string& first_link) {
-  const std::string again =
-      "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
-  const std::string study = "<p>Command <code>" + escape_markup(result.command) +
-                            "</code>, study <code>" + escape_markup(result.study) +
-                            "</code>.</p>\n";
+Markup provenance_html(const ResultFile& result, const std::vector<std::string>& commands,
+                       const ResultFile* first, const Markup& first_link) {
+  const Markup again = "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
+  const Markup study = "<p>Command <code>" + escape_markup(result.command) +
+                       "</code>, study <code>" + escape_markup(result.study) + "</code>.</p>\n";
   Values environment = result.environment;
-  std::string heading = "Environment";
+  Markup heading = "Environment";
   if (first != nullptr) {
     const Values other = first->environment;
     heading += " (otherwise as for " + first_link + ")";

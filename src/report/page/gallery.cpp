@@ -4,6 +4,7 @@
 #include "report/figure/text.hpp"
 #include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
+#include "report/page/markdown.hpp"
 #include "report/page/page.hpp"
 #include "report/page/paper_view.hpp"
 #include "report/page/prose.hpp"
@@ -18,49 +19,51 @@ std::string picture_of(const std::string& file_name) {
 }
 
 // A paragraph per paper, a sentence per finding.
-std::string findings_markdown(const std::vector<Finding>& findings) {
-  std::string out;
+Markdown findings_markdown(const std::vector<Finding>& findings) {
+  Markdown out;
   std::size_t paper = papers().size() + 1;
   for (const Finding& finding : findings) {
     if (finding.entry->paper != paper) {
       paper = finding.entry->paper;
-      out += "\n**" + name_of_paper(paper) + "**\n\n";
+      out += "\n**" + on_one_line(name_of_paper(paper)) + "**\n\n";
     }
-    out += "* " + prose(finding.sentence) + " ([" + short_name(*finding.entry->result) + "](" +
-           picture_of(finding.entry->file_name) + "))\n";
+    out += "* " + markdown(prose(finding.sentence)) + " ([" +
+           markdown(short_name(*finding.entry->result)) + "](" +
+           link_target(picture_of(finding.entry->file_name)) + "))\n";
   }
   return out.empty() ? "" : out + "\n";
 }
 
 // A link to each further picture.
-std::string more_pictures(const Entry& entry) {
+Markdown more_pictures(const Entry& entry) {
   const std::vector<Figure>& more = entry.result->more_figures;
-  std::vector<std::string> links;
+  std::vector<Markdown> links;
   for (std::size_t i = 0; i < more.size(); ++i) {
     const std::string main = picture_of(entry.file_name);
-    links.push_back(
-        "<a href=\"" +
-        escape_markup(main.substr(0, main.size() - 4) + "." + std::to_string(i + 2) + ".svg") +
-        "\">" + escape_markup(more[i].title) + "</a>");
+    links.push_back("<a href=\"" + link_target(main.substr(0, main.size() - 3)) +
+                    Markdown::number(i + 2) + ".svg\">" +
+                    markdown(escape_markup(more[i].title)) + "</a>");
   }
   return links.empty() ? "" : "<br>More: " + joined(links, "; ");
 }
 
-std::string cell_of(const Entry& entry) {
-  const std::string picture = escape_markup(picture_of(entry.file_name)),
-                    name = short_name(*entry.result);
+Markdown cell_of(const Entry& entry) {
+  const Markdown picture = link_target(picture_of(entry.file_name)),
+                 name = markdown(short_name(*entry.result));
   return "<td width=\"50%\"><a href=\"" + picture + "\"><img src=\"" + picture + "\" alt=\"" +
-         name + "\"></a><br><b>" + name + "</b> <code>" + link_name(*entry.result) + "</code><br>" +
-         counts_text(count(entry.result->claims)) + more_pictures(entry) + "</td>\n";
+         name + "\"></a><br><b>" + name + "</b> <code>" + markdown(link_name(*entry.result)) +
+         "</code><br>" + markdown(escape_markup(counts_text(count(entry.result->claims)))) +
+         more_pictures(entry) + "</td>\n";
 }
 
-std::string false_statements_markdown(const std::vector<PaperView>& views) {
-  std::string out;
+Markdown false_statements_markdown(const std::vector<PaperView>& views) {
+  Markdown out;
   for (const PaperView& view : views) {
     for (const auto& [entry, slip] : false_statements(view.statements)) {
-      out += "* " + view.paper->key + " [" + prose(entry->name) + "](statements.md#" +
-             anchor_of(*entry) + ")" + (slip->is_typo() ? " (typo or constant)" : "") + ": " +
-             prose(slip->says) + "\n";
+      out += "* " + on_one_line(escape_markup(view.paper->key)) + " [" +
+             on_one_line(prose(entry->name)) + "](statements.md#" + on_one_line(anchor_of(*entry)) +
+             ")" + (slip->is_typo() ? Markdown(" (typo or constant)") : "") + ": " +
+             on_one_line(prose(slip->says)) + "\n";
     }
   }
   return out.empty() ? "" : "\nNumbered statements that are false as printed:\n\n" + out;
@@ -73,8 +76,8 @@ std::string markdown_gallery(const std::vector<ResultFile>& results,
   constexpr std::size_t columns = 2;
   const std::vector<Entry> entries = entries_of(results, file_names);
   const std::vector<PaperView> views = views_of(entries);
-  std::string out = counts_markdown(views) + false_statements_markdown(views) +
-                    findings_markdown(findings_of(entries)) + "\n<table>\n";
+  Markdown out = counts_markdown(views) + false_statements_markdown(views) +
+                 findings_markdown(findings_of(entries)) + "\n<table>\n";
   std::size_t column = 0, last = papers().size() + 1;
   for (const Entry& entry : entries) {
     if (is_input(entry)) continue;
@@ -82,15 +85,15 @@ std::string markdown_gallery(const std::vector<ResultFile>& results,
       last = entry.paper;
       if (column > 0) out += "</tr>\n";
       column = 0;
-      out += "<tr><th colspan=\"" + std::to_string(columns) + "\">" + name_of_paper(last) +
-             "</th></tr>\n";
+      out += "<tr><th colspan=\"" + Markdown::number(columns) + "\">" +
+             on_one_line(name_of_paper(last)) + "</th></tr>\n";
     }
     if (column == 0) out += "<tr>\n";
     out += cell_of(entry);
     column = (column + 1) % columns;
     if (column == 0) out += "</tr>\n";
   }
-  return out + (column > 0 ? "</tr>\n" : "") + "</table>\n";
+  return (out + (column > 0 ? Markdown("</tr>\n") : "") + "</table>\n").text();
 }
 
 std::string markdown_statements(const std::vector<ResultFile>& results,
@@ -98,10 +101,12 @@ std::string markdown_statements(const std::vector<ResultFile>& results,
                                 const std::string& page) {
   const std::vector<Entry> entries = entries_of(results, file_names);
   const std::vector<PaperView> views = views_of(entries);
-  return "# What the papers say, and what was found\n\n" + std::string(introduction) +
-         " The rule is in [README.md](README.md); `ranklab papers spectral \"Theorem 3.7\"` prints "
-         "one statement with the derivation of its slips.\n\n" +
-         counts_markdown(views) + statements_markdown(views, entries, page);
+  return ("# What the papers say, and what was found\n\n" + Markdown(introduction) +
+          " The rule is in [README.md](README.md); `ranklab papers spectral \"Theorem 3.7\"` "
+          "prints "
+          "one statement with the derivation of its slips.\n\n" +
+          counts_markdown(views) + statements_markdown(views, entries, page))
+      .text();
 }
 
 }  // namespace ranklab

@@ -16,19 +16,26 @@
 namespace ranklab {
 namespace {
 
-std::string count_cells(const ClaimCounts& counts) {
-  std::string out;
+Markup heading_of(Standing standing) {
+  return escape_markup(capitalized(words_of(standing).many));
+}
+
+Markup count_cells(const ClaimCounts& counts) {
+  Markup out;
   for (std::size_t i = 0; i < standings; ++i) {
-    const StandingWords& of = words_of(static_cast<Standing>(i));
+    const Standing standing = static_cast<Standing>(i);
     const std::size_t n = counts.by_standing[i];
-    out += cell(capitalized(of.many),
-                n == 0 ? "0" : colored(of.name, of.symbol + std::to_string(n)), "number");
+    out += cell(
+        heading_of(standing),
+        n == 0 ? "0"
+               : colored(standing, escape_markup(words_of(standing).symbol) + Markup::number(n)),
+        "number");
   }
   return out;
 }
 
 // The panel that shows the finding, drawn small; empty if the result does not name one.
-std::string thumbnail_html(const Entry& entry, PenSheet& pens) {
+Markup thumbnail_html(const Entry& entry, PenSheet& pens) {
   const std::uint64_t panel = entry.result->finding ? entry.result->finding->panel : 0;
   if (panel == 0) return "";
   try {
@@ -40,19 +47,19 @@ std::string thumbnail_html(const Entry& entry, PenSheet& pens) {
   }
 }
 
-std::string finding_html(const Finding& finding, PenSheet& pens) {
+Markup finding_html(const Finding& finding, PenSheet& pens) {
   const Entry& entry = *finding.entry;
   return "<li>" + thumbnail_html(entry, pens) + "<span>" + standing_html(*finding.claim) + " " +
-         prose(finding.sentence) + " " + link_to(entry, short_name(*entry.result)) +
+         prose(finding.sentence) + " " + link_to(entry.anchor, short_name(*entry.result)) +
          "</span></li>\n";
 }
 
-std::string findings_html(const std::vector<Entry>& entries, PenSheet& pens) {
-  std::string out;
+Markup findings_html(const std::vector<Entry>& entries, PenSheet& pens) {
+  Markup out;
   std::size_t paper = papers().size();
   for (const Finding& finding : findings_of(entries)) {
     if (out.empty() || finding.entry->paper != paper) {
-      out += out.empty() ? "" : "</ul></div>\n";
+      out += out.empty() ? Markup() : "</ul></div>\n";
       paper = finding.entry->paper;
       out += "<div><h2 class=\"plain\">" + name_of_paper(paper) + "</h2>\n<ul>\n";
     }
@@ -63,21 +70,21 @@ std::string findings_html(const std::vector<Entry>& entries, PenSheet& pens) {
 
 // The links of one paper on a line: a figure's results that share its name are told apart by their
 // presets.
-std::string contents_html(const std::vector<Entry>& entries) {
+Markup contents_html(const std::vector<Entry>& entries) {
   std::map<std::string, int> uses;
   const auto key = [](const Entry& entry) {
-    return std::to_string(entry.paper) + short_name(*entry.result);
+    return std::to_string(entry.paper) + short_name(*entry.result).text();
   };
   for (const Entry& entry : entries) ++uses[key(entry)];
-  std::string out;
+  Markup out;
   for (std::size_t paper = 0; paper <= papers().size(); ++paper) {
-    std::vector<std::string> links;
+    std::vector<Markup> links;
     for (const Entry& entry : entries) {
       if (entry.paper != paper || is_input(entry)) continue;
-      const std::string preset = escape_markup(preset_of(*entry.result));
-      const std::string more =
+      const Markup preset = escape_markup(preset_of(*entry.result));
+      const Markup more =
           uses[key(entry)] > 1 && !preset.empty() ? " <small>" + preset + "</small>" : "";
-      links.push_back(link_to(entry, short_name(*entry.result)) + more);
+      links.push_back(link_to(entry.anchor, short_name(*entry.result)) + more);
     }
     if (links.empty()) continue;
     out += "<li><b>" + name_of_paper(paper) + "</b> " + joined(links, " \u00B7 ") + "</li>\n";
@@ -86,22 +93,22 @@ std::string contents_html(const std::vector<Entry>& entries) {
          "<li><a href=\"#all-results\">all results with times and counts</a></li>\n</ul></nav>\n";
 }
 
-std::string row_html(const Entry& entry) {
+Markup row_html(const Entry& entry) {
   const ResultFile& result = *entry.result;
-  const std::string preset = escape_markup(preset_of(result));
-  std::string name = is_input(entry) ? short_name(result) : link_to(entry, short_name(result));
+  const Markup preset = escape_markup(preset_of(result));
+  Markup name = is_input(entry) ? short_name(result) : link_to(entry.anchor, short_name(result));
   if (!preset.empty()) name += " <code>" + preset + "</code>";
   if (changes_more_than_trials(result)) name += " <small class=\"changed\">changed</small>";
   if (result.status != Status::complete) {
-    name += " <small><strong>\u26A0 " + std::string(name_of(result.status)) + "</strong></small>";
+    name += " <small><strong>\u26A0 " + escape_markup(name_of(result.status)) + "</strong></small>";
   }
   return "<tr><th scope=row>" + name + "</th>" + cell("Trials", trials_html(result), "number") +
          cell("Time", html_duration(result.timing.wall), "number") +
          count_cells(count(entry.result->claims)) + "</tr>\n";
 }
 
-std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
-  std::string rows;
+Markup paper_table(std::size_t paper, const std::vector<Entry>& entries) {
+  Markup rows;
   double seconds = 0;
   for (const Entry& entry : entries) {
     if (entry.paper != paper) continue;
@@ -109,9 +116,8 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
     seconds += entry.result->timing.wall;
   }
   if (rows.empty()) return "";
-  std::vector<std::string> names = {"Result", "Trials", "Time"};
-  for (std::size_t i = 0; i < standings; ++i)
-    names.push_back(capitalized(words_of(static_cast<Standing>(i)).many));
+  std::vector<Markup> names = {"Result", "Trials", "Time"};
+  for (std::size_t i = 0; i < standings; ++i) names.push_back(heading_of(static_cast<Standing>(i)));
   return table_start(name_of_paper(paper), names, "overview") + rows +
          "</tbody>\n<tfoot><tr><th scope=row>all</th><td></td>" +
          cell("Time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
@@ -119,21 +125,22 @@ std::string paper_table(std::size_t paper, const std::vector<Entry>& entries) {
 
 }  // namespace
 
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
-                          PenSheet& pens) {
-  return "<div class=\"first\">\n<div>\n<p>" + std::string(introduction) + "</p>\n" +
-         contents_html(entries) + "</div>\n</div>\n" + (views.empty() ? "" : counts_html(views)) +
-         false_statements_html(views) + findings_html(entries, pens);
+Markup overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
+                     PenSheet& pens) {
+  return "<div class=\"first\">\n<div>\n<p>" + Markup(introduction) + "</p>\n" +
+         contents_html(entries) + "</div>\n</div>\n" +
+         (views.empty() ? Markup() : counts_html(views)) + false_statements_html(views) +
+         findings_html(entries, pens);
 }
 
-std::string results_html(const std::vector<Entry>& entries) {
-  std::string out;
+Markup results_html(const std::vector<Entry>& entries) {
+  Markup out;
   for (std::size_t paper = 0; paper <= papers().size(); ++paper) {
     if (paper == 1) out += "</div>\n<div>\n";
     out += paper_table(paper, entries);
   }
   return "<h2 id=\"all-results\">All results</h2>\n<details>\n<summary>" +
-         counted(entries.size(), "result") +
+         escape_markup(counted(entries.size(), "result")) +
          ": trials, time and claims</summary>\n<p>A corrected form counts with its form as "
          "printed; "
          "several claims that show one slip count once.</p>\n<div class=\"columns\">\n<div>\n" +

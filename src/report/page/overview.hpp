@@ -1,7 +1,6 @@
 // The beginning of the page: what it is, the verdicts, the main findings, and the contents.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "report/figure/svg_pen.hpp"
@@ -11,10 +10,10 @@
 namespace ranklab {
 
 /// The first screen. `pens` are those of the pictures of the page.
-std::string overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
-                          PenSheet& pens);
+Markup overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
+                     PenSheet& pens);
 
 /// A table of all results: trials, time and verdicts, folded.
-std::string results_html(const std::vector<Entry>& entries);
+Markup results_html(const std::vector<Entry>& entries);
 
 }  // namespace ranklab

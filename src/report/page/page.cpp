@@ -16,34 +16,34 @@ namespace ranklab {
 namespace {
 
 // The text with each {{name}} replaced by its part. Parts are not searched for further names.
-std::string filled(std::string_view text, const std::map<std::string_view, std::string>& parts) {
+std::string filled(std::string_view text, const std::map<std::string_view, Markup>& parts) {
   std::string out;
   for (std::size_t open = text.find("{{"); open != std::string_view::npos; open = text.find("{{")) {
     const std::size_t close = text.find("}}", open);
     out += text.substr(0, open);
-    out += parts.at(text.substr(open + 2, close - open - 2));
+    out += parts.at(text.substr(open + 2, close - open - 2)).text();
     text.remove_prefix(close + 2);
   }
   return out.append(text);
 }
 
-std::string sections_html(const std::vector<Entry>& entries, PenSheet& pens) {
-  std::string out;
+Markup sections_html(const std::vector<Entry>& entries, PenSheet& pens) {
+  Markup out;
   std::size_t last = papers().size() + 1;
   for (const Entry& entry : entries) {
     if (is_input(entry)) continue;
     const std::size_t paper = entry.paper;
     if (paper != last) {
       last = paper;
-      out += out.empty() ? "" : "</div>\n";
-      out += paper < papers().size() ? "<h2 id=\"" + papers()[paper].anchor + "-results\">" +
-                                           papers()[paper].key + ": results</h2>\n"
+      out += out.empty() ? Markup() : "</div>\n";
+      out += paper < papers().size() ? "<h2 id=\"" + escape_markup(papers()[paper].anchor) +
+                                           "-results\">" + name_of_paper(paper) + ": results</h2>\n"
                                      : "<h2 id=\"results\">Results</h2>\n";
       out += "<div class=\"results\">\n";
     }
     out += section_html(entry, entries, pens);
   }
-  return out + (out.empty() ? "" : "</div>\n");
+  return out.empty() ? out : out + "</div>\n";
 }
 
 }  // namespace
@@ -56,16 +56,16 @@ std::string html_report(const std::vector<ResultFile>& results,
   });
   const std::vector<PaperView> views = views_of(entries);
   PenSheet pens;
-  const std::string overview = overview_html(entries, views, pens),
-                    sections = sections_html(entries, pens);
+  const Markup overview = overview_html(entries, views, pens),
+               sections = sections_html(entries, pens);
   std::string style(style_css);
   for (const auto& [declarations, name] : pens) style += "." + name + "{" + declarations + "}\n";
-  return filled(page_html, {{"style", style},
+  return filled(page_html, {{"style", Markup::trusted(style)},
                             {"overview", overview},
                             {"papers", views_html(views, entries)},
                             {"sections", sections},
                             {"results", results_html(entries)},
-                            {"symbols", of_papers ? symbols_html : ""}});
+                            {"symbols", of_papers ? Markup(symbols_html) : ""}});
 }
 
 }  // namespace ranklab

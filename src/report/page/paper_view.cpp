@@ -1,6 +1,7 @@
 #include "report/page/paper_view.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <numeric>
 
@@ -18,8 +19,8 @@ namespace {
 // A page of fewer results of a paper shows only the statements that they judge.
 constexpr std::ptrdiff_t results_of_a_survey = 3;
 
-const char* class_of(StatementVerdict verdict) {
-  return words_of(words_of(verdict).color).name;
+Markup symbol_of(StatementVerdict verdict) {
+  return escape_markup(words_of(verdict).symbol);
 }
 
 // Why a statement has no verdict.
@@ -33,16 +34,24 @@ std::string reason_of(const JudgedStatement& statement) {
   return statement.claims.empty() ? "no result here judges it" : "";
 }
 
+Markup name_of(const PaperView& view) {
+  return escape_markup(view.paper->key);
+}
+
+std::string number_on_arxiv(const Paper& paper) {
+  return paper.version.substr(paper.version.find(':') + 1);
+}
+
 std::string place_of(const Slip& slip) {
   return slip.where == "statement" ? "" : "in the " + slip.where + ": ";
 }
 
-std::string slips_html(const JudgedStatement& statement) {
-  std::string out;
+Markup slips_html(const JudgedStatement& statement) {
+  Markup out;
   for (const Slip& slip : statement.entry->slips) {
-    std::vector<std::string> lines;
+    std::vector<Markup> lines;
     for (const std::string& line : slip.derivation) lines.push_back(prose(line));
-    out += "<br>" + capitalized(place_of(slip)) + prose(slip.says) +
+    out += "<br>" + prose(capitalized(place_of(slip)) + slip.says) +
            "<details class=\"derivation\"><summary>derivation</summary>" + joined(lines, "<br>") +
            "</details>";
   }
@@ -50,49 +59,48 @@ std::string slips_html(const JudgedStatement& statement) {
 }
 
 // The results that judge a statement, with the number of claims in each, as links.
-template <class Link>
-std::string results_of(const JudgedStatement& statement, const Link& link) {
+template <class Text>
+Text results_of(const JudgedStatement& statement, const std::function<Text(std::size_t)>& link) {
   std::map<std::size_t, std::size_t> claims, inapplicable;
   for (const auto& [claim, result] : statement.claims) {
     if (!claim->judged_in.empty()) continue;
     ++(standing_of(*claim) == Standing::not_applicable ? inapplicable : claims)[result];
   }
   if (claims.empty()) claims = inapplicable;
-  std::vector<std::string> links;
+  std::vector<Text> links;
   for (const auto& [result, n] : claims)
-    links.push_back(link(result) + (n > 1 ? " (" + std::to_string(n) + " claims)" : ""));
+    links.push_back(link(result) + (n > 1 ? " (" + Text::number(n) + " claims)" : ""));
   return joined(links);
 }
 
-std::string row_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
+Markup row_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   const PaperStatement& entry = *statement.entry;
-  const std::string reason = reason_of(statement), evidence = statement.evidence(),
-                    results = results_of(statement, [&](std::size_t result) {
-                      return link_to(entries[result], link_name(*entries[result].result));
-                    });
-  std::string says = prose(entry.says);
+  const Markup reason = prose(reason_of(statement)),
+               results = results_of<Markup>(statement, [&](std::size_t result) {
+                 return link_to(entries[result].anchor, link_name(*entries[result].result));
+               });
+  Markup says = prose(entry.says), found = prose(statement.evidence());
   if (!entry.hypotheses.empty())
     says += " <small>Hypotheses: " + prose(entry.hypotheses) + "</small>";
-  std::string found = prose(evidence);
-  if (!entry.scale.empty()) found += (found.empty() ? "" : "; ") + prose(entry.scale);
-  if (!results.empty()) found += (found.empty() ? "" : "<br>") + results;
+  if (!entry.scale.empty()) found += (found.empty() ? Markup() : "; ") + prose(entry.scale);
+  if (!results.empty()) found += (found.empty() ? Markup() : "<br>") + results;
   return "<tr id=\"" + anchor_of(entry) + "\"><th scope=row>" + prose(entry.name) +
          (entry.name.starts_with("Section") || entry.name.starts_with("Appendix")
               ? ""
               : " <small>" + escape_markup(entry.section) + "</small>") +
          "<td>" + says + "<td>" + verdict_html(statement) +
-         (reason.empty() ? "" : "<br>" + prose(reason)) + slips_html(statement) + "<td>" + found +
+         (reason.empty() ? "" : "<br>" + reason) + slips_html(statement) + "<td>" + found +
          "</tr>\n";
 }
 
-std::string counts_row_html(const std::string& name, const VerdictCounts& counts) {
-  std::string out = "<tr><th scope=row>" + name + "</th>";
+Markup counts_row_html(const Markup& name, const VerdictCounts& counts) {
+  Markup out = "<tr><th scope=row>" + name + "</th>";
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const VerdictGroup& group = groups_of_verdicts[i];
-    out += cell(group.words,
+    out += cell(escape_markup(group.words),
                 counts[i] == 0 ? "0"
-                               : colored(class_of(group.verdict), words_of(group.verdict).symbol +
-                                                                      std::to_string(counts[i])),
+                               : colored(words_of(group.verdict).color,
+                                         symbol_of(group.verdict) + Markup::number(counts[i])),
                 "number");
   }
   return out + "</tr>\n";
@@ -108,12 +116,6 @@ VerdictCounts sum_of(const std::vector<PaperView>& views) {
     const VerdictCounts own = count_numbered(view.statements);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += own[i];
   }
-  return out;
-}
-
-std::string markdown(const std::string& text) {
-  std::string out;
-  for (const char c : prose(text)) out += c == '|' ? std::string("\\|") : std::string(1, c);
   return out;
 }
 
@@ -133,59 +135,61 @@ std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
   return out;
 }
 
-std::string anchor_of(const PaperStatement& statement) {
+PageAnchor anchor_of(const PaperStatement& statement) {
   std::string out = statement.id;
   std::replace(out.begin(), out.end(), '/', '-');
-  return out;
+  return PageAnchor(out);
 }
 
-std::string verdict_html(const JudgedStatement& statement) {
-  return colored(class_of(statement.verdict), words_of(statement.verdict).symbol) + " <b>" +
+Markup verdict_html(const JudgedStatement& statement) {
+  return colored(words_of(statement.verdict).color, symbol_of(statement.verdict)) + " <b>" +
          prose(statement.words()) + "</b>";
 }
 
-std::string counts_html(const std::vector<PaperView>& views) {
-  std::vector<std::string> names = {"Numbered statements"};
-  for (const VerdictGroup& group : groups_of_verdicts) names.push_back(capitalized(group.words));
-  std::string out = table_start(
+Markup counts_html(const std::vector<PaperView>& views) {
+  std::vector<Markup> names = {"Numbered statements"};
+  for (const VerdictGroup& group : groups_of_verdicts)
+    names.push_back(escape_markup(capitalized(group.words)));
+  Markup out = table_start(
       "Numbered statements of each paper: theorems, lemmas, propositions, corollaries, remarks, "
       "examples",
       names, "overview kinds");
   for (const PaperView& view : views) {
     const VerdictCounts counts = count_numbered(view.statements);
-    out += counts_row_html("<a href=\"#" + view.paper->anchor + "\">" + view.paper->key + "</a>, " +
-                               std::to_string(total(counts)),
+    out += counts_row_html("<a href=\"#" + escape_markup(view.paper->anchor) + "\">" +
+                               name_of(view) + "</a>, " + Markup::number(total(counts)),
                            counts);
   }
   const VerdictCounts all = sum_of(views);
-  return out + "</tbody>\n<tfoot>" + counts_row_html("all " + std::to_string(total(all)), all) +
+  return out + "</tbody>\n<tfoot>" + counts_row_html("all " + Markup::number(total(all)), all) +
          "</tfoot></table>\n";
 }
 
-std::string counts_markdown(const std::vector<PaperView>& views) {
-  std::string head = "| numbered statements", rule = "|---";
+Markdown counts_markdown(const std::vector<PaperView>& views) {
+  std::vector<Markdown> head = {"numbered statements"};
+  Markdown rule = "|---";
   for (const VerdictGroup& group : groups_of_verdicts) {
-    head += std::string(" | ") + words_of(group.verdict).symbol + " " + group.words;
+    head.push_back(on_one_line(symbol_of(group.verdict) + " " + escape_markup(group.words)));
     rule += "|--:";
   }
-  std::string out = head + " |\n" + rule + "|\n";
-  const auto row = [&](const std::string& name, const VerdictCounts& counts) {
-    out += "| " + name + ", " + std::to_string(total(counts));
-    for (const std::size_t n : counts) out += " | " + (n == 0 ? std::string() : std::to_string(n));
-    out += " |\n";
+  Markdown out = table_row(head) + rule + "|\n";
+  const auto row = [&](const Markup& name, const VerdictCounts& counts) {
+    std::vector<Markdown> cells = {on_one_line(name) + ", " + Markdown::number(total(counts))};
+    for (const std::size_t n : counts) cells.push_back(n == 0 ? "" : Markdown::number(n));
+    out += table_row(cells);
   };
-  for (const PaperView& view : views) row(view.paper->key, count_numbered(view.statements));
+  for (const PaperView& view : views) row(name_of(view), count_numbered(view.statements));
   row("all", sum_of(views));
   return out;
 }
 
-std::string false_statements_html(const std::vector<PaperView>& views) {
-  std::string out;
+Markup false_statements_html(const std::vector<PaperView>& views) {
+  Markup out;
   for (const PaperView& view : views) {
     for (const auto& [entry, slip] : false_statements(view.statements)) {
-      out += "<li><a href=\"#" + anchor_of(*entry) + "\">" + view.paper->key + " " +
-             prose(entry->name) + "</a>" + (slip->is_typo() ? " (typo or constant)" : "") + ": " +
-             prose(slip->says) + "</li>\n";
+      out += "<li><a href=\"#" + anchor_of(*entry) + "\">" + name_of(view) + " " +
+             prose(entry->name) + "</a>" + (slip->is_typo() ? Markup(" (typo or constant)") : "") +
+             ": " + prose(slip->says) + "</li>\n";
     }
   }
   return out.empty() ? ""
@@ -194,11 +198,11 @@ std::string false_statements_html(const std::vector<PaperView>& views) {
                            out + "</ul>\n";
 }
 
-std::string views_html(const std::vector<PaperView>& views, const std::vector<Entry>& entries) {
-  std::string out;
+Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>& entries) {
+  Markup out;
   for (const PaperView& view : views) {
     const Paper& paper = *view.paper;
-    out += "<h2 id=\"" + paper.anchor + "\">" + citation_html(paper) + "</h2>\n" +
+    out += "<h2 id=\"" + escape_markup(paper.anchor) + "\">" + citation_html(paper) + "</h2>\n" +
            table_start("What the paper says, and what was found",
                        {"Statement", "Says", "Verdict", "Evidence"}, "cards statements");
     for (const JudgedStatement& statement : view.statements) out += row_html(statement, entries);
@@ -207,38 +211,42 @@ std::string views_html(const std::vector<PaperView>& views, const std::vector<En
   return out;
 }
 
-std::string citation_html(const Paper& paper) {
-  return "<b>" + paper.key + "</b> " + paper.authors + ", <cite>" + escape_markup(paper.title) +
-         "</cite>, <a href=\"https://arxiv.org/abs/" +
-         paper.version.substr(paper.version.find(':') + 1) + "\">" + paper.version + "</a>";
+Markup citation_html(const Paper& paper) {
+  return "<b>" + escape_markup(paper.key) + "</b> " + escape_markup(paper.authors) + ", <cite>" +
+         escape_markup(paper.title) + "</cite>, <a href=\"https://arxiv.org/abs/" +
+         escape_markup(number_on_arxiv(paper)) + "\">" + escape_markup(paper.version) + "</a>";
 }
 
-std::string statements_markdown(const std::vector<PaperView>& views,
-                                const std::vector<Entry>& entries, const std::string& page) {
-  std::string out;
+Markdown statements_markdown(const std::vector<PaperView>& views, const std::vector<Entry>& entries,
+                             const std::string& page) {
+  const auto set = [](const std::string& words) { return on_one_line(prose(words)); };
+  Markdown out;
   for (const PaperView& view : views) {
     const Paper& paper = *view.paper;
-    out += "\n## " + paper.key + "\n\n" + paper.authors + ", " + escape_markup(paper.title) +
-           ", [" + paper.version + "](https://arxiv.org/abs/" +
-           paper.version.substr(paper.version.find(':') + 1) +
+    out += "\n## " + on_one_line(name_of(view)) + "\n\n" +
+           on_one_line(escape_markup(paper.authors)) + ", " +
+           on_one_line(escape_markup(paper.title)) + ", [" +
+           on_one_line(escape_markup(paper.version)) + "](https://arxiv.org/abs/" +
+           link_target(number_on_arxiv(paper)) +
            ")\n\n| statement | says | verdict | evidence |\n|---|---|---|---|\n";
     for (const JudgedStatement& statement : view.statements) {
       const PaperStatement& entry = *statement.entry;
-      std::string verdict = std::string(words_of(statement.verdict).symbol) + " **" +
-                            markdown(statement.words()) + "**",
-                  found = markdown(statement.evidence());
+      Markdown verdict = on_one_line(symbol_of(statement.verdict)) + " **" +
+                         markdown(prose(statement.words())) + "**",
+               found = markdown(prose(statement.evidence()));
       if (const std::string reason = reason_of(statement); !reason.empty())
-        verdict += ". " + markdown(reason);
+        verdict += ". " + (entry.not_judged.empty() ? markdown(prose(reason)) : set(reason));
       for (const Slip& slip : entry.slips)
-        verdict += ". " + capitalized(place_of(slip)) + markdown(slip.says);
-      if (!entry.scale.empty()) found += (found.empty() ? "" : "; ") + markdown(entry.scale);
-      const std::string results = results_of(statement, [&](std::size_t result) {
+        verdict += ". " + set(capitalized(place_of(slip)) + slip.says);
+      if (!entry.scale.empty()) found += (found.empty() ? Markdown() : "; ") + set(entry.scale);
+      const Markdown results = results_of<Markdown>(statement, [&](std::size_t result) {
         const Entry& one = entries[result];
-        return "[" + link_name(*one.result) + "](" + page + "#" + one.anchor + ")";
+        return "[" + markdown(link_name(*one.result)) + "](" + link_target(page) + "#" +
+               markdown(one.anchor) + ")";
       });
-      if (!results.empty()) found += (found.empty() ? "" : "; ") + results;
-      out += "| <a id=\"" + anchor_of(entry) + "\"></a>" + markdown(entry.name) + " | " +
-             markdown(entry.says) + " | " + verdict + " | " + found + " |\n";
+      if (!results.empty()) found += (found.empty() ? Markdown() : "; ") + results;
+      out += table_row({"<a id=\"" + on_one_line(anchor_of(entry)) + "\"></a>" + set(entry.name),
+                        set(entry.says), verdict, found});
     }
   }
   return out;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "report/page/entry.hpp"
+#include "report/page/markdown.hpp"
 #include "report/verdicts.hpp"
 
 namespace ranklab {
@@ -21,27 +22,27 @@ struct PaperView {
 std::vector<PaperView> views_of(const std::vector<Entry>& entries);
 
 /// "spectral-thm-3.7": the anchor of a statement on the page.
-std::string anchor_of(const PaperStatement& statement);
+PageAnchor anchor_of(const PaperStatement& statement);
 
 /// The verdict as word, symbol and color.
-std::string verdict_html(const JudgedStatement& statement);
+Markup verdict_html(const JudgedStatement& statement);
 
 /// How many numbered statements of each paper are true, false as printed, and so on.
-std::string counts_html(const std::vector<PaperView>& views);
-std::string counts_markdown(const std::vector<PaperView>& views);
+Markup counts_html(const std::vector<PaperView>& views);
+Markdown counts_markdown(const std::vector<PaperView>& views);
 
 /// The statements that are false as printed, with the corrected form, in one list.
-std::string false_statements_html(const std::vector<PaperView>& views);
+Markup false_statements_html(const std::vector<PaperView>& views);
 
-/// "[Spectral] D. Davis, ...: title, arXiv:..."; escaped.
-std::string citation_html(const Paper& paper);
+/// "[Spectral] D. Davis, ...: title, arXiv:...".
+Markup citation_html(const Paper& paper);
 
 /// The table of each paper.
-std::string views_html(const std::vector<PaperView>& views, const std::vector<Entry>& entries);
+Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>& entries);
 
 /// The same as Markdown, for `results/statements.md`. `page` is the path of the HTML
 /// page as seen from there.
-std::string statements_markdown(const std::vector<PaperView>& views,
-                                const std::vector<Entry>& entries, const std::string& page);
+Markdown statements_markdown(const std::vector<PaperView>& views, const std::vector<Entry>& entries,
+                             const std::string& page);
 
 }  // namespace ranklab

@@ -53,7 +53,7 @@ class MarkupWriter {
  public:
   explicit MarkupWriter(std::string_view text) : text_(text) {}
 
-  std::string set() {
+  Markup set() {
     while (at_ < text_.size()) {
       if (!sign() && !word() && !index() && !power() && !minus()) plain(text_.substr(at_, 1));
     }
@@ -75,10 +75,10 @@ class MarkupWriter {
     const auto is_blank = [](char c) { return c == ' '; };
     const bool starts = !plain_.empty() && is_blank(plain_.front()),
                ends = plain_.size() > 1 && is_blank(plain_.back());
-    out_ += (starts ? " " : "") + escape_markup(plain_) + (ends ? " " : "");
+    out_ += (starts ? Markup(" ") : "") + escape_markup(plain_) + (ends ? Markup(" ") : "");
     plain_.clear();
   }
-  void markup(const std::string& element, std::string_view content, std::size_t length) {
+  void markup(const Markup& element, std::string_view content, std::size_t length) {
     flush();
     out_ += "<" + element + ">" + MarkupWriter(content).set() + "</" + element + ">";
     at_ += length;
@@ -128,8 +128,8 @@ class MarkupWriter {
     if (digits.empty()) return false;
     const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
     flush();
-    out_ += (mantissa == "1" ? "10<sup>" : std::string(mantissa) + "\u00D710<sup>") +
-            (negative ? "\u2212" : "") + std::string(digits.substr(zeros)) + "</sup>";
+    out_ += (mantissa == "1" ? "10<sup>" : escape_markup(mantissa) + "\u00D710<sup>") +
+            (negative ? Markup("\u2212") : "") + escape_markup(digits.substr(zeros)) + "</sup>";
     at_ += mantissa.size() + 2 + digits.size();
     takes_index_ = false;
     return true;
@@ -190,13 +190,14 @@ class MarkupWriter {
 
   std::string_view text_;
   std::size_t at_ = 0;
-  std::string out_, plain_;
+  Markup out_;
+  std::string plain_;
   bool takes_index_ = false;
 };
 
 }  // namespace
 
-std::string prose(std::string_view text) {
+Markup prose(std::string_view text) {
   return MarkupWriter(text).set();
 }
 

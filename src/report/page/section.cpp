@@ -16,7 +16,7 @@ namespace ranklab {
 namespace {
 
 // The picture keeps its size, at which its text is readable. A narrow screen scrolls it sideways.
-std::string picture_html(const Entry& entry, std::size_t which, PenSheet& pens) {
+Markup picture_html(const Entry& entry, std::size_t which, PenSheet& pens) {
   try {
     return "<figure class=\"picture\" tabindex=\"0\">\n" +
            draw_svg(*entry.result, Extract::untitled, which, 0, &pens) + "\n</figure>\n";
@@ -26,48 +26,50 @@ std::string picture_html(const Entry& entry, std::size_t which, PenSheet& pens) 
 }
 
 // The further figures, folded, each with its title.
-std::string more_figures_html(const Entry& entry, PenSheet& pens) {
+Markup more_figures_html(const Entry& entry, PenSheet& pens) {
   const std::vector<Figure>& more = entry.result->more_figures;
   if (more.empty()) return "";
-  std::string out;
-  std::vector<std::string> titles;
+  Markup out;
+  std::vector<Markup> titles;
   for (std::size_t i = 0; i < more.size(); ++i) {
     titles.push_back(escape_markup(more[i].title));
-    out += "<h4>" + prose(titles.back()) + "</h4>\n" + picture_html(entry, i + 1, pens);
+    out += "<h4>" + prose(more[i].title) + "</h4>\n" + picture_html(entry, i + 1, pens);
   }
-  return "<details class=\"more\">\n<summary>" + counted(titles.size(), "more picture") + ": " +
-         joined(titles, "; ") + "</summary>\n" + out + "</details>\n";
+  return "<details class=\"more\">\n<summary>" +
+         escape_markup(counted(titles.size(), "more picture")) + ": " + joined(titles, "; ") +
+         "</summary>\n" + out + "</details>\n";
 }
 
-std::string see_html(const ResultFile& result) {
+Markup see_html(const ResultFile& result) {
   if (result.see.empty()) return "";
   return "<p class=\"see\">" +
-         std::string(result.changed.empty() ? "" : "<em>For the unchanged preset:</em> ") +
+         (result.changed.empty() ? Markup() : "<em>For the unchanged preset:</em> ") +
          prose(result.see) + "</p>\n";
 }
 
 // "gd in 13 of 16, specgd in 14 of 16", from the scalars <method>.diverged, which are fractions of
 // the trials.
-std::string diverged_html(const ResultFile& result) {
-  std::vector<std::string> methods;
+Markup diverged_html(const ResultFile& result) {
+  std::vector<Markup> methods;
   constexpr std::string_view ending = ".diverged";
   for (const auto& [name, of] : by_name(result.means)) {
     if (!name.ends_with(ending) || std::isnan(of.mean) || of.mean == 0) continue;
     methods.push_back("<code>" + escape_markup(name.substr(0, name.size() - ending.size())) +
                       "</code> in " + html_number(std::round(of.mean * static_cast<double>(of.n))) +
-                      " of " + std::to_string(of.n));
+                      " of " + Markup::number(of.n));
   }
   return joined(methods);
 }
 
-std::string warning_html(const ResultFile& result) {
+Markup warning_html(const ResultFile& result) {
   if (result.status == Status::complete) return "";
   if (result.status == Status::interrupted)
     return "<p class=\"warning\"><strong>\u26A0 Status: interrupted.</strong> The run was stopped; "
            "the results are from the trials that had finished.</p>\n";
-  const std::string where = diverged_html(result);
+  const Markup where = diverged_html(result);
   return "<p class=\"warning\"><strong>\u26A0 Diverged:</strong> " +
-         (where.empty() ? "Some trials" : where + (result.trials.unit.empty() ? " trials" : "")) +
+         (where.empty() ? "Some trials"
+                        : where + (result.trials.unit.empty() ? Markup(" trials") : "")) +
          " reached values that are not finite; these values and all later ones are left out of the "
          "means.</p>\n";
 }
@@ -84,9 +86,9 @@ std::vector<std::string> commands(const Entry& entry) {
   return {"make " + shell_word(preset), program + " --preset " + shell_word(preset)};
 }
 
-std::string heading_html(const Entry& entry) {
+Markup heading_html(const Entry& entry) {
   const ResultFile& result = *entry.result;
-  const std::string title = escape_markup(result.title), changes = changes_html(result);
+  const Markup title = escape_markup(result.title), changes = changes_html(result);
   const bool has_source = result.source && !result.source->figure.empty();
   return "<h3 id=\"" + entry.anchor + "-heading\">" +
          (has_source ? short_name(result) + ": " : "") + (title.empty() ? "untitled" : title) +
@@ -94,17 +96,17 @@ std::string heading_html(const Entry& entry) {
 }
 
 // The command that repeats the run comes first: `make` if the preset is unchanged.
-std::string facts_html(const Entry& entry, const std::vector<Entry>& all) {
-  std::string out = "<code>" + escape_markup(commands(entry).front()) + "</code>";
-  const std::string time = html_duration(entry.result->timing.wall);
-  for (const std::string& fact : {trials_html(*entry.result), time})
-    out += (fact.empty() ? "" : " \u00B7 ") + fact;
+Markup facts_html(const Entry& entry, const std::vector<Entry>& all) {
+  Markup out = "<code>" + escape_markup(commands(entry).front()) + "</code>";
+  const Markup time = html_duration(entry.result->timing.wall);
+  for (const Markup& fact : {trials_html(*entry.result), time})
+    out += fact.empty() ? fact : " \u00B7 " + fact;
   return "<p class=\"facts\">" + out + "." + elsewhere_html(entry, all) + "</p>\n";
 }
 
 }  // namespace
 
-std::string section_html(const Entry& entry, const std::vector<Entry>& all, PenSheet& pens) {
+Markup section_html(const Entry& entry, const std::vector<Entry>& all, PenSheet& pens) {
   const ResultFile& result = *entry.result;
   return "<section class=\"result\" id=\"" + entry.anchor + "\" aria-labelledby=\"" + entry.anchor +
          "-heading\">\n" + heading_html(entry) + picture_html(entry, 0, pens) +
@@ -114,7 +116,7 @@ std::string section_html(const Entry& entry, const std::vector<Entry>& all, PenS
          table_html(result, entry.paper == papers().size()) +
          provenance_html(result, commands(entry),
                          all.front().result == entry.result ? nullptr : all.front().result,
-                         link_to(all.front(), link_name(*all.front().result))) +
+                         link_to(all.front().anchor, link_name(*all.front().result))) +
          "</div>\n</section>\n";
 }
 

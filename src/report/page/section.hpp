@@ -1,7 +1,6 @@
 // One result in the report.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "report/figure/svg_pen.hpp"
@@ -12,6 +11,6 @@ namespace ranklab {
 /// The section with an <h3> heading and the entry's anchor as its id; ids inside its figure start
 /// with the anchor. `all` are the results of the page, to which the section may link, and `pens`
 /// those of its pictures.
-std::string section_html(const Entry& entry, const std::vector<Entry>& all, PenSheet& pens);
+Markup section_html(const Entry& entry, const std::vector<Entry>& all, PenSheet& pens);
 
 }  // namespace ranklab

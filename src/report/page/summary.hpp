@@ -26,7 +26,7 @@ std::vector<Finding> findings_of(const std::vector<Entry>& entries);
 bool is_input(const Entry& entry);
 
 /// The words of the first screen.
-inline constexpr const char* introduction =
+inline constexpr char introduction[] =
     "Figures and statements of papers on the geometry of deep networks, computed again by ranklab "
     "and judged from its own numbers. <b>True</b>: no violation in any case. <b>Consistent</b>: an "
     "exponent, limit or figure that shows at the sizes run. <b>False as printed</b>: derived "

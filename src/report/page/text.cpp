@@ -8,50 +8,52 @@
 namespace ranklab {
 namespace {
 
-std::string format_number(double value) {
+Markup format_number(double value) {
   const double size = std::abs(value);
   if (size < 1e9 && value == std::floor(value))
-    return with_minus(digits_of(value, std::chars_format::fixed, 0));
+    return escape_markup(with_minus(digits_of(value, std::chars_format::fixed, 0)));
   if (size >= 1e-3 && size < 1e6) {
     const int before_point = std::max(1, static_cast<int>(std::floor(std::log10(size))) + 1);
     const int leading_zeros = size < 1 ? static_cast<int>(-std::floor(std::log10(size))) : 0;
-    return with_minus(digits_of(value, std::chars_format::fixed,
-                                size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point)));
+    return escape_markup(
+        with_minus(digits_of(value, std::chars_format::fixed,
+                             size < 1 ? 3 + leading_zeros : std::max(0, 4 - before_point))));
   }
   const std::string scientific = digits_of(value, std::chars_format::scientific, 3);
   const std::size_t e = scientific.find('e');
   const int exponent = std::atoi(scientific.c_str() + e + 1);
-  return with_minus(scientific.substr(0, e)) + "\u00D710<sup>" +
-         with_minus(std::to_string(exponent)) + "</sup>";
+  return escape_markup(with_minus(scientific.substr(0, e))) + "\u00D710<sup>" +
+         escape_markup(with_minus(std::to_string(exponent))) + "</sup>";
 }
 
 }  // namespace
 
-std::string html_number(double value) {
+Markup html_number(double value) {
   return std::isfinite(value) ? format_number(value) : "<span title=\"undefined\">\u2013</span>";
 }
 
-std::string html_duration(double s) {
+Markup html_duration(double s) {
+  const auto number = [](double value, int digits) {
+    return escape_markup(digits_of(value, std::chars_format::fixed, digits));
+  };
   if (!std::isfinite(s)) return "";
   if (s < 1) return "under 1 s";
-  if (s < 99.5) return digits_of(s, std::chars_format::fixed, 0) + " s";
-  if (s < 99.5 * 60) return digits_of(s / 60, std::chars_format::fixed, s < 570 ? 1 : 0) + " min";
-  return digits_of(s / 3600, std::chars_format::fixed, 1) + " h";
+  if (s < 99.5) return number(s, 0) + " s";
+  if (s < 99.5 * 60) return number(s / 60, s < 570 ? 1 : 0) + " min";
+  return number(s / 3600, 1) + " h";
 }
 
-std::string colored(const std::string& standing, const std::string& text) {
-  return "<b class=" + standing + ">" + text + "</b>";
+Markup colored(Standing standing, const Markup& text) {
+  return "<b class=" + escape_markup(words_of(standing).name) + ">" + text + "</b>";
 }
 
-std::string cell(const std::string& column, const std::string& content, const std::string& kind) {
+Markup cell(const Markup& column, const Markup& content, const Markup& kind) {
   return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=" + kind) + ">" +
          content;
 }
 
-std::string table_start(const std::string& caption, const std::vector<std::string>& columns,
-                        const std::string& kind) {
-  std::string out =
-      "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
+Markup table_start(const Markup& caption, const std::vector<Markup>& columns, const Markup& kind) {
+  Markup out = "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
   for (const auto& column : columns) out += "<th scope=col>" + column + "</th>";
   return out + "</tr></thead>\n<tbody>\n";
 }

@@ -5,26 +5,27 @@
 #include <string>
 #include <vector>
 
+#include "report/figure/markup.hpp"
+#include "report/standing.hpp"
+
 namespace ranklab {
 
 /// A number with four significant digits (integers in full), an undefined one as a dash with a tool
 /// tip.
-std::string html_number(double value);
+Markup html_number(double value);
 
 /// "8 s", "13 min", "1.5 h"; empty if the value is undefined.
-std::string html_duration(double seconds);
+Markup html_duration(double seconds);
 
-/// A text in the color of a standing, by its name in style sheets.
-std::string colored(const std::string& standing, const std::string& text);
+/// A text in the color of a standing.
+Markup colored(Standing standing, const Markup& text);
 
 /// A table cell that carries the name of its column, which is shown if a narrow screen folds the
 /// table into cards.
-std::string cell(const std::string& column, const std::string& content,
-                 const std::string& kind = "");
+Markup cell(const Markup& column, const Markup& content, const Markup& kind = "");
 
 /// The beginning of a table, up to its first row.
-std::string table_start(const std::string& caption, const std::vector<std::string>& columns,
-                        const std::string& kind);
+Markup table_start(const Markup& caption, const std::vector<Markup>& columns, const Markup& kind);
 
 /// A word for a POSIX shell, quoted if necessary.
 std::string shell_word(const std::string& word);

@@ -138,7 +138,7 @@ TEST_CASE(
   const ResultFile changed = changed_by(R"([{"name": "trials", "preset": 32, "run": 4}])"),
                    unchanged = changed_by("[]");
   CHECK(changes_text(unchanged).empty());
-  CHECK(contains(draw_svg(changed), "4 of 32 trials"));
+  CHECK(contains(draw_svg(changed).text(), "4 of 32 trials"));
   CHECK(contains(describe_figure(figure_source(changed)),
                  "2 panels. Not the unchanged preset: 4 of 32 trials."));
   CHECK(!contains(describe_figure(figure_source(unchanged)), "preset"));

@@ -50,9 +50,9 @@ TEST_CASE("a page draws neighboring lines of one pen at once, but no translucent
   const Path line = line_path({{0, 0}, {5, 5}}), area = area_path({{0, 0}, {5, 5}, {5, 0}});
   const Drawing lines = drawn(line, stroke("#000000", 1)) + drawn(line, stroke("#000000", 1)),
                 areas = drawn(area, fill("#000000", 1, 0.5)) + drawn(area, fill("#000000", 1, 0.5));
-  CHECK(drawing_svg(lines, &sheet) == "<path class=A d=\"M0 0l10 10M0 0l10 10\"/>");
-  CHECK(count(drawing_svg(areas, &sheet), "<path class=B ") == 2);
-  CHECK(count(drawing_svg(lines + areas, nullptr), "<path ") == 4);
+  CHECK(drawing_svg(lines, &sheet).text() == "<path class=A d=\"M0 0l10 10M0 0l10 10\"/>");
+  CHECK(count(drawing_svg(areas, &sheet).text(), "<path class=B ") == 2);
+  CHECK(count(drawing_svg(lines + areas, nullptr).text(), "<path ") == 4);
   CHECK(sheet == PenSheet{{"stroke:#000000;stroke-width:2px;", "A"},
                           {"fill:#000000;fill-opacity:.5;", "B"}});
 }
@@ -62,9 +62,9 @@ TEST_CASE("a point without neighbors is drawn as a dot") {
   result["figure"]["panels"].erase(1);
   result["figure"]["panels"][0]["curves"].erase(1);
   result["series"][0].update({{"x", {0, 1, 2}}, {"mean", {1, 5, 2}}, {"std", {0, 0, 0}}});
-  CHECK(count(draw_svg(typed(result)), "a1.3 1.3") == 0);
+  CHECK(count(draw_svg(typed(result)).text(), "a1.3 1.3") == 0);
   result["series"][0]["mean"][1] = nullptr;
-  CHECK(count(draw_svg(typed(result)), "a1.3 1.3") == 2 * 2);  // two dots of two arcs
+  CHECK(count(draw_svg(typed(result)).text(), "a1.3 1.3") == 2 * 2);  // two dots of two arcs
 }
 
 TEST_CASE("text of the document is text of the drawing, whatever it holds") {
@@ -82,7 +82,7 @@ TEST_CASE("text of the document is text of the drawing, whatever it holds") {
   result["figure"]["panels"][1]["curves"][0]["series"] = hostile;
   panel["lines"] = {{{"y", 0.1}, {"label", hostile}}};
   panel["bands"] = {{{"x_low", 1}, {"x_high", 2}, {"label", hostile}}};
-  const std::string svg = draw_svg(typed(result));
+  const std::string svg = draw_svg(typed(result)).text();
   CHECK(contains(svg, "&lt;/text&gt;&lt;script&gt;x"));
   CHECK(contains(svg, ">a%d</text>"));
   for (const char* part : {"<b>", "<script", " \"onload", "\n", "&#60;", "]]>"})
@@ -90,7 +90,7 @@ TEST_CASE("text of the document is text of the drawing, whatever it holds") {
 }
 
 TEST_CASE("markup is escaped, and lines are kept") {
-  CHECK(escape_markup("<a href=\"x\">'&'\nnext\x01 line") ==
+  CHECK(escape_markup("<a href=\"x\">'&'\nnext\x01 line").text() ==
         "&lt;a href=&quot;x&quot;&gt;&#39;&amp;&#39;\nnext line");
 }
 
@@ -107,7 +107,7 @@ TEST_CASE("extreme but finite numbers are drawn without an error") {
     }
     for (const char* style : {"line", "bars"}) {
       for (auto& panel : result["figure"]["panels"]) panel["curves"][0]["style"] = style;
-      CHECK(contains(draw_svg(typed(result)), "</svg>"));
+      CHECK(contains(draw_svg(typed(result)).text(), "</svg>"));
     }
   }
 }

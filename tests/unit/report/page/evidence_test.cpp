@@ -13,7 +13,7 @@ namespace {
 std::string expected(double low, double high) {
   Claim claim;
   claim.expected = std::pair(low, high);
-  return html_expected(claim);
+  return html_expected(claim).text();
 }
 
 }  // namespace
@@ -31,7 +31,7 @@ TEST_CASE("the expected value of a claim is written in ordinary notation") {
   CHECK(expected(-open, 2) == "\u2264 2");
   CHECK(expected(2, open) == "\u2265 2");
   CHECK(expected(-open, open) == "any");
-  CHECK(html_expected({}) == "");
+  CHECK(html_expected({}).empty());
 }
 
 }  // namespace evidence_test

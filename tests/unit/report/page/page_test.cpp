@@ -128,14 +128,14 @@ TEST_CASE("a result of a paper whose claims are all judged elsewhere has no sect
 }
 
 TEST_CASE("numbers have four significant digits, and undefined values are a dash") {
-  CHECK(html_number(12.34567) == "12.35");
-  CHECK(html_number(0.0123456) == "0.01235");
-  CHECK(html_number(123456.7) == "123457");
-  CHECK(html_number(1000) == "1000");
-  CHECK(html_number(-2) == "\u22122");
-  CHECK(html_number(0.0) == "0");
-  CHECK(html_number(1.5e-7) == "1.500\u00D710<sup>\u22127</sup>");
-  CHECK(html_number(undefined) == "<span title=\"undefined\">\u2013</span>");
+  CHECK(html_number(12.34567).text() == "12.35");
+  CHECK(html_number(0.0123456).text() == "0.01235");
+  CHECK(html_number(123456.7).text() == "123457");
+  CHECK(html_number(1000).text() == "1000");
+  CHECK(html_number(-2).text() == "\u22122");
+  CHECK(html_number(0.0).text() == "0");
+  CHECK(html_number(1.5e-7).text() == "1.500\u00D710<sup>\u22127</sup>");
+  CHECK(html_number(undefined).text() == "<span title=\"undefined\">\u2013</span>");
   CHECK(shell_word("a b'c") == "'a b'\\''c'");
 }
 
