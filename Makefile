@@ -246,7 +246,9 @@ $(BINARY): $(BUILD)/src/main.o $(LIBRARY)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
-$(BUILD)/unit-tests: $(TEST_OBJECTS) $(LIBRARY)
+# The program's objects come first, so that the tests run its instances of templates, not the slower
+# ones of the tests.
+$(BUILD)/unit-tests: $(OBJECTS) $(TEST_OBJECTS)
 	@echo "  link    $@"
 	@$(CXX) $(CXXFLAGS) $(LDFLAGS) $^ $(LDLIBS) -o $@.new && mv $@.new $@
 
