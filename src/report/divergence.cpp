@@ -57,7 +57,7 @@ void note_divergences(Claim& claim, const JudgedRuns& of, const std::vector<doub
   const LostTrials trials = lost_trials(of, per_trial);
   const bool has_infinite =
       per_trial && std::ranges::any_of(*per_trial, [](double v) { return std::isinf(v); });
-  if (trials.lost == 0 && !(trials.diverged > 0 && has_infinite)) return;
+  if (trials.diverged == 0) return;
   std::string text = divergences_text(of);
   const std::size_t all = of.runs.front().in_trial.size();
   const auto known = per_trial ? static_cast<std::size_t>(std::ranges::count_if(
@@ -66,6 +66,7 @@ void note_divergences(Claim& claim, const JudgedRuns& of, const std::vector<doub
   if (trials.lost > 0)
     text += per_trial ? "; judged over the " + counted(known, "trial") + " with a value"
                       : ", " + of.counted_how;
+  if (trials.lost == 0 && !has_infinite) text += ", after these values";
   std::string reason;
   if (of.compared && trials.one_sided > 0) {
     reason = "a run that diverged cannot be compared in " + counted(trials.one_sided, "trial");

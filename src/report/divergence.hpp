@@ -8,7 +8,7 @@
 //  3. A quantity of one run, and trials in which all compared runs diverged: judged over the other
 //     trials, and the detail says so. Undecided if they are half of all trials or fewer. The median
 //     over all trials is among the values of a majority, wherever the lost values would lie.
-//  4. A count over iterations keeps those before the divergence. A violation stands; without one,
+//  4. A count over iterations keeps those before the divergence. Violations count; without one,
 //     as in 3. A theorem covers every case on its own, so that lost ones change nothing.
 #pragma once
 
