@@ -72,8 +72,45 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
   claim.detail = clauses(reason, detail);
 }
 
+bool has_infinite(const std::vector<double>& values) {
+  return std::ranges::any_of(values, [](double value) { return std::isinf(value); });
+}
+
+/// A value is infinite if one of two compared runs diverged, or if one of them ended at zero. Then
+/// a mean does not exist, and that of the finite values is biased toward the other trials. The
+/// signs of a comparison decide if all trials agree. Nothing else decides: an infinite value says
+/// nothing about a margin.
+Claim judge_by_trial(const Statement& statement, const std::vector<double>& per_trial,
+                     Region allowed, const std::string& detail) {
+  Tally outside;
+  double inside = 0, infinite = 0;
+  for (const double value : per_trial) {
+    if (std::isnan(value)) continue;
+    const bool is_outside = value < allowed.low || value > allowed.high,
+               is_tie = std::isfinite(value) && (value == allowed.low || value == allowed.high);
+    outside.count(is_outside);
+    inside += is_outside || is_tie ? 0 : 1;
+    infinite += std::isinf(value) ? 1 : 0;
+  }
+  const std::string reason = outside.cases < fewest_values ? too_few_units
+                             : !allowed.is_comparison ? "a margin cannot be judged without a mean"
+                             : inside < outside.cases && outside.violations < outside.cases
+                                 ? "the trials disagree"
+                                 : "";
+  Claim claim = judge_tally(statement, outside);
+  if (!reason.empty()) claim.verdict = Verdict::not_applicable;
+  claim.undecided = !reason.empty();
+  claim.detail =
+      clauses(reason, clauses("counted by trial, because " +
+                                  counted(static_cast<std::uint64_t>(infinite), "value") +
+                                  (infinite == 1 ? " is" : " are") + " infinite",
+                              detail));
+  return claim;
+}
+
 Claim judge_within(const Statement& statement, const std::vector<double>& differences,
                    double margin, Region allowed, const std::string& detail) {
+  if (has_infinite(differences)) return judge_by_trial(statement, differences, allowed, detail);
   Claim claim = claim_of(statement);
   const Interval interval = interval_of(differences);
   claim.evidence =
@@ -155,6 +192,7 @@ std::string tie_text(const std::vector<double>& values, Region allowed) {
 
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                  const std::string& detail, double candidates) {
+  if (has_infinite(per_trial)) return judge_by_trial(statement, per_trial, allowed, detail);
   Claim claim = claim_of(statement);
   const Interval interval = interval_of(per_trial, 1 - (1 - confidence_level) / candidates);
   claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, interval.level,
@@ -244,7 +282,7 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
 
 void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                   const std::string& detail, double candidates) {
-  add(judge_mean(statement, per_trial, allowed, detail, candidates));
+  add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial);
 }
 
 void Claims::interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
@@ -254,12 +292,12 @@ void Claims::interval(const Statement& statement, const MeanEvidence& interval, 
 
 void Claims::equivalent(const Statement& statement, const std::vector<double>& differences,
                         double margin, const std::string& detail) {
-  add(judge_equivalence(statement, differences, margin, detail));
+  add(judge_equivalence(statement, differences, margin, detail), &differences);
 }
 
 void Claims::no_worse(const Statement& statement, const std::vector<double>& differences,
                       double margin, const std::string& detail) {
-  add(judge_no_worse(statement, differences, margin, detail));
+  add(judge_no_worse(statement, differences, margin, detail), &differences);
 }
 
 void Claims::never_violated(const Statement& statement, const Tally& tally,
@@ -292,16 +330,23 @@ bool Claims::applies(const Statement& statement, const std::string& unmet) {
 }
 
 void Claims::add(Claim claim) {
+  add(std::move(claim), nullptr);
+}
+
+void Claims::add(Claim claim, const std::vector<double>* per_trial) {
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
   const bool counts =
       std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;
   if (counts && claim.verdict == Verdict::holds && claim.unit != Unit::none && units_ > 0 &&
       units_ < fewest_values)
     mark_undecided(claim);
-  const auto unmet = std::find_if(unmet_.begin(), unmet_.end(),
-                                  [](const auto& hypothesis) { return !hypothesis.first.empty(); });
-  if (unmet != unmet_.end()) {
-    const auto& [reason, says] = *unmet;
+  const auto about = std::find_if(scopes_.rbegin(), scopes_.rend(),
+                                  [](const InScope& scope) { return !scope.runs.runs.empty(); });
+  if (about != scopes_.rend()) note_divergences(claim, about->runs, per_trial);
+  const auto unmet =
+      std::ranges::find_if(scopes_, [](const InScope& scope) { return !scope.unmet.empty(); });
+  if (unmet != scopes_.end()) {
+    const auto& [reason, says, runs] = *unmet;
     claim.verdict = Verdict::not_applicable;
     claim.undecided = false;
     if (says == Unmet::verdict_alone) {

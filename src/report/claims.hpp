@@ -13,6 +13,7 @@
 #include "core/fits.hpp"
 #include "core/record.hpp"
 #include "core/text.hpp"
+#include "report/divergence.hpp"
 #include "report/result.hpp"
 
 namespace ranklab {
@@ -147,6 +148,9 @@ inline constexpr std::size_t fewest_values = 3;
 /// fails if it lies outside. Otherwise, or if fewer than `fewest_values` are finite, the verdict is
 /// not_applicable with `undecided` set. A tie in a comparison never holds. If the values were
 /// chosen among several `candidates` because of their mean, the interval is wider (Bonferroni).
+/// Undefined values (NaN) are left out. If a value is infinite, there is no mean, and the trials
+/// are counted: a comparison holds if every value lies in `allowed` and fails if none does.
+/// Otherwise the claim is undecided.
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                  const std::string& detail = "", double candidates = 1);
 
@@ -225,23 +229,29 @@ class Claims {
   /// applicable.
   enum class Unmet { reason, reason_and_measured, verdict_alone };
 
-  /// During its lifetime every claim that is added is not applicable because of `unmet`, unless
-  /// `unmet` is empty.
-  class Hypothesis {
+  /// What all claims have in common that are added during its lifetime.
+  class Scope {
    public:
-    ~Hypothesis() { claims_.unmet_.pop_back(); }
-    Hypothesis(const Hypothesis&) = delete;
-    Hypothesis& operator=(const Hypothesis&) = delete;
+    ~Scope() { claims_.scopes_.pop_back(); }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
 
    private:
     friend class Claims;
-    Hypothesis(Claims& claims, std::string unmet, Unmet says) : claims_(claims) {
-      claims_.unmet_.emplace_back(std::move(unmet), says);
+    Scope(Claims& claims, std::string unmet, Unmet says, JudgedRuns runs) : claims_(claims) {
+      claims_.scopes_.push_back({std::move(unmet), says, std::move(runs)});
     }
     Claims& claims_;
   };
-  [[nodiscard]] Hypothesis only_where(std::string unmet, Unmet says = Unmet::reason) {
-    return {*this, std::move(unmet), says};
+  /// The claims are not applicable because of `unmet`, unless `unmet` is empty.
+  [[nodiscard]] Scope only_where(std::string unmet, Unmet says = Unmet::reason) {
+    return {*this, std::move(unmet), says, {}};
+  }
+  /// The claims are about these runs, which may have diverged (report/divergence.hpp). A comparison
+  /// without an extreme needs `compared`. An inner scope with runs replaces an outer one.
+  [[nodiscard]] Scope about(std::vector<Divergence> runs, bool compared = false,
+                            std::string counted_how = "which count until then") {
+    return {*this, "", Unmet::reason, {std::move(runs), compared, std::move(counted_how)}};
   }
 
   const std::vector<Claim>& list() const { return claims_; }
@@ -250,10 +260,18 @@ class Claims {
   std::vector<Claim> take();
 
  private:
+  /// `per_trial`: the values of a mean, else null.
+  void add(Claim claim, const std::vector<double>* per_trial);
+
   Unit unit_ = Unit::seed;
   std::size_t units_ = fewest_values;
   std::vector<Claim> claims_;
-  std::vector<std::pair<std::string, Unmet>> unmet_;
+  struct InScope {
+    std::string unmet;
+    Unmet says;
+    JudgedRuns runs;
+  };
+  std::vector<InScope> scopes_;
 };
 
 /// value(record, i): a quantity of one trial at the i-th size.

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 
@@ -36,6 +37,25 @@ void judge_scaling(const Records& records, Claims& claims) {
       "n C_F grows at most like sqrt(n)" + weights);
   judge(feature_term.as_printed, 1, 0);
   judge(feature_term.corrected, 1, 0.5);
+}
+
+/// The training, which diverges only for the model mlp.
+Divergence divergence_of(const CurvatureConfig& config, const Records& records) {
+  if (config.model == "mlp") return ranklab::divergence_of(records, "the training", diverged_name);
+  return {"the training", std::vector<bool>(records.size(), false)};
+}
+
+/// value(record) of every trial, undefined if the training diverged: an average over its steps
+/// would be one over the steps before that.
+template <class Value>
+std::vector<double> whole_trainings(const CurvatureConfig& config, const Records& records,
+                                    const Value& value) {
+  std::vector<double> out = per_trial(records, value);
+  const Divergence training = divergence_of(config, records);
+  for (std::size_t t = 0; t < out.size(); ++t) {
+    if (training.in_trial[t]) out[t] = undefined;
+  }
+  return out;
 }
 
 /// Logarithms over all matrices and measured steps of one trial.
@@ -73,10 +93,10 @@ void judge_advice(const CurvatureConfig& config, const Records& records, Claims&
         {"slack", slack,
          "The bounds of ||D A||_F by the norms of D and A are equally tight for G and polar(G)"}}) {
     claims.mean(beyond(place(id, std::string(text) + " (within " + factor + " on average)")),
-                per_trial(records,
-                          [&, name = what](const TrialRecord& record) {
-                            return mean_size(logs_of(config, record, name));
-                          }),
+                whole_trainings(config, records,
+                                [&, name = what](const TrialRecord& record) {
+                                  return mean_size(logs_of(config, record, name));
+                                }),
                 at_most(std::log(about)),
                 "mean of abs(log ratio) over matrices and measured steps");
   }
@@ -95,22 +115,22 @@ void judge_advice(const CurvatureConfig& config, const Records& records, Claims&
   claims.mean(beyond(place("choice",
                            "nr >= st names the step that is ahead at the best lengths, in the "
                            "quadratic model, at least as often as the best constant rule")),
-              per_trial(records, lead), compared(at_least(0.0)),
+              whole_trainings(config, records, lead), compared(at_least(0.0)),
               "difference of the shares of correct picks, over matrices and measured steps");
   claims.mean(beyond(place("order",
                            "nr/st orders the cases by how far the spectral step is ahead at the "
                            "best lengths (rank correlation at least 1/2)")),
-              per_trial(records,
-                        [&](const TrialRecord& record) {
-                          std::vector<double> predicted, actual;
-                          const auto x = logs_of(config, record, rank_ratio),
-                                     y = logs_of(config, record, advantage);
-                          for (std::size_t i = 0; i < y.size(); ++i) {
-                            if (std::isfinite(x[i]) && std::isfinite(y[i]))
-                              predicted.push_back(x[i]), actual.push_back(y[i]);
-                          }
-                          return rank_correlation(predicted, actual);
-                        }),
+              whole_trainings(config, records,
+                              [&](const TrialRecord& record) {
+                                std::vector<double> predicted, actual;
+                                const auto x = logs_of(config, record, rank_ratio),
+                                           y = logs_of(config, record, advantage);
+                                for (std::size_t i = 0; i < y.size(); ++i) {
+                                  if (std::isfinite(x[i]) && std::isfinite(y[i]))
+                                    predicted.push_back(x[i]), actual.push_back(y[i]);
+                                }
+                                return rank_correlation(predicted, actual);
+                              }),
               at_least(0.5), "Spearman's rank correlation over matrices and measured steps");
 }
 
@@ -118,8 +138,9 @@ void judge_shares(const CurvatureConfig& config, const Records& records, Claims&
   const Place place{rule, place_of(config), "Section 4.4, eq. (4.12)"};
   for (const std::string& direction : joint_directions) {
     const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& out) {
-      for (const double share : record.array(own_share_of(direction)))
-        out.count(!(share >= 1 / about && share <= about), share);
+      for (const double share : record.array(own_share_of(direction))) {
+        if (std::isfinite(share)) out.count(!(share >= 1 / about && share <= about), share);
+      }
     });
     claims.never_violated(
         beyond(place("own-share/" + direction,
@@ -147,8 +168,11 @@ std::string worst_text(const Records& records, const Inequality& statement) {
 }  // namespace
 
 void judge(const CurvatureConfig& config, const Records& records, Claims& claims) {
-  judge_advice(config, records, claims);
-  judge_shares(config, records, claims);
+  {
+    const auto training = claims.about({divergence_of(config, records)});
+    judge_advice(config, records, claims);
+    judge_shares(config, records, claims);
+  }
   if (config.model != "mlp") return judge_attention(records, claims);
   for (const Inequality* statement : counted_statements)
     claims.never_violated(*statement, records, worst_text(records, *statement), WorstCase::largest);

@@ -98,9 +98,8 @@ double mean_log_Wv_over_smallest(const RunRecords& view, const TrialRecord& reco
 void judge_attention_gradients(const RunRecords& view, const Named& named, Claims& claims) {
   for (const MeasuredOn text : {MeasuredOn::training_batch, MeasuredOn::held_out_text}) {
     const bool held_out = text == MeasuredOn::held_out_text;
-    const auto ratios = per_trial(view.records(), [&](const TrialRecord& record) {
-      return mean_log_Wv_over_smallest(view, record, text);
-    });
+    const auto ratios = view.per_trial(
+        [&](const TrialRecord& record) { return mean_log_Wv_over_smallest(view, record, text); });
     // The paper shows gradients of the training batch.
     const Place place =
         in_text("spectral/fig-8", held_out ? "spectral/fig-8/probe/" : "spectral/fig-8/",
@@ -210,9 +209,8 @@ void judge_outer_ratio(const RunRecords& view, const Named& named, const std::st
   const Place place = in_text(figure, figure + "/", "Section 1.2.1, " + name, {name}),
               above = in_text(figure, figure + "/above-1/", place.source, {name});
   const auto mean_ratios = [&](bool over_hidden) {
-    return per_trial(view.records(), [&](const TrialRecord& record) {
-      return mean_ratio(view, record, block, over_hidden);
-    });
+    return view.per_trial(
+        [&](const TrialRecord& record) { return mean_ratio(view, record, block, over_hidden); });
   };
   claims.mean(named(above, id, "nr/st of " + what + " is above 1 on average from step 32 on",
                     "from step 32 on"),
@@ -246,7 +244,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
       "st(E[id]) over 1/p_max is " + short_number(looseness / loose.cases) +
           " on average, at most " + short_number(loose.largest),
       WorstCase::largest);
-  const auto growth = per_trial(view.records(), [&](const TrialRecord& record) {
+  const auto growth = view.per_trial([&](const TrialRecord& record) {
     return last_over_first(view.series(record, nuclear_rank_of("embedding")), view.run().measured);
   });
   claims.mean(
@@ -310,9 +308,13 @@ void judge_indicator_above(const RunRecords& view, Claims& claims) {
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
   judge_indicator({plan.shown_run(), records}, claims);
-  if (plan.paper_run()) judge_indicator_above({*plan.paper_run(), records}, claims);
+  if (plan.paper_run()) {
+    const auto of_run = claims.about(divergences({plan.paper_run()}, records));
+    judge_indicator_above({*plan.paper_run(), records}, claims);
+  }
   for (const Run& run : plan.runs) {
     if (!run.is_main()) continue;
+    const auto of_run = claims.about(divergences({&run}, records));
     const RunRecords view(run, records);
     const Named named(plan, run);
     judge_activations(view, named, claims);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/statistics.hpp"
+#include "core/undefined.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 
 namespace ranklab::gpt {
@@ -22,6 +23,14 @@ class RunRecords {
   const std::vector<double>& series(const TrialRecord& record, const std::string& name,
                                     MeasuredOn text = MeasuredOn::training_batch) const {
     return record.array(run_.name + "." + std::string(prefix_of(text)) + name);
+  }
+  /// value(record) of every trial, undefined if the run diverged: an average over its steps would
+  /// be one over the steps before that.
+  template <class Value>
+  std::vector<double> per_trial(const Value& value) const {
+    return ranklab::per_trial(records_, [&](const TrialRecord& record) {
+      return record.scalar(run_.name + "." + diverged) > 0 ? undefined : value(record);
+    });
   }
   std::size_t layers() const { return run_.config.layers; }
   double dim() const { return static_cast<double>(run_.config.dim); }
@@ -95,6 +104,7 @@ inline std::string mean_text(const std::vector<double>& values) {
 /// [Spectral] Table 2: the share of Muon's gain over Adam that Muon on W2 alone achieves. `missing`
 /// is the reason why the share cannot be judged, or empty.
 struct Share {
+  std::vector<const Run*> runs;
   std::vector<double> per_trial;  // jackknife pseudo-values of the ratio of sums, since a single
                                   // trial's gain may be near 0
   std::string detail, missing;
@@ -105,7 +115,10 @@ struct Table2 {
 Table2 table_2(const Plan& plan, const Records& records);
 inline constexpr double printed_plain = 0.62, printed_gated = 0.27;
 
-/// Final validation losses of a run, one for each trial.
+/// The trials in which each run diverged; a null run is left out.
+std::vector<Divergence> divergences(const std::vector<const Run*>& runs, const Records& records);
+
+/// Final validation losses of a run, one for each trial; infinite if it diverged.
 std::vector<double> losses_of(const Run& run, const Records& records);
 /// "Adam 3.76", for the detail of a claim.
 std::string losses_text(const Run& run, const Records& records);

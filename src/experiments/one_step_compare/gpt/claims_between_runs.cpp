@@ -1,12 +1,24 @@
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
 namespace ranklab::gpt {
 
+std::vector<Divergence> divergences(const std::vector<const Run*>& runs, const Records& records) {
+  std::vector<Divergence> out;
+  for (const Run* run : runs) {
+    if (run) out.push_back(divergence_of(records, run->label, run->name + "." + diverged));
+  }
+  return out;
+}
+
 std::vector<double> losses_of(const Run& run, const Records& records) {
-  return scalars_of(records, run.name + "." + final_validation_loss);
+  return per_trial(records, [&](const TrialRecord& record) {
+    const double loss = record.scalar(run.name + "." + final_validation_loss);
+    return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
+  });
 }
 
 std::string losses_text(const Run& run, const Records& records) {
@@ -17,6 +29,7 @@ void judge_pair(const Statement& statement, const Run* first, const Run* second,
                 const std::string& missing, Region allowed, const Records& records,
                 Claims& claims) {
   if (!claims.applies(statement, first && second ? "" : missing)) return;
+  const auto runs = claims.about(divergences({first, second}, records));
   claims.mean(statement, differences(losses_of(*first, records), losses_of(*second, records)),
               allowed,
               "difference of the final validation losses in nats; " + losses_text(*first, records) +
@@ -65,6 +78,7 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
                           ? ""
                           : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
     return;
+  const auto runs = claims.about(divergences({with_embedding, inside}, records));
   claims.equivalent(
       small_change, differences(losses_of(*with_embedding, records), losses_of(*inside, records)),
       slight,
@@ -158,8 +172,18 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
               {stays, {"A.stable_rank", "Am.stable_rank", "S.stable_rank"}, at_most(0.25)}};
   for (const auto& each : both) {
     if (!claims.applies(each.statement, missing)) continue;
+    const auto compared_runs = claims.about(divergences(runs, records), true);
     const auto value = [&](const TrialRecord& record, std::size_t i) {
       return mean_at(record, *runs[i], each.names);
+    };
+    // A fit without the width at which a run diverged would be about other runs.
+    const auto slopes = [&] {
+      std::vector<double> out = slopes_over(records, widths, value, fit_power);
+      for (std::size_t t = 0; t < out.size(); ++t) {
+        for (std::size_t i = 0; i < runs.size(); ++i)
+          if (std::isnan(value(records[t], i))) out[t] = undefined;
+      }
+      return out;
     };
     std::string means;
     for (std::size_t i = 0; i < runs.size(); ++i) {
@@ -168,7 +192,7 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
                    per_trial(records, [&](const TrialRecord& record) { return value(record, i); }));
     }
     claims.mean(
-        each.statement, slopes_over(records, widths, value, fit_power), each.allowed,
+        each.statement, slopes(), each.allowed,
         "exponent of the width at step " + short_number(*step) + "; mean ranks by width: " + means);
   }
 }
@@ -219,6 +243,7 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
                      records, [&](const TrialRecord&record) { return mean_of(*plain, record); }),
                  of_gated = per_trial(
                      records, [&](const TrialRecord&record) { return mean_of(*gated, record); });
+      const auto runs = claims.about(divergences({plain, gated}, records), true);
       claims.mean(statement, differences(of_gated, of_plain),
                   compared(of_rank ? at_least(0.0) : at_most(0.0)),
                   "difference of the means over layers; with a gate " + mean_text(of_gated) +
@@ -232,18 +257,26 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
   changes.emplace_back("spectral-on", "W2");
   const Run* const on_W2 = plan.find("muon", changes);
   if (!adam || !muon || !on_W2)
-    return {
-        {}, "", "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2"};
+    return {{},
+            {},
+            "",
+            "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2"};
   const auto gain = differences(losses_of(*adam, records), losses_of(*muon, records)),
              part = differences(losses_of(*adam, records), losses_of(*on_W2, records));
-  Share out{{},
+  Share out{{adam, muon, on_W2},
+            {},
             losses_text(*adam, records) + ", " + losses_text(*muon, records) + ", " +
                 losses_text(*on_W2, records),
             ""};
   const Summary summary = summarize(gain);
-  if (!(summary.mean > confidence_half_width(summary)))
+  if (summary.n == gain.size() && !(summary.mean > confidence_half_width(summary)))
     out.missing = "Muon's gain is not above 0 with " + short_number(100 * confidence_level) +
                   " % confidence; " + out.detail;
+  // No ratio of sums if a run diverged.
+  if (!std::isfinite(sum_of(gain)) || !std::isfinite(sum_of(part))) {
+    out.per_trial.assign(gain.size(), undefined);
+    return out;
+  }
   const double n = static_cast<double>(gain.size()), whole = sum_of(part) / sum_of(gain);
   for (std::size_t i = 0; i < gain.size(); ++i) {
     const double without = (sum_of(part) - part[i]) / (sum_of(gain) - gain[i]);
@@ -271,6 +304,7 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
                threshold),
        gated, printed_gated}};
   for (const auto& [statement, share, printed] : both) {
+    const auto runs = claims.about(divergences(share.runs, records), true);
     if (claims.applies(statement, share.missing))
       claims.mean(statement, share.per_trial, within(printed, about), share.detail);
   }
@@ -279,6 +313,9 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
       "A gated activation lowers the share of Muon's gain over Adam that Muon on W2 alone "
       "achieves");
   if (claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) {
+    std::vector<const Run*> both_runs = plain.runs;
+    both_runs.insert(both_runs.end(), gated.runs.begin(), gated.runs.end());
+    const auto runs = claims.about(divergences(both_runs, records), true);
     claims.mean(order, differences(gated.per_trial, plain.per_trial), compared(at_most(0.0)),
                 "difference of the shares, with a gate minus without");
   }

@@ -16,8 +16,11 @@ template <class Of>
 void judge_change(const Statement& statement, const MeanTokenPair& pair, const Records& records,
                   const Of& of, Region allowed, const std::string& what, Claims& claims) {
   const RunRecords kept(*pair.kept, records), removed(*pair.removed, records);
-  const auto changes = per_trial(
-      records, [&](const TrialRecord& record) { return of(removed, record) - of(kept, record); });
+  const auto along = [&](const RunRecords& view) {
+    return view.per_trial([&](const TrialRecord& record) { return of(view, record); });
+  };
+  const std::vector<double> changes = differences(along(removed), along(kept));
+  const auto runs = claims.about(divergences({pair.removed, pair.kept}, records), true);
   claims.mean(statement, changes, compared(allowed), what + times_text(changes));
 }
 
@@ -82,6 +85,8 @@ void judge_losses(const Place& place, const Plan& plan, const Records& records, 
   };
   const auto kept = gain_of(*adam.kept, *muon.kept),
              removed = gain_of(*adam.removed, *muon.removed);
+  const auto runs =
+      claims.about(divergences({adam.kept, muon.kept, adam.removed, muon.removed}, records));
   claims.mean(gain, differences(removed, kept), compared(at_most(0.0)),
               "difference of the gains in nats; without the mean token " + mean_text(removed) +
                   ", with it " + mean_text(kept));

@@ -75,7 +75,7 @@ struct Questions {
   const ComparedOn& batch;
 
   std::vector<double> of(double (*measure)(const Pairs&)) const {
-    return per_trial(view.records(), [&](const TrialRecord& record) {
+    return view.per_trial([&](const TrialRecord& record) {
       return measure(pairs_of(view, record, when + prediction, when + batch.series));
     });
   }

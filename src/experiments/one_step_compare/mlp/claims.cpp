@@ -8,6 +8,15 @@
 namespace ranklab::mlp {
 namespace {
 
+Divergence divergence_of(const Records& records, const Method& method) {
+  return ranklab::divergence_of(records, method.label, diverged_name(method.name));
+}
+
+/// GD and the method, which a claim compares.
+std::vector<Divergence> with_gd(const Plan& plan, const Records& records, const Method& method) {
+  return {divergence_of(records, plan.methods.front()), divergence_of(records, method)};
+}
+
 void judge_condition(const Plan& plan, const Records& records, const Method& method,
                      std::size_t layer, Claims& claims) {
   const Statement statement = condition(method, layer);
@@ -27,6 +36,7 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
   // The paper takes spectral steps only on the layers between the first and the last, for this
   // reason.
   if (layer == 1) detail += "; layer 1 takes Euclidean steps";
+  const auto run = claims.about({divergence_of(records, method)});
   claims.never_violated(statement, found, detail, WorstCase::smallest);
 }
 
@@ -58,6 +68,7 @@ void judge_maximum(const Plan& plan, const Records& records, const Misprint& sta
 void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
   for (const Method& method : plan.methods) {
     const Statement statement = small_stable_rank(method);
+    const auto run = claims.about({divergence_of(records, method)});
     claims.never_violated(
         statement, records,
         "largest stable rank " + short_number(tally_of(records, statement.id).largest) + "; d = " +
@@ -77,11 +88,14 @@ std::string phase_text(const Records& records) {
          "), iteration " + short_number(end.mean) + " on average";
 }
 
-// Steps until the loss has fallen to a tenth of its initial value; NaN if it never does.
+// Steps until the loss has fallen to a tenth of its initial value; infinite if the run diverges
+// first. NaN if the run ends before that.
 double steps_to_a_tenth(const std::vector<double>& loss) {
   const auto found = std::find_if(loss.begin(), loss.end(),
                                   [&](double value) { return value <= loss.front() / 10; });
-  return found == loss.end() ? undefined : static_cast<double>(found - loss.begin());
+  if (found == loss.end())
+    return std::isnan(loss.back()) ? std::numeric_limits<double>::infinity() : undefined;
+  return static_cast<double>(found - loss.begin());
 }
 
 // Another measure of "faster", which a later divergence of a seed does not affect.
@@ -92,8 +106,7 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
     const double of_gd = steps_to_a_tenth(record.array(loss_name(gd))),
                  other = steps_to_a_tenth(record.array(loss_name(method.name))),
                  ratio = std::log10(other / of_gd);
-    if (std::isfinite(ratio)) reached += 1;
-    if (other < of_gd) fewer += 1;
+    if (std::isfinite(ratio)) reached += 1, fewer += other < of_gd;
     return ratio;
   });
   claims.mean(statement, ratios, compared(at_most(0.0)),
@@ -112,6 +125,7 @@ void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
       return rank.front() / rank.back();
     });
+    const auto run = claims.about({divergence_of(records, plan.methods.front())});
     claims.mean(reading(caption("nuclear-rank-large-at-first/W" + l,
                                 "The nuclear rank of the gradient of W_" + l +
                                     " is at least twice as large at the start of GD as at the end"),
@@ -127,6 +141,7 @@ void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
                              "nuclear rank is large")),
         scalars_of(records, early_ratio_name(method.name)), compared(at_most(0.0)),
         phase_text(records));
+    const auto runs = claims.about(with_gd(plan, records, method));
     judge_first_to_a_tenth(
         records, method,
         shown_of(
@@ -168,42 +183,24 @@ std::string not_large_batch(const MlpConfig& config) {
 }
 
 /// log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by
-/// early_loss; below 0, SpecGD was faster. NaN if neither ever has, or one diverged before.
+/// early_loss; below 0, SpecGD was faster. NaN if neither ever has.
 double early_log_ratio(const TrialRecord& record) {
-  const std::vector<double>&of_gd = record.array(loss_name(gd)),
-        &spec = record.array(loss_name(specgd));
-  for (std::size_t t = 0; t < of_gd.size(); ++t) {
-    if (std::min(of_gd[t], spec[t]) <= (1 - early_loss) * of_gd.front())
-      return std::log10(spec[t] / of_gd[t]);
+  for (std::size_t t = 0; t < record.array(loss_name(gd)).size(); ++t) {
+    const double of_gd = loss_at(record, gd, t), spec = loss_at(record, specgd, t);
+    if (std::min(of_gd, spec) <= (1 - early_loss) * loss_at(record, gd, 0))
+      return std::log10(spec / of_gd);
   }
   return undefined;
 }
 
-/// |log10(SpecGD's loss over GD's)|, averaged over the iterations; NaN if one of them diverged.
+/// |log10(SpecGD's loss over GD's)|, averaged over the iterations: infinite if one of them
+/// diverged, NaN if both did.
 double mean_distance(const TrialRecord& record) {
-  const std::vector<double>&of_gd = record.array(loss_name(gd)),
-        &spec = record.array(loss_name(specgd));
+  const std::size_t iterations = record.array(loss_name(gd)).size();
   double sum = 0;
-  for (std::size_t t = 0; t < of_gd.size(); ++t) sum += std::abs(std::log10(spec[t] / of_gd[t]));
-  return sum / static_cast<double>(of_gd.size());
-}
-
-/// Appends to a text in how many trials neither GD nor SpecGD diverged, or GD if SpecGD does not
-/// run.
-std::string with_finished_count(const Plan& plan, const Records& records, const std::string& text) {
-  const bool both = plan.runs(specgd);
-  double finished = 0;
-  for (const TrialRecord& record : records) {
-    finished += record.scalar(diverged_name(gd)) == 0 &&
-                (!both || record.scalar(diverged_name(specgd)) == 0);
-  }
-  const std::string trials = counted(records.size(), "trial"), of_trials = " of " + trials;
-  if (finished == 0)
-    return text +
-           (both ? "; GD or SpecGD diverged in every one of " : "; GD diverged in every one of ") +
-           trials;
-  return text + (both ? "; neither diverged in " : "; GD did not diverge in ") +
-         short_number(finished) + of_trials;
+  for (std::size_t t = 0; t < iterations; ++t)
+    sum += std::abs(std::log10(loss_at(record, specgd, t) / loss_at(record, gd, t)));
+  return sum / static_cast<double>(iterations);
 }
 
 void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
@@ -213,10 +210,11 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
             Part::caption,     Kind::figure,        {"Figure 18 (b)"}};
   const std::string factor = "a factor of 1.25";
   const std::vector<double> early = per_trial(records, early_log_ratio);
-  const std::string detail = with_finished_count(
-      plan, records,
-      "log10 of SpecGD's loss over GD's at the first iteration at which one of them "
-      "has fallen by a quarter");
+  const std::string detail =
+      "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by "
+      "a quarter";
+  const auto runs =
+      claims.about(with_gd(plan, records, *std::ranges::find(plan.methods, specgd, &Method::name)));
   {
     const auto small_batch = claims.only_where(not_small_batch(plan.config));
     claims.mean(reading(small("early-advantage",
@@ -236,8 +234,7 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
                             "coincide: they agree within a factor of 1.25 on average over the run"),
                       factor),
               per_trial(records, mean_distance), at_most(coincidence),
-              with_finished_count(plan, records,
-                                  "mean of |log10 of the ratio of the losses| over the run"));
+              "mean of |log10 of the ratio of the losses| over the run");
 }
 
 void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
@@ -246,6 +243,7 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
   if (plan.runs(specgd)) judge_losses(plan, records, claims);
   for (const Method& method : plan.methods) {
     if (method.name != gd && method.name != specgd) continue;
+    const auto run = claims.about({divergence_of(records, method)});
     const auto along = [&](std::size_t layer, bool over_first) {
       return per_trial(records, [&](const TrialRecord& record) {
         const std::vector<double>& st = record.array(stable_rank_name(method.name, layer));
@@ -260,15 +258,14 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
                               " is within a factor of 1.25 of its initial value at the end of " +
                               method.label),
                   "a ratio from 0.8 to 1.25"),
-          along(layer, true), close_to_initial,
-          with_finished_count(plan, records, "last stable rank over the first"));
+          along(layer, true), close_to_initial, "last stable rank over the first");
     }
     claims.mean(
         reading(caption("layer3-drops-to-3/" + method.name,
                         "With SwiGLU, the stable rank of layer 3 is about 3 at the end of " +
                             method.label),
                 "from 2 to 4"),
-        along(3, false), about_3, with_finished_count(plan, records, "last stable rank"));
+        along(3, false), about_3, "last stable rank");
   }
 }
 

@@ -2,7 +2,9 @@
 // statements that it counts, and the functions from a trial to the result.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,9 +83,17 @@ inline std::string rank_name(const std::string& matrix, std::size_t l) {
 /// [Spectral] Section 1.2 guarantees that a spectral step is at least as good there. This is the
 /// last iteration of the phase, NaN if the phase is empty.
 inline constexpr char initial_phase_end[] = "initial_phase_end";
-/// log10 of the method's loss over GD's at the end of that phase, and at the last iteration.
+/// log10 of the method's loss over GD's at the end of that phase, and at the last iteration;
+/// infinite if one of them diverged.
 inline constexpr MethodName early_ratio_name{"early_log10_loss_ratio"},
     final_ratio_name{"final_log10_loss_ratio"};
+
+/// The loss at iteration t, infinite if the method has diverged: in a comparison, the trial counts
+/// for the other method. The ratio of two infinite losses is undefined.
+inline double loss_at(const TrialRecord& record, const std::string& method, std::size_t t) {
+  const double loss = record.array(loss_name(method)).at(t);
+  return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
+}
 
 // Statements whose cases the trials count ---------------------------------------------------------
 

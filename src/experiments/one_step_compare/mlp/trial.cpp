@@ -122,7 +122,7 @@ double phase_end(const Plan& plan, const TrialRecord& record) {
 double log_ratio_at(const TrialRecord& record, const std::string& method, double iteration) {
   if (std::isnan(iteration)) return undefined;
   const auto t = static_cast<std::size_t>(iteration);
-  return std::log10(record.array(loss_name(method)).at(t) / record.array(loss_name(gd)).at(t));
+  return std::log10(loss_at(record, method, t) / loss_at(record, gd, t));
 }
 
 void count_along(const Plan& plan, const Method& method, TrialRecord& record) {

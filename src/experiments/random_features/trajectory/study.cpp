@@ -23,22 +23,23 @@ double final_gap(const TrialRecord& record, const std::string& run) {
   return std::isnan(last) ? std::numeric_limits<double>::infinity() : last;
 }
 
-void leave_undecided(Claim& claim, const std::string& reason) {
-  claim.verdict = Verdict::not_applicable;
-  claim.undecided = true;
-  claim.detail = clauses(reason, claim.detail);
+std::vector<Divergence> divergences(const Records& records, const std::vector<std::string>& runs) {
+  std::vector<Divergence> out;
+  for (const std::string& run : runs) {
+    out.push_back({run == gd ? "GD" : "SpecGD", {}});
+    for (const TrialRecord& record : records)
+      out.back().in_trial.push_back(std::isinf(final_gap(record, run)));
+  }
+  return out;
 }
 
 // Where and how often one run violates nr(grad L(W_t)) >= st(A). If a run ends in a loss that is
-// not finite, its later iterations are no cases, and without a violation before them "at every
-// iteration" is undecided.
+// not finite, its later iterations are no cases.
 void judge_condition(const RankCondition& condition, const Records& records, Claims& claims) {
   Tally violated_at;
-  bool cut_off = false;
   const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
     const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(condition.run));
     const double stable_rank = record.scalar(stable_rank_A);
-    cut_off = cut_off || std::isinf(final_gap(record, condition.run));
     for (std::size_t t = 0; t < nuclear_rank.size(); ++t) {
       const double ratio = nuclear_rank[t] / stable_rank;
       if (!std::isfinite(ratio)) continue;
@@ -54,9 +55,8 @@ void judge_condition(const RankCondition& condition, const Records& records, Cla
     detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " +
               short_number(violated_at.largest);
   }
-  Claim claim = judge_tally(condition.statement, found, detail);
-  if (claim.verdict == Verdict::holds && cut_off) leave_undecided(claim, "a run diverges");
-  claims.add(std::move(claim));
+  const auto run = claims.about(divergences(records, {condition.run}));
+  claims.never_violated(condition.statement, found, detail);
 }
 
 // log10 of the ratio of the final gaps, SpecGD over GD, in each trial: 0 if they are equal,
@@ -69,30 +69,12 @@ std::vector<double> final_log_ratio(const Records& records) {
   });
 }
 
-// Judges which method ends lower: `sign` is that of SpecGD's log ratio to GD. The mean of log
-// ratios does not exist if one of them is infinite, and the mean of the finite ones is biased
-// toward the other trials. Then the trials decide by their signs, if all agree.
+// Judges which method ends lower: `sign` is that of SpecGD's log ratio to GD.
 void judge_order(const Statement& statement, double sign, const Records& records, Claims& claims) {
-  const std::vector<double> ratios = final_log_ratio(records);
-  const auto is_infinite = [](double ratio) { return std::isinf(ratio); };
-  if (std::ranges::none_of(ratios, is_infinite)) {
-    claims.mean(statement, ratios, compared(sign < 0 ? at_most(0.0) : at_least(0.0)),
-                "log10 of the ratio of the final objective gaps, SpecGD over GD");
-    return;
-  }
-  Tally signs;
-  for (const double ratio : ratios) {
-    if (!std::isnan(ratio)) signs.count(!(sign * ratio > 0));
-  }
-  Claim claim = judge_units(
-      statement, signs,
-      "counted by trial, because in " +
-          counted(static_cast<std::uint64_t>(std::ranges::count_if(ratios, is_infinite)), "trial") +
-          " a method ends at the minimum or diverges, so that a ratio of final gaps is 0 or "
-          "infinite");
-  if (signs.violations > 0 && signs.violations < signs.cases)
-    leave_undecided(claim, "the trials disagree");
-  claims.add(std::move(claim));
+  const auto runs = claims.about(divergences(records, {gd, specgd}));
+  claims.mean(statement, final_log_ratio(records),
+              compared(sign < 0 ? at_most(0.0) : at_least(0.0)),
+              "log10 of the ratio of the final objective gaps, SpecGD over GD");
 }
 
 void judge_restarts(const Plan& plan, const Records& records, Claims& claims) {
@@ -237,6 +219,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
   }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const char* run : {gd, specgd}) {
+    const auto of_run = claims.about(divergences(records, {run}));
     claims.mean(violated_early(run), first_violation(records, run), {0.0, early},
                 "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration "
                 "does; undefined if the run diverges before it is known");

@@ -85,6 +85,7 @@ enum class Outcome { collapses, keeps };
 
 void judge_final(const Statement& statement, const std::string& curve, Outcome outcome,
                  const AblationConfig& config, const Records& records, Claims& claims) {
+  const auto run = claims.about(overflows({curve}, records));
   claims.mean(
       reading(statement, "mu/||Y||_F of " + short_number(config.threshold)),
       final_values(curve, measure::mu_normalized, records),
@@ -100,8 +101,8 @@ std::vector<double> rise_after_drop(const std::string& curve, const Records& rec
                                     double floor) {
   return per_trial(records, [&](const TrialRecord& record) {
     const auto& mu = record.array(of_curve(curve, measure::mu_normalized));
+    if (!(mu.back() >= floor)) return undefined;  // also after an overflow
     const double least = *std::min_element(mu.begin(), mu.end());
-    if (!(mu.back() >= floor)) return undefined;
     return least < mu.front() ? mu.back() / std::max(least, floor) : 1.0;
   });
 }
@@ -157,6 +158,8 @@ void judge_gating(const AblationConfig& config, const Records& records, Claims& 
                     "The tokens do not collapse in Mamba-2 with the gate and without the norm"),
            curve(true, false), Outcome::keeps);
   if (config.model.checkpoint != nullptr) {
+    const auto runs =
+        claims.about(overflows({curve(true, true), curve(false, true)}, records), true);
     claims.mean(
         figure_3("gate-raises-mu",
                  "The gate prevents collapse in Mamba-2: with the norm, mu after the last "
@@ -166,6 +169,7 @@ void judge_gating(const AblationConfig& config, const Records& records, Claims& 
   }
   const auto deep = over_depth();
   const double floor = config.single_precision() ? single_precision_floor : 0;
+  const auto run = claims.about(overflows({curve(false, false)}, records));
   claims.mean(
       reading(figure_3("no-gate-no-norm-rises",
                        "mu first drops and then increases dramatically in Mamba-2 without gate and "

@@ -69,6 +69,9 @@ std::string of_curve(const std::string& curve, const std::string& what);
 std::vector<double> final_values(const std::string& curve, const std::string& what,
                                  const Records& records);
 
+/// The trials in which each curve overflowed, for claims about these curves.
+std::vector<Divergence> overflows(const std::vector<std::string>& curves, const Records& records);
+
 // Running (run.cpp) -------------------------------------------------------------------------------
 
 /// Returns one record for each trial, with all curves of all groups. If the weights come from a

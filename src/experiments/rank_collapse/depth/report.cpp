@@ -22,6 +22,13 @@ std::vector<double> final_values(const std::string& curve, const std::string& wh
   });
 }
 
+std::vector<Divergence> overflows(const std::vector<std::string>& curves, const Records& records) {
+  std::vector<Divergence> out;
+  for (const std::string& curve : curves)
+    out.push_back(divergence_of(records, curve, of_curve(curve, overflow_layer)));
+  return out;
+}
+
 void add_depth_series(const std::string& curve, ResultBuilder& out) {
   const auto add = [&](const std::string& name, double first_x = 0) {
     if (out.records().front().has(name)) out.series(name, "layer", first_x);

@@ -226,6 +226,7 @@ void judge_late_ratio(const Plan& plan, const std::string& id, const std::string
 }
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
+  const auto path = claims.about({divergence_of(records, "the path", diverged)});
   {
     const auto setting = claims.only_where(plan.unmet_setting);
     judge_similarity(plan, records, claims);

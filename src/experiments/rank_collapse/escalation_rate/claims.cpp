@@ -205,6 +205,7 @@ void judge_hypothesis(const Plan& plan, const TrialRecord& path, Claims& claims)
 }  // namespace
 
 void judge(const Plan& plan, const Records& records, Claims& claims) {
+  const auto path = claims.about({divergence_of(records, "the path", diverged)});
   judge_guarantee(plan, records, claims);
   judge_symmetric(plan, records, claims);
   {

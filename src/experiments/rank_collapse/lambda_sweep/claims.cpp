@@ -36,10 +36,28 @@ struct Sweep {
   std::vector<std::vector<double>> final_mu;
   std::string in_model;  // " in mamba2", the end of the statements
 
+  /// value(mu) of every trial; undefined if the state overflowed for a lambda with used(lambda).
   std::vector<double> per_trial(
+      const std::function<bool(double lambda)>& used,
       const std::function<double(const std::vector<double>& mu)>& value) const {
     std::vector<double> out;
-    for (const std::vector<double>& mu : final_mu) out.push_back(value(mu));
+    for (const std::vector<double>& mu : final_mu) {
+      bool overflowed = false;
+      for (std::size_t i = 0; i < mu.size(); ++i)
+        overflowed |= used(lambda[i]) && std::isnan(mu[i]);
+      out.push_back(overflowed ? undefined : value(mu));
+    }
+    return out;
+  }
+  /// The trials in which the state overflowed, for each lambda with used(lambda).
+  std::vector<Divergence> overflows(const std::function<bool(double lambda)>& used) const {
+    std::vector<Divergence> out;
+    for (std::size_t i = 0; i < lambda.size(); ++i) {
+      if (!used(lambda[i])) continue;
+      out.push_back({"lambda=" + series_number(lambda[i]), {}});
+      for (const std::vector<double>& mu : final_mu)
+        out.back().in_trial.push_back(std::isnan(mu[i]));
+    }
     return out;
   }
 };
@@ -55,7 +73,8 @@ void judge_dip(const Sweep& sweep, const Place& figure_2, bool single_precision,
                    [](double lambda) { return std::abs(lambda) >= 1; }))
     return claims.not_applicable(dip, "no abs(lambda) of at least 1 is in the list");
   const auto at_zero = static_cast<std::size_t>(zero - sweep.lambda.begin());
-  const auto lead = sweep.per_trial([&](const std::vector<double>& mu) {
+  const auto used = [](double lambda) { return lambda == 0 || std::abs(lambda) >= 1; };
+  const auto lead = sweep.per_trial(used, [&](const std::vector<double>& mu) {
     double least = infinity;
     for (std::size_t i = 0; i < mu.size(); ++i) {
       if (std::abs(sweep.lambda[i]) >= 1) least = std::min(least, mu[i]);
@@ -69,6 +88,7 @@ void judge_dip(const Sweep& sweep, const Place& figure_2, bool single_precision,
   const auto precision = claims.only_where(
       resolved ? "" : "single precision does not resolve the difference; use --precision f64",
       Claims::Unmet::verdict_alone);
+  const auto runs = claims.about(sweep.overflows(used), true);
   claims.mean(dip, lead, at_least(margin),
               "smallest normalized mu at abs(lambda) >= 1 minus normalized mu at 0; at least " +
                   short_number(margin) + ", so that rounding does not count");
@@ -97,7 +117,13 @@ void judge_asymmetry(const Sweep& sweep, const ModelSpec& spec, const Place& fig
   const std::vector<MirrorPair> pairs = mirror_pairs(sweep.lambda);
   if (pairs.empty())
     return claims.not_applicable(as_printed, "no pair of lambda and -lambda in the list");
-  const auto lead = sweep.per_trial([&](const std::vector<double>& mu) {
+  const auto used = [&](double lambda) {
+    return std::ranges::any_of(pairs, [&](const MirrorPair& pair) {
+      return lambda == sweep.lambda[pair.negative] || lambda == sweep.lambda[pair.positive];
+    });
+  };
+  const auto runs = claims.about(sweep.overflows(used), true);
+  const auto lead = sweep.per_trial(used, [&](const std::vector<double>& mu) {
     double sum = 0;
     for (const MirrorPair& pair : pairs) sum += mu[pair.negative] - mu[pair.positive];
     return sum / static_cast<double>(pairs.size());
@@ -132,7 +158,8 @@ void judge_asymmetry(const Sweep& sweep, const ModelSpec& spec, const Place& fig
 
 void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
   const double outer = std::max(std::abs(sweep.lambda.front()), std::abs(sweep.lambda.back())) / 2;
-  const auto range = sweep.per_trial([&](const std::vector<double>& mu) {
+  const auto used = [&](double lambda) { return std::abs(lambda) >= outer && lambda != 0; };
+  const auto range = sweep.per_trial(used, [&](const std::vector<double>& mu) {
     double widest = undefined;  // the larger range of the two signs
     for (const Sign& sign : signs) {
       double low = infinity, high = -infinity, values = 0;
@@ -149,6 +176,7 @@ void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
   const Statement flat =
       figure_2("flat-at-large-lambda",
                "mu at the last layer varies little for large abs(lambda)" + sweep.in_model);
+  const auto runs = claims.about(sweep.overflows(used), true);
   claims.mean(flat.kind == Kind::beyond
                   ? flat
                   : reading(flat, "a range of " + short_number(little_variation)),

@@ -84,6 +84,7 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
                          "; the model of the figure has 64"
                    : "",
         Claims::Unmet::verdict_alone);
+    const auto runs = claims.about(overflows(curves, records));
     claims.mean(is_shown ? reading(statement, "mu/||Y||_F of " + short_number(threshold))
                          : beyond(statement),
                 extreme_final_mu(curves, records, collapses),
@@ -112,6 +113,7 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
       in_figure("shallow/fig-1", "shallow/", "Section 1.1, Figure 1", {"Figure 1"});
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
+    const auto run = claims.about(overflows({curve.name}, records));
     const bool has_dropout = curve.dropout > 0;
     const std::string variant = model + (has_dropout ? "/dropout" : ""),  // in the id
         in_model =
@@ -136,7 +138,7 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
       double gap = undefined;
       for (std::size_t k = 1; k < t_sim.size(); ++k)
         gap = std::fmax(gap, std::abs(t_sim[k] - t_cos[k]));  // of blocks where both are defined
-      return gap;
+      return record.scalar(of_curve(curve.name, overflow_layer)) > 0 ? undefined : gap;
     });
     claims.mean(
         judged(figure_1(
@@ -198,6 +200,7 @@ void judge_rise(const Statement& statement, const std::string& curve, const Reco
     const auto& t_sim = record.array(of_curve(curve, measure::token_similarity));
     return t_sim.back() - t_sim.front();
   });
+  const auto run = claims.about(overflows({curve}, records));
   claims.mean(statement, rises, positive(),
               "token similarity after the last block minus that of the input");
 }
@@ -218,6 +221,7 @@ constexpr double rounding_of_norms = 1e-6;
 
 void judge_norms(const Place& figure_4, const std::string& curve, const Records& records,
                  Claims& claims) {
+  const auto run = claims.about(overflows({curve}, records));
   const auto norms = arrays_of(records, of_curve(curve, measure::norm));
   Tally growth;
   double decreases = 0;  // in single trials
@@ -238,6 +242,7 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
           short_number(decreases));
   const std::vector<double> spread = per_trial(records, [&](const TrialRecord& record) {
     const auto& normed = record.array(of_curve(curve, measure::branch_input_norm));
+    if (std::isnan(normed.back())) return undefined;
     const auto [least, most] = std::minmax_element(normed.begin(), normed.end());
     return *most / *least - 1;
   });
@@ -277,6 +282,7 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
     for (std::size_t k = 1; k < blocks; ++k) sum += post_norm[k] - pre_norm[k];
     return sum / static_cast<double>(blocks - 1);
   });
+  const auto runs = claims.about(overflows({curve, post->curves.front().name}, records), true);
   claims.mean(slower, leads, positive(),
               "token similarity of the post-norm minus that of the pre-norm model, mean over the "
               "blocks");
@@ -298,6 +304,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
   for (const DepthCurve& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
       if (curve.tau != std::vector<double>{tau}) continue;
+      const auto run = claims.about(overflows({curve.name}, records));
       const Place figure_5 =
           in_figure("shallow/fig-5", "shallow/fig-5-tau-" + series_number(tau) + "/",
                     "Section 3.2, Figure 5", {"Figure 5"});

@@ -121,6 +121,10 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
   double worst_excess = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Claim at_block = judge_mean(statement, values[k], allowed);
+    if (std::holds_alternative<CountEvidence>(at_block.evidence)) {  // a value is infinite
+      undecided.push_back(k + 1);
+      continue;
+    }
     const double mean = at_block.measured,
                  excess = std::max(allowed.low - mean, mean - allowed.high);
     if (std::isnan(mean)) {

@@ -19,20 +19,37 @@ struct Accuracy {
   double mean, error;
 };
 
+/// The accuracy of one run; a run that diverged counts as guessing.
+double accuracy_in(const TrialRecord& record, const Curve& curve, const Task& task) {
+  const double accuracy = record.scalar(curve.name + "." + final_accuracy);
+  return std::isfinite(accuracy) ? accuracy : task.chance();
+}
+
+std::vector<double> accuracies(const Curve& curve, const Task& task, const Records& records) {
+  return per_trial(records,
+                   [&](const TrialRecord& record) { return accuracy_in(record, curve, task); });
+}
+
+/// The scope of claims that count the runs of this curve.
+Claims::Scope counting(const Curve& curve, const Records& records, Claims& claims) {
+  return claims.about({divergence_of(records, curve.name, curve.name + "." + diverged)}, false,
+                      "which count as guessing");
+}
+
 /// The mean over trials of a curve's accuracy and its standard error. The standard error is the
 /// larger of that over trials and that of a binomial count of all answers.
 Accuracy accuracy_of(const Curve& curve, const Task& task, const Records& records) {
-  const Summary summary = summarize(scalars_of(records, curve.name + "." + final_accuracy));
+  const Summary summary = summarize(accuracies(curve, task, records));
   const double p = summary.mean, answers = task.cases() * static_cast<double>(summary.n);
   const double sampled = std::sqrt(std::max(p * (1 - p), 1 / answers) / answers),
                spread = standard_error(summary);
   return {p, std::max(sampled, std::isfinite(spread) ? spread : 0)};
 }
 
-std::vector<double> differences(const Curve& a, const Curve& b, const char* what,
+std::vector<double> differences(const Curve& a, const Curve& b, const Task& task,
                                 const Records& records) {
   return per_trial(records, [&](const TrialRecord& record) {
-    return record.scalar(a.name + "." + what) - record.scalar(b.name + "." + what);
+    return accuracy_in(record, a, task) - accuracy_in(record, b, task);
   });
 }
 
@@ -98,10 +115,9 @@ void judge_zero(const Plan& plan, const Curve& group, const Task& task, const Re
   const Accuracy at_1 = accuracy_of(*one, task, records);
   if (!claims.applies(statement, does_not_learn(at_1, task))) return;
   Tally learned;
-  for (const TrialRecord& record : records) {
-    const double accuracy = record.scalar(zero->name + "." + final_accuracy);
-    if (std::isfinite(accuracy)) learned.count(!is_guess(accuracy, task), accuracy);
-  }
+  for (const double accuracy : accuracies(*zero, task, records))
+    learned.count(!is_guess(accuracy, task), accuracy);
+  const auto runs = counting(*zero, records, claims);
   claims.in_every_unit(
       statement, learned,
       clauses("accuracy from " + percent(learned.smallest) + " to " + percent(learned.largest) +
@@ -126,7 +142,7 @@ Claim judge_alike(const Statement& statement, const std::vector<std::vector<doub
     }
     claim = judge_mean(statement, differences, within(0, margin), "",
                        static_cast<double>(comparisons.size()));
-    const MeanEvidence at = std::get<MeanEvidence>(claim.evidence);
+    const MeanEvidence at = std::get<MeanEvidence>(claim.evidence);  // accuracies are finite
     claim.evidence = EquivalenceEvidence{at.mean, at.low, at.high, margin, at.level, at.n};
     (claim.verdict == Verdict::fails ? different : undecided).push_back(std::move(claim));
   }
@@ -157,7 +173,7 @@ void judge_other_lambdas(const Plan& plan, const Curve& group, const Task& task,
     if (curve.group != group.group || curve.learns || curve.lambda == 0 ||
         std::abs(curve.lambda) == 1)
       continue;
-    compared.push_back(differences(curve, *one, final_accuracy, records));
+    compared.push_back(differences(curve, *one, task, records));
     list += ", " + percent(accuracy_of(curve, task, records).mean) + " at " +
             series_number(curve.lambda);
   }
@@ -183,7 +199,7 @@ void judge_learned(const Plan& plan, const Curve& group, const Task& task, const
               group.group + ")"),
       "3.36 points");
   if (!claims.applies(statement, does_not_learn(accuracy_of(*one, task, records), task))) return;
-  claims.no_worse(statement, differences(*learned, *one, final_accuracy, records), printed_drop,
+  claims.no_worse(statement, differences(*learned, *one, task, records), printed_drop,
                   percent(accuracy_of(*one, task, records).mean) + " at lambda = 1, " +
                       percent(accuracy_of(*learned, task, records).mean) +
                       " with a learned lambda");
@@ -207,7 +223,7 @@ void judge_gain(const Plan& plan, const Task& task, const Records& records, Clai
     if (!does_not_learn(at_1, task).empty()) continue;
     any = true;
     if (at_1.mean <= saturated)
-      gains.emplace_back(group->group, differences(*learned, *one, final_accuracy, records));
+      gains.emplace_back(group->group, differences(*learned, *one, task, records));
   }
   if (!compared) return;
   if (!claims.applies(
@@ -240,14 +256,13 @@ void judge_recall(const Plan& plan, const Task& task, const Records& records, Cl
     const bool solves = recall == MixerRow::Recall::solves,
                learns = recall == MixerRow::Recall::learns;
     Tally seeds;
-    for (const double accuracy : scalars_of(records, one->name + "." + final_accuracy)) {
-      if (std::isfinite(accuracy)) {
-        seeds.count(solves   ? !(accuracy > 0.9)
-                    : learns ? !(accuracy > limit)
-                             : !(accuracy <= limit),
-                    accuracy);
-      }
+    for (const double accuracy : accuracies(*one, task, records)) {
+      seeds.count(solves   ? !(accuracy > 0.9)
+                  : learns ? !(accuracy > limit)
+                           : !(accuracy <= limit),
+                  accuracy);
     }
+    const auto runs = counting(*one, records, claims);
     const std::string range =
         "accuracy from " + percent(seeds.smallest) + " to " + percent(seeds.largest);
     if (solves) {

@@ -86,6 +86,13 @@ class Judge {
                per_trial(records_, [&](const TrialRecord& record) { return loss(curve, record); }))
         .mean;
   }
+  /// For claims about what a divergence leaves undefined.
+  std::vector<Divergence> divergences(const std::vector<const Curve*>& curves) const {
+    std::vector<Divergence> out;
+    for (const Curve* curve : curves)
+      out.push_back(divergence_of(records_, curve->name, curve->name + "." + diverged));
+    return out;
+  }
   std::vector<double> excess(const Curve& over, const Curve& curve) const {
     return per_trial(records_, [&](const TrialRecord& record) {
       return loss(over, record) - loss(curve, record);
@@ -331,6 +338,8 @@ class Judge {
         const double own = mean_of(curve), pre = mean_of(*comparison.pre);
         if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
       }
+      const auto runs = moment == "end" ? claims_.about(divergences({&curve, comparison.pre}), true)
+                                        : claims_.about({});
       claims_.never_violated(
           beyond(by_block("attention-not-discounted/" + moment,
                           "||A||_F / ||X||_F of de-escalated post-norm is at least that of "
@@ -347,6 +356,7 @@ class Judge {
     for (const auto& [moment, when] :
          {std::pair("start", "before training"), {"end", "after training"}}) {
       const std::string at = std::string(moment) + ".";
+      const auto runs = claims_.about(divergences({&curve, &other}), true);
       claims_.mean(
           reading(Place{"shallow/sec-1.3", "shallow/sec-1.3/" + name + "/", "Sections 1.3, 4"}(
                       "share-of-" + than + "/" + moment,
@@ -405,6 +415,7 @@ class Judge {
       outside.count(!(*least > 0 && *most <= 1), *least);
       outside.largest = std::max(outside.largest, *most);
     }
+    const auto runs = claims_.about(divergences({&curve}));
     claims_.in_every_unit(
         beyond(of("tau-in-range",
                   "A learned tau stays in (0, 1], the range of eq. (21), in all blocks")),
@@ -424,6 +435,8 @@ class Judge {
                                          gradients.source, gradients.figures);
     for (const auto& [moment, id, when] : {std::tuple("start.", "start", "at the start"),
                                            {"eighth.", "eighth", "after an eighth of the steps"}}) {
+      const auto runs = claims_.about(std::string(id) == "start" ? std::vector<Divergence>{}
+                                                                 : divergences({&post}));
       // Runs are counted, not averaged: a run whose gradients vanish would dominate a mean or be
       // hidden in it.
       Tally unsteady;

@@ -323,6 +323,7 @@ std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& c
          {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
       record.count(statement->id, false, 0.5);
     // Like 1/sqrt(n).
+    record.set(diverged_name, 0.0);
     record.set(C_F_over_n, std::vector<double>{2 + seed, std::sqrt(2.0), 1, std::sqrt(0.5)});
     for (const std::string& direction : joint_directions)
       record.set(own_share_of(direction), std::vector<double>{0.7 + seed, 0.8});
@@ -389,6 +390,26 @@ TEST_CASE("each statement about the curvature fails if its own number is wrong")
     CAPTURE(shown);
     CHECK(judged(change).at("spectral/" + id) == Verdict::fails);
   }
+}
+
+TEST_CASE("a training that diverged violates nothing afterwards, and two of three decide nothing") {
+  // The second measured step comes after the divergence.
+  const auto diverging = [](int trials) {
+    return judged([left = trials](TrialRecord& record) mutable {
+      if (left-- <= 0) return;
+      record.set(diverged_name, 1.0);
+      for (const std::string& direction : joint_directions)
+        record.set(own_share_of(direction), std::vector<double>{0.7, std::nan("")});
+    });
+  };
+  for (const char* id : {"own-share/gradient", "own-share/polar", "constant", "order"}) {
+    const std::string claim = std::string("spectral/section-4.4/") + id;
+    CAPTURE(claim);
+    CHECK(diverging(0).at(claim) == Verdict::holds);
+    CHECK(diverging(2).at(claim) == Verdict::not_applicable);
+  }
+  CHECK(diverging(1).at("spectral/section-4.4/own-share/polar") == Verdict::holds);
+  CHECK(diverging(3).at("spectral/prop-4.3") == Verdict::holds);
 }
 
 }  // namespace curvature_test

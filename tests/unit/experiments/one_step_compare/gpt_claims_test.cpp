@@ -72,6 +72,7 @@ TrialRecord record(double noise = 0) {
     const bool muon = run.optimizer == "muon",
                on_W2 = run.name.find("spectral-on=W2") != std::string::npos;
     const double share = !on_W2 ? 1.0 : run.config.activation == "swiglu" ? 0.27 : 0.62;
+    out.set(run.name + ".diverged", 0.0);
     out.set(run.name + ".final_validation_loss", 4 + noise - (muon ? 0.2 * share : 0.0));
     out.set(run.name + ".one_step.predicted", std::vector<double>{0.5, 2, 4, 8});
     out.set(run.name + ".one_step.by_curvature", std::vector<double>{0.7, 1.8, 5, 7});
@@ -269,8 +270,10 @@ TEST_CASE("following the advice is judged against simpler choices, for each work
   const gpt::Plan plan = gpt::plan_of(with_advice);
   for (const double seed : {0.0, 0.001, -0.001}) {
     TrialRecord record;
-    for (const gpt::Run& run : plan.runs)
+    for (const gpt::Run& run : plan.runs) {
+      record.set(run.name + ".diverged", 0.0);
       record.set(run.name + ".final_validation_loss", 3 + (run.follows_advice() ? seed : 0.1));
+    }
     records.push_back(record);
   }
   const auto verdict = [&](const std::string& id) {
@@ -327,6 +330,7 @@ TEST_CASE(
         for (const char* name : {"one_step.batch", "one_step.independent"})
           record.set(run.name + "." + name, std::vector<double>{3 * gain, 3 * gain});
         const double loss = 3 + (removed ? 0.1 : 0.2);
+        record.set(run.name + ".diverged", 0.0);
         record.set(run.name + ".final_validation_loss",
                    run.optimizer == "muon" ? loss - 0.05 + (removed ? loss_of_muon + seed : 0)
                                            : loss + seed);
@@ -444,6 +448,44 @@ TEST_CASE("values that a diverged run left undefined are not counted") {
   CHECK(claim.verdict == Verdict::holds);
   // 3 trials x 12 blocks x 3 steps, minus 2 x 3
   CHECK(evidence_text(claim) == "0 violations in 102 cases");
+}
+
+TEST_CASE("a run that diverged has an infinite loss: the trial counts for the other run") {
+  const auto judged_with = [](const std::string& id, const std::string& run, std::size_t trials,
+                              const GptConfig& of = config()) {
+    Records records = {record(), record(0.1), record(0.2), record(0.3)};
+    for (std::size_t t = 0; t < trials; ++t) {
+      records[t].set(run + ".diverged", 1.0);
+      records[t].set(run + ".final_validation_loss", std::nan(""));
+    }
+    Claims claims;
+    gpt::judge(gpt::plan_of(of), records, claims);
+    Result result;
+    result.claims = claims.take();
+    return find_claim(result, "spectral/" + id);
+  };
+  // Muon ends lower in every trial that both finish.
+  CHECK(judged_with("section-1/muon", "adam", 1).verdict == Verdict::holds);
+  CHECK(judged_with("section-1/muon", "adam", 4).verdict == Verdict::holds);
+  CHECK(judged_with("section-1/muon", "muon", 1).undecided);
+  CHECK(judged_with("section-1/muon", "muon", 4).verdict == Verdict::fails);
+  CHECK(evidence_text(judged_with("section-1/muon", "muon", 1)) == "1 violation in 4 cases");
+  CHECK(judged_with("section-1.2.1/emb-muon", "muon", 1).verdict != Verdict::holds);
+  // No share of a gain that is infinite.
+  CHECK(judged_with("table-2/table2", "adam", 0).verdict == Verdict::holds);
+  CHECK(judged_with("table-2/table2", "adam", 1).undecided);
+  CHECK(judged_with("table-2/table2", "muon", 1).undecided);
+  // Averages over the steps of one run: one trial of four may be lost, three may not.
+  for (const char* id : {"fig-8/attn-nr", "fig-10/emb-grow", "fig-7/head-mild", "eq-1.1/one-step",
+                         "eq-1.8/criterion"}) {
+    CAPTURE(id);
+    CHECK(judged_with(id, "muon", 1).verdict == judged_with(id, "muon", 0).verdict);
+    CHECK(judged_with(id, "muon", 1).detail.find("diverged in 1 of 4 trials") != std::string::npos);
+    CHECK(judged_with(id, "muon", 3).undecided);
+  }
+  // A rank has no extreme: the exponent of the width needs every run.
+  CHECK(judged_with("section-1.2.1/nr/width", "muon,dim=16", 0).verdict == Verdict::holds);
+  CHECK(judged_with("section-1.2.1/nr/width", "muon,dim=16", 1).verdict == Verdict::holds);
 }
 
 }  // namespace gpt_claims_test

@@ -233,10 +233,11 @@ TEST_CASE(
                          losses({1, 0.7, 0.1}, {1, 0.7, 0.9001}),
                          losses({1, 0.7, 0.1}, {1, 0.7, 0.9002})};
   CHECK(verdict(many, apart, same) == Verdict::fails);
-  // A method that diverged has no loss that can be compared.
+  // If SpecGD diverges in every trial, it is behind; no distance within a factor is known.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
-  CHECK(verdict(many, {lost, lost, lost}, large) == Verdict::not_applicable);
-  CHECK(verdict(many, {lost, lost, lost}, same) == Verdict::not_applicable);
+  CHECK(find_claim(result_of(many, {lost, lost, lost}), large).undecided);
+  CHECK(find_claim(result_of(many, {lost, lost, lost}), same).undecided);
+  CHECK(verdict(few, {lost, lost, lost}, small) == Verdict::fails);
   CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") ==
         Verdict::holds);
   const Claim third = find_claim(result_of(few, {record(), record(), record()}),
@@ -246,6 +247,84 @@ TEST_CASE(
   CHECK(third.threshold == "from 2 to 4");
   for (const std::string& id : {small, large, same})
     CHECK(find_claim(result_of(few, ahead), id).statement_id == "spectral/fig-18");
+}
+
+namespace {
+
+// GD is ahead by `log_ratio` at the end, or diverges before iteration 1.
+TrialRecord compared(double log_ratio, bool gd_diverges, const MlpConfig& of = config()) {
+  return record(
+      [&](TrialRecord& r) {
+        r.set("specgd.loss", {1, 0.9, 0.4 * std::pow(10, log_ratio)});
+        if (!gd_diverges) return;
+        r.set("gd.loss", {1, NAN, NAN});
+        r.set("gd.diverged", 1.0);
+        r.set("gd.diverged_at", 1.0);
+        for (std::size_t l = 1; l <= 3; ++l) {
+          r.set(mlp::stable_rank_name(mlp::gd, l), {5, NAN, NAN});
+          r.set(mlp::nuclear_rank_name(mlp::gd, l), {15, NAN, NAN});
+          r.set(mlp::ratio_name(mlp::gd, l), {3, NAN, NAN});
+        }
+      },
+      of);
+}
+
+}  // namespace
+
+TEST_CASE("a trial in which GD diverges is not one in which SpecGD is behind") {
+  const std::string end = "spectral/fig-4/ahead-at-the-end/specgd";
+  const Records finished = {compared(0.1, false), compared(0.11, false), compared(0.12, false)};
+  CHECK(verdict(config(), finished, end) == Verdict::fails);
+  Records records = finished;
+  records.push_back(compared(0.1, true));
+  const Claim claim = find_claim(result_of(config(), records), end);
+  CHECK(claim.verdict == Verdict::not_applicable);
+  CHECK(claim.undecided);
+  CHECK(evidence_text(claim) == "3 violations in 4 cases");
+  CHECK(claim.detail.ends_with("; GD diverged in 1 of 4 trials"));
+  // SpecGD is ahead in the other trials too.
+  records = {compared(-0.1, false), compared(-0.11, false), compared(0.1, true)};
+  CHECK(verdict(config(), records, end) == Verdict::holds);
+}
+
+TEST_CASE("GD never reaches a tenth of its loss if it diverges first") {
+  const auto steps = [](std::vector<double> gd, std::vector<double> spec) {
+    return record([&](TrialRecord& r) {
+      r.set("gd.loss", std::move(gd));
+      r.set("specgd.loss", std::move(spec));
+    });
+  };
+  const std::string id = "spectral/fig-4/first-to-a-tenth/specgd";
+  // GD is first in the trials that both finish, and diverges in the others.
+  const auto first = steps({5, 0.5, 0.4}, {5, 0.6, 0.5}), lost = steps({5, NAN, NAN}, {5, 1, 0.5}),
+             later = steps({5, 0.5, NAN}, {5, 0.6, 0.5}), open = steps({5, NAN, NAN}, {5, 4, 3});
+  CHECK(verdict(config(), {first, first, first}, id) == Verdict::fails);
+  CHECK(find_claim(result_of(config(), {first, first, first, lost}), id).undecided);
+  CHECK(verdict(config(), {first, first, later}, id) == Verdict::fails);  // it reached a tenth
+  CHECK(verdict(config(), {lost, lost, lost}, id) == Verdict::holds);
+  // SpecGD has not yet reached a tenth: nobody knows whether it will.
+  CHECK(verdict(config(), {open, open, open}, id) == Verdict::not_applicable);
+}
+
+TEST_CASE("a rank at the end of GD is not judged from a minority of the trials") {
+  const MlpConfig few = config("swiglu", 512);
+  const auto keeps = [&](std::size_t finished, std::size_t lost) {
+    Records records(finished, compared(0.1, false, few));
+    records.resize(finished + lost, compared(0.1, true, few));
+    return find_claim(result_of(few, records), "spectral/fig-18/layer1-keeps-its-rank/gd");
+  };
+  CHECK(keeps(3, 0).verdict == Verdict::holds);
+  CHECK(keeps(3, 2).verdict == Verdict::holds);
+  CHECK(keeps(3, 2).detail.ends_with(
+      "GD diverged in 2 of 5 trials; judged over the 3 trials with a value"));
+  CHECK(keeps(3, 13).verdict == Verdict::not_applicable);
+  CHECK(keeps(3, 13).undecided);
+  // Condition (1.8) is counted until the divergence.
+  const Claim criterion =
+      find_claim(result_of(config(), {compared(0, true), compared(0, true), compared(0, false)}),
+                 "spectral/eq-1.8/gd/W2");
+  CHECK(criterion.undecided);
+  CHECK(evidence_text(criterion) == "0 violations in 5 cases");
 }
 
 }  // namespace mlp_claims_test

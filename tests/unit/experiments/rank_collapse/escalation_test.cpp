@@ -278,6 +278,10 @@ TEST_CASE("escalation: a diverging stack ends in undefined values and is counted
   CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
   CHECK(std::isfinite(find_series(result, "token_similarity").mean.front()));
   CHECK(std::isnan(find_series(result, "token_similarity").mean.back()));
+  for (const Claim& claim : result.claims) {
+    CAPTURE(claim.id);
+    if (claim.kind != Kind::theorem) CHECK(claim.verdict == Verdict::not_applicable);
+  }
 }
 
 TEST_CASE(

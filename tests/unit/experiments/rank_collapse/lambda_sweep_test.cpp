@@ -41,6 +41,20 @@ TEST_CASE("the sweep's final values equal those of the study layers") {
   }
 }
 
+TEST_CASE("strengths at which the state overflows cannot be compared with others") {
+  const Result result =
+      sweep({{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "-1,0,1,1e12"}, {"layers", "40"}});
+  REQUIRE(result.diverged);
+  const Claim& dip = find_claim(result, "lambda-skip/fig-2/pre-norm/dip-at-0");
+  CHECK(dip.undecided);
+  CHECK(dip.detail.starts_with("a run that diverged cannot be compared in 3 trials; "));
+  CHECK(dip.detail.find("lambda=1e+12 diverged in 3 of 3 trials") != std::string::npos);
+  // -1 and 1 are compared with each other alone.
+  CHECK(std::get<MeanEvidence>(
+            find_claim(result, "lambda-skip/fig-2/pre-norm/asymmetry/as-printed").evidence)
+            .n == 3);
+}
+
 TEST_CASE("the figure shows normalized mu, a second one the distance from rank one") {
   const Result result =
       sweep({{"model", "attention"}, {"also", "attention+identity"}, {"lambda", "-1,0,1"}}, 6);

@@ -212,6 +212,14 @@ TEST_CASE("curves that overflow are counted and named") {
     return note.find("lambda=1e+12 (layer ") != std::string::npos;
   }));
   CHECK(std::isnan(find_series(result, "lambda=1e+12.mu_normalized").mean.back()));
+  // What becomes of the tokens at this strength is unknown.
+  const Result alone = run_layers(
+      {{"model", "pre-norm"}, {"norm", "none"}, {"lambda", "1e12"}, {"layers", "40"}}, 3);
+  const Claim& rises = find_claim(alone, "shallow/fig-4-similarity-rises");
+  CHECK(rises.undecided);
+  CHECK(
+      rises.detail.ends_with("lambda=1e+12 diverged in 3 of 3 trials; judged over the 0 trials "
+                             "with a value"));
 }
 
 TEST_CASE("a collapse that mu does not detect is named in a note") {

@@ -67,6 +67,7 @@ class Judged {
     for (const auto& [curve, values] : values_) {
       for (std::size_t t = 0; t < records.size(); ++t) {
         records[t].set(curve + "." + final_accuracy, values.accuracy[t]);
+        records[t].set(curve + "." + diverged, std::isnan(values.accuracy[t]));
         for (const char* when : {".start.", ".end."}) {
           records[t].set(curve + when + mu_normalized,
                          {0.9, 0.8, values.mu * (1 + 0.001 * static_cast<double>(t))});
@@ -230,6 +231,25 @@ TEST_CASE("a model solves recall if its accuracy is high in every seed") {
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::fails);
   judged["linear-attention,lambda=1"].accuracy = about(0.28);
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::holds);
+}
+
+TEST_CASE("a run that diverged has the accuracy of guessing, and failing needs runs that finish") {
+  TrainConfig config = small_config();
+  config.model = {"attention", "linear-attention"};
+  Judged judged(config);
+  judged["attention,lambda=1"].accuracy = {1, 1, 1, 1, NAN};
+  CHECK(judged("table-1/attention/solves-recall") == Verdict::fails);
+  judged["linear-attention,lambda=1"].accuracy = {0.28, 0.28, 0.28, 0.28, NAN};
+  CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::holds);
+  CHECK(judged.claim("table-1/linear-attention/fails-at-recall")
+            .detail.ends_with("diverged in 1 of 5 trials, which count as guessing"));
+  judged["linear-attention,lambda=1"].accuracy = {0.28, 0.28, NAN, NAN, NAN};
+  CHECK(judged.claim("table-1/linear-attention/fails-at-recall").undecided);
+  // The other lambdas keep 97 %, so that guessing in one of five runs is no spread of 4.33 points.
+  Judged fixed;
+  CHECK(fixed("fig-5/attention/others-alike") == Verdict::holds);
+  fixed["attention,lambda=-2"].accuracy[4] = NAN;
+  CHECK(fixed("fig-5/attention/others-alike") != Verdict::holds);
 }
 
 TEST_CASE("curves take the setting for all, for their model or for their start") {

@@ -66,6 +66,7 @@ class Judged {
         const std::vector<double> blocks(curve.layers, 1), representations(curve.layers + 1, 0.97);
         records[t].set(prefix + final_train_loss,
                        values.loss + 0.0003 * static_cast<double>(t * t));
+        records[t].set(prefix + diverged, std::isnan(values.loss));
         records[t].set(prefix + future_excess, values.excess);
         if (curve.learns_tau)
           records[t].set(prefix + learned_tau, {1, std::vector<double>{0.5, values.tau}[t % 2]});
@@ -303,6 +304,13 @@ TEST_CASE("a run that diverged has the loss of guessing") {
   Judged judged(images_config());
   judged["attention,post,L=3,lr=0.001"].loss = std::nan("");
   CHECK(judged("fig-6/L=3/gap") == Verdict::holds);  // ln 10 is compared with 1
+}
+
+TEST_CASE("the attention branches after training are not compared if one of the runs diverged") {
+  Judged judged(images_config());
+  judged["attention,de-escalated,L=3"].loss = std::nan("");
+  CHECK(judged("fig-6/L=3/attention-not-discounted/start") == Verdict::holds);
+  CHECK(judged("fig-6/L=3/attention-not-discounted/end") == Verdict::not_applicable);
 }
 
 TEST_CASE(
