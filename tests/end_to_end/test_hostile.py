@@ -250,7 +250,7 @@ def rich_result():
                                                                 "eq-2.15/zipf/sampled")] + [claims["shallow/fig-8a"]]
     result["claims"][3]["holm_undecided"] = True
     for more in ({"id": "spectral/none", "verdict": "not-applicable", "evidence": {"type": "none"}, "measured": None},
-                 {"id": "spectral/elsewhere", "verdict": "not-applicable", "judged_in": "spectral-fig03"}):
+                 {"id": "spectral/elsewhere", "verdict": "fails", "judged_in": "spectral-fig03"}):
         result["claims"].append(dict(claims["spectral/lemma-2.9"], **more))
     for key in ("table", "advice"):
         result[key] = advised[key]
@@ -263,7 +263,7 @@ def rich_result():
         result["scalars"][name], result["trial_values"][name] = {"mean": 0.5, "std": 0.5, "n": 2}, [0.0, 1.0]
     result.update(status="diverged", skipped=[{"name": "layer", "reason": "no gradient"}], failed_gates=["nr/st"], changed=[
         {"name": "trials", "preset": 12, "run": 10}, {"name": "activation", "preset": "abs", "run": "relu"}],
-        finding={"claim": "spectral/fig-12/gelu/as-printed", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"})
+        finding={"claim": "spectral/elsewhere", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"})
     return result
 
 
