@@ -261,7 +261,7 @@ def rich_result():
     result["series"] += advised["series"]
     for name in ("gd.diverged", "e", "f"):
         result["scalars"][name], result["trial_values"][name] = {"mean": 0.5, "std": 0.5, "n": 2}, [0.0, 1.0]
-    result.update(status="diverged", skipped=[{"name": "layer", "reason": "no gradient"}], failed_gates=["nr/st"], changed=[
+    result.update(status="diverged", trials={"requested": 10, "completed": 10, "unit": "input"}, skipped=[{"name": "layer", "reason": "no gradient"}], failed_gates=["nr/st"], changed=[
         {"name": "trials", "preset": 12, "run": 10}, {"name": "activation", "preset": "abs", "run": "relu"}],
         finding={"claim": "spectral/elsewhere", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"})
     return result
@@ -352,7 +352,7 @@ class StrangerTest(ProgramTest):
     def learn(self):
         """What the files of the result as it was have, and those of some that have less."""
         self.calm.update(elements=set(), svg=set(), markdown=[set(), set(), set(), set()])
-        plain = [self.base, dict(self.base, source=None), dict(self.base, preset=None), dict(self.base, changed=[]), dict(self.base, status="complete")]
+        plain = [self.base, dict(self.base, source=None, preset=None), dict(self.base, preset=None), dict(self.base, changed=[]), dict(self.base, status="complete")]
         plain.append({key: value for key, value in self.base.items() if key not in ("finding", "table")})
         plain.append(dict(self.base, claims=self.base["claims"][1:]))
         for document in plain:
@@ -422,9 +422,11 @@ class StrangerTest(ProgramTest):
         self.assertEqual(self.svg_elements(files) - self.calm["svg"], set())
 
     def test_every_field_at_once(self):
-        for name, text in {**PAYLOADS, "all": "".join(PAYLOADS.values())}.items():
-            with self.subTest(name):
-                files = self.files_of(with_all_fields(self.base, text), "x.json")
+        every = "".join(PAYLOADS.values())
+        unnamed = dict(self.base, source=None, preset=None)  # is called by its title
+        for text, document in [*((text, self.base) for text in PAYLOADS.values()), (every, self.base), (every, unnamed)]:
+            with self.subTest((text, document["preset"])):
+                files = self.files_of(with_all_fields(document, text), "x.json")
                 self.check_files(files)
                 self.assertTrue(all(files[key] for key in ("page.html", "gallery.md", "papers.md", "picture.svg", "picture.2.svg")))
 
