@@ -261,9 +261,10 @@ def rich_result():
     result["series"] += advised["series"]
     for name in ("gd.diverged", "e", "f"):
         result["scalars"][name], result["trial_values"][name] = {"mean": 0.5, "std": 0.5, "n": 2}, [0.0, 1.0]
-    result.update(status="diverged", trials={"requested": 10, "completed": 10, "unit": "input"}, skipped=[{"name": "layer", "reason": "no gradient"}], failed_gates=["nr/st"], changed=[
-        {"name": "trials", "preset": 12, "run": 10}, {"name": "activation", "preset": "abs", "run": "relu"}],
-        finding={"claim": "spectral/elsewhere", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"})
+    result.update(status="diverged", trials={"requested": 10, "completed": 10, "unit": "input"}, failed_gates=["nr/st"])
+    result["skipped"] = [{"name": "layer", "reason": "no gradient"}]
+    result["changed"] = [{"name": "trials", "preset": 12, "run": 10}, {"name": "activation", "preset": "abs", "run": "relu"}]
+    result["finding"] = {"claim": "spectral/elsewhere", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"}
     return result
 
 
@@ -352,7 +353,7 @@ class StrangerTest(ProgramTest):
     def learn(self):
         """What the files of the result as it was have, and those of some that have less."""
         self.calm.update(elements=set(), svg=set(), markdown=[set(), set(), set(), set()])
-        plain = [self.base, dict(self.base, source=None, preset=None), dict(self.base, preset=None), dict(self.base, changed=[]), dict(self.base, status="complete")]
+        plain = [dict(self.base, **less) for less in ({}, {"source": None, "preset": None}, {"preset": None}, {"changed": []}, {"status": "complete"})]
         plain.append({key: value for key, value in self.base.items() if key not in ("finding", "table")})
         plain.append(dict(self.base, claims=self.base["claims"][1:]))
         for document in plain:
