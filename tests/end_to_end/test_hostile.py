@@ -222,7 +222,7 @@ class HostileTest(ProgramTest):
 
 # What a stranger may write into a result. The end makes what it is put in front of a part of a link or a paragraph of its own.
 PAYLOADS = {
-    "markup": "\"'></title></td></text></svg></style><script>alert(1)</script><b onclick=alert(1) style=color:red>&<a href=https://evil.example>",
+    "markup": "<b onclick=alert(1)>\"'></title></td></text></svg></style><script>alert(1)</script>&<a href=https://evil.example>",
     "escapes": "\x1b[31m\x1b]0;title\x07\x9b2J\x00\r\x08",
     "markdown": "# [x](javascript:alert(1)) ![y](https://evil.example/y.svg) `code` www.evil.example $x$ ~~y~~ |\n\n# head\n\n[z]: javascript:alert(1)\n\n"
                 "1. one\n\n> quote\n\n```\n\n[x](",
@@ -432,7 +432,7 @@ class StrangerTest(ProgramTest):
                 self.assertTrue(all(files[key] for key in ("page.html", "gallery.md", "papers.md", "picture.svg", "picture.2.svg")))
 
     def test_each_field_alone(self):
-        text = PAYLOADS["markdown"] + PAYLOADS["markup"] + PAYLOADS["escapes"] + PAYLOADS["directions"]
+        text = "".join(PAYLOADS.values())
         for path in one_of_each(fields_of(self.base)):
             with self.subTest(path):
                 document = with_field(self.base, path, text)
