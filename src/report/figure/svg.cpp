@@ -27,23 +27,18 @@ Pen look_of(const PlacedText& text) {
   return {{"font-size", "", {text.size}}, {"text-anchor", anchor}};
 }
 
-Markup number_in(const Precision& precision, double pixels) {
-  return Markup::trusted(precision.number(pixels));
-}
-
 Markup element_of(const PlacedText& text, PenSheet* sheet) {
   const Precision& precision = precision_of(sheet);
   const double baseline = text.y + 0.36 * text.size;
   // HTML needs no quotes around a number.
-  const Markup x = number_in(precision, text.x), quote = sheet == nullptr ? Markup("\"") : "";
-  Markup out =
-      "<text x=" + quote + x + quote + " y=" + quote + number_in(precision, baseline) + quote;
+  const Markup x = precision.number(text.x), quote = sheet == nullptr ? Markup("\"") : "";
+  Markup out = "<text x=" + quote + x + quote + " y=" + quote + precision.number(baseline) + quote;
   if (text.degrees != 0)
-    out += " transform=\"rotate(" + number_in(file_precision, -text.degrees) + " " + x + " " +
-           number_in(precision, text.y) + ")\"";
+    out += " transform=\"rotate(" + file_precision.number(-text.degrees) + " " + x + " " +
+           precision.number(text.y) + ")\"";
   out += ">" + escape_markup(text.text);
   if (!text.power.empty())
-    out += "<tspan dy=\"" + number_in(precision, -0.5 * text.size) + "\" " +
+    out += "<tspan dy=\"" + precision.number(-0.5 * text.size) + "\" " +
            attributes_of({{"font-size", "", {0.8 * text.size}}}, sheet) + ">" +
            escape_markup(text.power) + "</tspan>";
   return out + "</text>";
@@ -160,12 +155,10 @@ Markup figure_svg(const FigureSource& source, Extract extract, std::size_t panel
   drawing += drawn_rules(figure.rules);
   for (const PlacedKey& key : figure.keys) drawing += drawn_key(key);
   return "<svg " + (sheet == nullptr ? Markup("xmlns=\"http://www.w3.org/2000/svg\" ") : "") +
-         "viewBox=\"0 0 " + number_in(precision, figure.width) + " " +
-         number_in(precision, figure.height) + "\" width=\"" +
-         number_in(file_precision, figure.width) + "\" height=\"" +
-         number_in(file_precision, figure.height) + "\" role=\"img\" " +
-         attributes_of(root, sheet) + "><title>" +
-         escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
+         "viewBox=\"0 0 " + precision.number(figure.width) + " " + precision.number(figure.height) +
+         "\" width=\"" + file_precision.number(figure.width) + "\" height=\"" +
+         file_precision.number(figure.height) + "\" role=\"img\" " + attributes_of(root, sheet) +
+         "><title>" + escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
          escape_markup(describe_figure(source)) + "</desc>" + drawing_svg(drawing, sheet) +
          texts_svg(figure.texts, sheet) + "</svg>";
 }

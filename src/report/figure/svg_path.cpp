@@ -112,7 +112,8 @@ class PathWriter {
   }
 
   void write_circle(const Shape& circle) {
-    const std::string r = precision_.number(circle.radius), arc = "a" + r + " " + r + " 0 1 0 ";
+    const std::string r = precision_.number(circle.radius).text(),
+                      arc = "a" + r + " " + r + " 0 1 0 ";
     const long width = 2 * std::lround(precision_.per_pixel * circle.radius);
     move_to(rounded({-circle.radius, 0}, circle.origin));
     out_ += arc + precision_.text_of(width) + " 0" + arc + precision_.text_of(-width) + " 0z";
@@ -134,8 +135,8 @@ std::string Precision::text_of(long units) const {
   return size % 10 == 0 ? out : out + "." + std::to_string(size % 10);
 }
 
-std::string Precision::number(double pixels) const {
-  return text_of(std::lround(per_pixel * pixels));
+Markup Precision::number(double pixels) const {
+  return Markup::trusted(text_of(std::lround(per_pixel * pixels)));
 }
 
 Path rectangle_path(const Pixel& corner, const Pixel& opposite) {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "report/figure/markup.hpp"
+
 namespace ranklab {
 
 /// A place on the page, in pixels from the top left corner.
@@ -53,7 +55,7 @@ struct Precision {
   bool in_units;                // units are whole numbers; otherwise they are tenths of a pixel
 
   /// A number of pixels or units; of pixels without a leading zero: "12.5", "-.3", "7".
-  std::string number(double pixels) const;
+  Markup number(double pixels) const;
   std::string text_of(long units) const;
 };
 /// A file is exact to a tenth of a pixel, a page of a hundred pictures to half a pixel.

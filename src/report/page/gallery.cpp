@@ -41,8 +41,8 @@ Markdown more_pictures(const Entry& entry) {
   for (std::size_t i = 0; i < more.size(); ++i) {
     const std::string main = picture_of(entry.file_name);
     links.push_back("<a href=\"" + link_target(main.substr(0, main.size() - 3)) +
-                    Markdown::number(i + 2) + ".svg\">" +
-                    markdown(escape_markup(more[i].title)) + "</a>");
+                    Markdown::number(i + 2) + ".svg\">" + markdown(escape_markup(more[i].title)) +
+                    "</a>");
   }
   return links.empty() ? "" : "<br>More: " + joined(links, "; ");
 }

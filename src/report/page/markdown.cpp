@@ -1,6 +1,7 @@
 #include "report/page/markdown.hpp"
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 
 #include "core/text.hpp"
@@ -59,11 +60,9 @@ Markdown link_target(const std::string& path) {
   for (const unsigned char c : fs::path(path).is_absolute()
                                    ? fs::path(path).lexically_relative(fs::current_path()).string()
                                    : path) {
-    constexpr std::string_view hex = "0123456789ABCDEF";
-    if (is_letter(c) || is_digit(c) || is_one_of("-._~/", c))
-      out += c;
-    else
-      out += {'%', hex[c / 16], hex[c % 16]};
+    char code[4];
+    std::snprintf(code, sizeof code, "%%%02X", c);
+    out += is_letter(c) || is_digit(c) || is_one_of("-._~/", c) ? std::string(1, c) : code;
   }
   return Markdown::trusted(out);
 }

@@ -27,8 +27,8 @@ TEST_CASE("a path leaves out points that a reader cannot see, and survives one p
   CHECK(line({{0, 0}, {1, 1}, {2, 5}, {3, 1}, {4, 4}}) == "M0 0l1 1 1 4 1-4 1 3");
   CHECK(line({{3, 4}}) == "M3 4h0");
   CHECK(line({}) == "");
-  CHECK(file_precision.number(-0.34) == "-.3");
-  CHECK(file_precision.number(-0.02) == "0");
+  CHECK(file_precision.number(-0.34).text() == "-.3");
+  CHECK(file_precision.number(-0.02).text() == "0");
 }
 
 TEST_CASE("a path of a page has whole half pixels, and steps from part to part") {
