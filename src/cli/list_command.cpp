@@ -88,7 +88,7 @@ int list_presets(bool as_json) {
     entry.update(preset_json(read_preset(name)));
     all.push_back(std::move(entry));
   }
-  std::fputs(format_json(all).c_str(), stdout);
+  std::fputs(printed_json(all).c_str(), stdout);
   return 0;
 }
 

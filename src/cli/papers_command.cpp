@@ -246,7 +246,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     const std::string name = joined({named.begin() + 1, named.end()}, " ");
     const JudgedStatement& statement = statement_named(name, *paper, statements);
     if (as_json) {
-      std::fputs(format_json(statement_json(statement, judges)).c_str(), stdout);
+      std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
     } else {
       print_statement(*paper, statement, judges);
     }
@@ -264,7 +264,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
       print_counts(each, statements);
     }
   }
-  if (as_json) std::fputs(format_json(paper == nullptr ? all : all[0]).c_str(), stdout);
+  if (as_json) std::fputs(printed_json(paper == nullptr ? all : all[0]).c_str(), stdout);
   return 0;
 }
 

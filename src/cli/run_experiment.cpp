@@ -44,7 +44,7 @@ void print_dry_run(ResolvedRun& run) {
         {"memory_available_bytes", available_memory()},
         {"fits", bytes <= available_memory()}}},
   };
-  std::fputs(format_json(plan).c_str(), stdout);
+  std::fputs(printed_json(plan).c_str(), stdout);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
@@ -57,6 +58,23 @@ std::string format_json(const nlohmann::ordered_json& document) {
   std::string out;
   append_formatted(out, document, 0);
   return out + "\n";
+}
+
+std::string printed_json(const nlohmann::ordered_json& document) {
+  const std::string text = format_json(document);
+  std::string out;
+  for (std::size_t i = 0; i < text.size();) {
+    const CodePoint c = code_point(text, i);
+    if (c.value < 0x7F || !is_invisible(c.value)) {  // others below are escaped, or end a line
+      out += text.substr(i, c.length);
+    } else {
+      char escaped[12];
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(c.value));
+      out += escaped;
+    }
+    i += c.length;
+  }
+  return out;
 }
 
 nlohmann::ordered_json field_json(const Field& field) {

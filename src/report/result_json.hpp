@@ -10,6 +10,8 @@ namespace ranklab {
 
 /// The document as text: objects and lists indented, each list of plain values on one line.
 std::string format_json(const nlohmann::ordered_json& document);
+/// The same for a terminal: invisible characters are written as \uXXXX.
+std::string printed_json(const nlohmann::ordered_json& document);
 
 /// The value of a field as JSON: numbers, strings, true or false, arrays for lists.
 nlohmann::ordered_json field_json(const Field& field);

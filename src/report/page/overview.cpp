@@ -128,9 +128,8 @@ Markup paper_table(std::size_t paper, const std::vector<Entry>& entries) {
 Markup overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
                      PenSheet& pens) {
   return "<div class=\"first\">\n<div>\n<p>" + Markup(introduction) + "</p>\n" +
-         contents_html(entries) + "</div>\n</div>\n" +
-         (views.empty() ? Markup() : counts_html(views)) + false_statements_html(views) +
-         findings_html(entries, pens);
+         contents_html(entries) + "</div>\n</div>\n" + counts_html(views) +
+         false_statements_html(views) + findings_html(entries, pens);
 }
 
 Markup results_html(const std::vector<Entry>& entries) {

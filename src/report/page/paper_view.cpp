@@ -147,6 +147,8 @@ Markup verdict_html(const JudgedStatement& statement) {
 }
 
 Markup counts_html(const std::vector<PaperView>& views) {
+  const VerdictCounts all = sum_of(views);
+  if (total(all) == 0) return {};
   std::vector<Markup> names = {"Numbered statements"};
   for (const VerdictGroup& group : groups_of_verdicts)
     names.push_back(escape_markup(capitalized(group.words)));
@@ -160,7 +162,6 @@ Markup counts_html(const std::vector<PaperView>& views) {
                                name_of(view) + "</a>, " + Markup::number(total(counts)),
                            counts);
   }
-  const VerdictCounts all = sum_of(views);
   return out + "</tbody>\n<tfoot>" + counts_row_html("all " + Markup::number(total(all)), all) +
          "</tfoot></table>\n";
 }
