@@ -22,7 +22,7 @@ KINDS = {
     "picture": ("plot a.json --quiet --out disk/", "x.svg"),
     "bitmap": ("plot a.json --quiet --out disk/", "x.png"),
     "page": ("report a.json --quiet --out disk/", "x.html"),
-    "table": ("export a.json --what series --out disk/", "x.csv"),
+    "table": ("export a.json --what series --force --out disk/", "x.csv"),
     "weights": (SAVE, "x.safetensors"),
     "merged": ("merge a.part --quiet --force --out disk/", "x.json"),
 }
