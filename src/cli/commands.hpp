@@ -20,7 +20,8 @@ const std::vector<Experiment>& experiments();
 
 /// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
-/// The experiment that a file names. Throws a Failure that starts with `file` if there is none.
+/// The experiment that a file names. Throws a Failure that starts with `file` for an
+/// unknown command.
 const Experiment& experiment_of(const std::string& command, const std::string& file);
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();

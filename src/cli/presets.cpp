@@ -62,7 +62,7 @@ bool contains_presets(const fs::path& folder) {
   return false;
 }
 
-// Empty if there is none.
+// Empty if no folder has presets.
 fs::path find_folder() {
   std::error_code error;
   const fs::path here = fs::absolute("experiments", error);

@@ -49,6 +49,12 @@ Divergence divergence_of(const Records& records, const std::string& run,
   return out;
 }
 
+void leave_undecided(Claim& claim, const std::string& reason) {
+  claim.verdict = Verdict::not_applicable;
+  claim.undecided = true;
+  claim.detail = clauses(reason, claim.detail);
+}
+
 void note_divergences(Claim& claim, const JudgedRuns& of, const std::vector<double>* per_trial) {
   const bool is_count = std::holds_alternative<CountEvidence>(claim.evidence);
   if (of.runs.empty() || std::holds_alternative<std::monostate>(claim.evidence) ||
@@ -76,11 +82,7 @@ void note_divergences(Claim& claim, const JudgedRuns& of, const std::vector<doub
     reason = "at least half of the trials diverged";
   }
   const bool violated = !per_trial && is_count && claim.verdict == Verdict::fails;
-  if (!reason.empty() && !violated) {
-    claim.verdict = Verdict::not_applicable;
-    claim.undecided = true;
-    claim.detail = clauses(reason, claim.detail);
-  }
+  if (!reason.empty() && !violated) leave_undecided(claim, reason);
   claim.detail = clauses(claim.detail, text);
 }
 

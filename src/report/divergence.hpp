@@ -9,7 +9,8 @@
 //     trials, and the detail says so. Undecided if they are half of all trials or fewer. The median
 //     over all trials is among the values of a majority, wherever the lost values would lie.
 //  4. A count over iterations keeps those before the divergence. Violations count; without one,
-//     as in 3. A theorem covers every case on its own, so that lost ones change nothing.
+//     as in 3, and for (1.5) at every iteration undecided as soon as one run diverged. A theorem
+//     covers every case on its own, so that lost ones change nothing.
 #pragma once
 
 #include <string>
@@ -35,6 +36,9 @@ struct JudgedRuns {
   bool compared = false;    // by differences that no value of a run that diverged can stand for
   std::string counted_how;  // how their trials enter a count: "which count as guessing"
 };
+
+/// The claim has no verdict, for a reason that its detail begins with.
+void leave_undecided(Claim& claim, const std::string& reason);
 
 /// Applies 2, 3 and 4 to a claim about the runs. `per_trial`, the values of a mean, is null for
 /// other claims; a value is NaN if a divergence left it undefined.

@@ -138,7 +138,7 @@ class FilesStudy : public Study {
 
   std::vector<Output> outputs(std::uint64_t trial) const override {
     if (trial > 0 || config_.groups.empty()) return {};
-    return {{config_.groups, true, true}};
+    return {{.path = config_.groups, .may_be_replaced = true}};
   }
 
   Work work() const override {

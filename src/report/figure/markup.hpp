@@ -10,8 +10,8 @@
 
 namespace ranklab {
 
-/// Text of a language that a browser reads. Literals of the program convert to it, other strings do
-/// not: a field that nobody escaped does not compile.
+/// Text of a language that a browser reads. Literals of the program convert to it. A std::string
+/// does not, so code that forgets an escape does not compile.
 template <class Language>
 class Safe {
  public:

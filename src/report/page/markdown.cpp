@@ -56,10 +56,12 @@ Markdown table_row(const std::vector<Markdown>& cells) {
 
 Markdown link_target(const std::string& path) {
   namespace fs = std::filesystem;
+  std::error_code error;  // a working directory that was deleted
   std::string out;
-  for (const unsigned char c : fs::path(path).is_absolute()
-                                   ? fs::path(path).lexically_relative(fs::current_path()).string()
-                                   : path) {
+  for (const unsigned char c :
+       fs::path(path).is_absolute()
+           ? fs::path(path).lexically_relative(fs::current_path(error)).string()
+           : path) {
     char code[4];
     std::snprintf(code, sizeof code, "%%%02X", c);
     out += is_letter(c) || is_digit(c) || is_one_of("-._~/", c) ? std::string(1, c) : code;

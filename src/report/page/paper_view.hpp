@@ -27,8 +27,8 @@ PageAnchor anchor_of(const PaperStatement& statement);
 /// The verdict as word, symbol and color.
 Markup verdict_html(const JudgedStatement& statement);
 
-/// How many numbered statements of each paper are true, false as printed, and so on. Empty if there
-/// are none.
+/// How many numbered statements of each paper are true, false as printed, and so on. Empty if the
+/// results judge no numbered statement.
 Markup counts_html(const std::vector<PaperView>& views);
 Markdown counts_markdown(const std::vector<PaperView>& views);
 

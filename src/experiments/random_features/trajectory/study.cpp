@@ -34,7 +34,8 @@ std::vector<Divergence> divergences(const Records& records, const std::vector<st
 }
 
 // Where and how often one run violates nr(grad L(W_t)) >= st(A). If a run ends in a loss that is
-// not finite, its later iterations are no cases.
+// not finite, its later iterations are no cases, and without a violation before them "at every
+// iteration" is undecided.
 void judge_condition(const RankCondition& condition, const Records& records, Claims& claims) {
   Tally violated_at;
   const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
@@ -55,8 +56,12 @@ void judge_condition(const RankCondition& condition, const Records& records, Cla
     detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " +
               short_number(violated_at.largest);
   }
-  const auto run = claims.about(divergences(records, {condition.run}));
-  claims.never_violated(condition.statement, found, detail);
+  const std::vector<Divergence> run = divergences(records, {condition.run});
+  const bool cut_off = std::ranges::count(run.front().in_trial, true) > 0;
+  Claim claim = judge_tally(condition.statement, found, detail);
+  if (claim.verdict == Verdict::holds && cut_off) leave_undecided(claim, "a run diverged");
+  const auto of_run = claims.about(run);
+  claims.add(std::move(claim));
 }
 
 // log10 of the ratio of the final gaps, SpecGD over GD, in each trial: 0 if they are equal,
