@@ -36,6 +36,9 @@ Tick step_tick(double at, double step, double largest) {
       magnitude);
 }
 
+// A linear axis does not tell numbers of this size from 0, because a tenth of them has no digits.
+constexpr double smallest = 1e-300;
+
 // With more different values, ticks at each of them would not help.
 constexpr std::size_t most_values_with_ticks = 6;
 
@@ -128,8 +131,8 @@ std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
   if (last - first >= 2) {
     ticks = decade_ticks(first, last, target);
   } else {
-    ticks =
-        high - low > 0.5 ? narrow_log_ticks(first - 1, last) : linear_ticks(axis, target, false);
+    ticks = high - low > 0.5 || axis.low < smallest ? narrow_log_ticks(first - 1, last)
+                                                    : linear_ticks(axis, target, false);
   }
   const auto remove_outside = [&] {
     std::erase_if(ticks, [&](const Tick& tick) {
@@ -140,8 +143,9 @@ std::vector<Tick> log_ticks(const DrawnAxis& axis, int target) {
   const auto labeled = std::count_if(ticks.begin(), ticks.end(),
                                      [](const Tick& tick) { return !tick.label.empty(); });
   if (labeled < 3) {
-    ticks = high - low > 2 ? decade_ticks(first, last, last - first + 1)
-                           : linear_ticks(axis, target, false);
+    ticks = high - low > 2 || axis.low < smallest
+                ? decade_ticks(first, last, std::max(1, last - first + 1))
+                : linear_ticks(axis, target, false);
     remove_outside();
   }
   return ticks;
@@ -164,19 +168,23 @@ std::vector<Tick> ticks_of_logarithms(const DrawnAxis& axis, int target) {
 
 // Widens ranges of zero or tiny length, to avoid a division by zero, and every other range at least
 // enough that rounding of its digits does not clip a point at the end.
-void widen(DrawnAxis& axis, double padding) {
+void widen(DrawnAxis& axis, Scale scale, double padding) {
   padding = std::max(padding, 1e-6);
   if (axis.log) {
     double low = std::log10(axis.low), high = std::log10(axis.high);
     const double extra = high - low < 1e-6 ? 0.3 : padding * (high - low);
-    axis.low = std::pow(10.0, low - extra);
+    axis.low = std::max(std::pow(10.0, low - extra), std::numeric_limits<double>::denorm_min());
     axis.high = std::pow(10.0, high + extra);
     return;
   }
   const double length = axis.high - axis.low,
                largest = std::max(std::abs(axis.low), std::abs(axis.high));
   double extra = padding * length;
-  if (length <= 1e-9 * largest || length == 0) extra = largest > 0 ? 0.1 * largest : 0.5;
+  // Powers of ten of logarithms below 1e-9 are all 1.
+  if (largest < (scale == Scale::log10 ? 1e-9 : smallest))
+    extra = 0.5;
+  else if (length <= 1e-9 * largest)
+    extra = 0.1 * largest;
   axis.low -= extra;
   axis.high += extra;
 }
@@ -232,7 +240,7 @@ DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, const AxisR
   const bool empty = extent.low > extent.high;
   out.low = empty ? 1.0 : extent.low;
   out.high = empty ? 10.0 : extent.high;
-  widen(out, padding);
+  widen(out, axis.scale, padding);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
     out.ticks.push_back({static_cast<double>(i + 1), one_line(axis.ticks[i])});
   }
