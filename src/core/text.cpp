@@ -55,6 +55,17 @@ std::string counted(std::uint64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 
+std::string with_words(const char* sentence, std::initializer_list<std::string> words) {
+  std::string out;
+  std::string_view rest = sentence;
+  for (const std::string& each : words) {
+    const std::size_t gap = rest.find("{}");
+    out.append(rest.substr(0, gap)).append(each);
+    rest.remove_prefix(gap + 2);
+  }
+  return out.append(rest);
+}
+
 bool matches_glob(const std::string& glob, const std::string& name) {
   return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }

@@ -2,10 +2,13 @@
 // file.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace ranklab {
@@ -43,6 +46,40 @@ std::string grouped_count(double n);
 
 /// "1 trial", "3 trials".
 std::string counted(std::uint64_t n, const std::string& what);
+
+/// The text of an argument of say().
+inline const std::string& word(const std::string& text) {
+  return text;
+}
+inline std::string word(const char* text) {
+  return text;
+}
+inline std::string word(double x) {
+  return short_number(x);
+}
+template <std::integral Count>
+std::string word(Count n) requires(!std::same_as<Count, bool> && !std::same_as<Count, char>) {
+  return std::to_string(n);
+}
+
+/// A sentence with a gap {} for each of the arguments; another number of gaps does not compile.
+template <class... Args>
+struct Sentence {
+  const char* text;
+  consteval Sentence(const char* sentence) : text(sentence) {
+    std::size_t gaps = 0;
+    for (const char* c = text; *c != 0; ++c) gaps += c[0] == '{' && c[1] == '}';
+    if (gaps != sizeof...(Args)) throw "the number of {} differs from that of the arguments";
+  }
+};
+std::string with_words(const char* sentence, std::initializer_list<std::string> words);
+
+/// say("the mean is {} at d = {}", 0.25, 10): the sentence with its gaps filled. A real number has
+/// four significant digits.
+template <class... Args>
+std::string say(Sentence<std::type_identity_t<Args>...> sentence, const Args&... args) {
+  return with_words(sentence.text, {word(args)...});
+}
 
 /// "a, b, c".
 std::string joined(const std::vector<std::string>& words, const std::string& separator = ", ");

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fields.hpp"
@@ -64,6 +65,55 @@ class Study {
   /// one record. The records may come from another process.
   virtual Result report(const Records& records) const = 0;
 };
+
+/// A study that consists of a config and two functions. Config is a struct of the parameters, with
+///
+///   std::vector<Field> flags();      // bound to this object
+///   Estimate memory() const;
+///
+/// and, if it needs them, adopt_files(), trials_in_files(), fill_defaults(), check() and
+/// outputs(trial); see Study for what these do. The work may refer to the config.
+template <class Config>
+class StudyOf final : public Study {
+ public:
+  using WorkOf = Work (*)(const Config&);
+  using ReportOf = Result (*)(const Config&, const Records&);
+  StudyOf(WorkOf make_work, ReportOf make_report, Config config)
+      : config_(std::move(config)), work_(make_work), report_(make_report) {}
+
+  std::vector<Field> fields() override { return config_.flags(); }
+  void adopt_files() override {
+    if constexpr (requires(Config c) { c.adopt_files(); }) config_.adopt_files();
+  }
+  std::uint64_t trials_in_files() const override {
+    if constexpr (requires(Config c) { c.trials_in_files(); }) return config_.trials_in_files();
+    return 0;
+  }
+  void resolve_defaults() override {
+    if constexpr (requires(Config c) { c.fill_defaults(); }) config_.fill_defaults();
+  }
+  void validate() const override {
+    if constexpr (requires(Config c) { c.check(); }) config_.check();
+  }
+  std::vector<Output> outputs([[maybe_unused]] std::uint64_t trial) const override {
+    if constexpr (requires(Config c) { c.outputs(trial); }) return config_.outputs(trial);
+    return {};
+  }
+  Estimate estimate() const override { return config_.memory(); }
+  Work work() const override { return work_(config_); }
+  Result report(const Records& records) const override { return report_(config_, records); }
+
+ private:
+  Config config_;
+  WorkOf work_;
+  ReportOf report_;
+};
+
+template <class Config>
+std::unique_ptr<Study> study_of(typename StudyOf<Config>::WorkOf work,
+                                typename StudyOf<Config>::ReportOf report, Config config = {}) {
+  return std::make_unique<StudyOf<Config>>(work, report, std::move(config));
+}
 
 /// The flag of studies that also run in single precision.
 inline Field precision_field(std::string& precision) {

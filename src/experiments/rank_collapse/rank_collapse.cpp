@@ -6,7 +6,6 @@
 #include "experiments/rank_collapse/escalation/config.hpp"
 #include "experiments/rank_collapse/escalation_lemmas/config.hpp"
 #include "experiments/rank_collapse/escalation_rate/config.hpp"
-#include "experiments/rank_collapse/eta/config.hpp"
 #include "experiments/rank_collapse/examples/config.hpp"
 #include "experiments/rank_collapse/lambda_sweep/config.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"

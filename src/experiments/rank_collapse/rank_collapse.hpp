@@ -1,10 +1,15 @@
 // The command `rank-collapse`: depth dynamics of token representations ([LambdaSkip], [Shallow]).
 #pragma once
 
+#include <memory>
+
 #include "experiments/study.hpp"
 
 namespace ranklab {
 
 Experiment rank_collapse_experiment();
+
+// One for each study, at the end of its file.
+std::unique_ptr<Study> make_eta_study();
 
 }  // namespace ranklab

@@ -33,6 +33,14 @@ TEST_CASE("numbers, lists and clauses are formatted as text") {
   CHECK(clauses("first", "") == "first");
 }
 
+TEST_CASE("say fills the gaps of a sentence: reals with four digits, counts and words whole") {
+  const std::uint64_t d = 12345;
+  CHECK(say("nothing to fill, {a} b }{") == "nothing to fill, {a} b }{");
+  CHECK(say("{} of {} at d = {}: {}{}", 0.123456, "{}", d, -1, std::string("x")) ==
+        "0.1235 of {} at d = 12345: -1x");
+  CHECK(say("{}", std::nan("")) == "undefined");
+}
+
 TEST_CASE("columns are as wide as their widest cell in characters; the last column is not padded") {
   const std::vector<std::vector<std::string>> rows = {
       {"a", "name", "x"}, {"\u03BB\u03BC\u03BD", "b", "long"}, {"", "", ""}};

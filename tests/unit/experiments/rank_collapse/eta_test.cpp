@@ -1,6 +1,6 @@
 // The study eta agrees with the paper's formulas in the paper's layout (tokens in rows), written
 // with dense projections.
-#include "experiments/rank_collapse/eta/eta.hpp"
+#include "experiments/rank_collapse/eta.hpp"
 
 #include <doctest/doctest.h>
 #include <armadillo>
@@ -10,6 +10,7 @@
 #include "core/statistics.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/result_parts.hpp"
 
 namespace eta_test {
@@ -24,6 +25,10 @@ doctest::Approx close(double expected, double relative = tolerance::residual<dou
 
 Result run_eta(const FlagValues& values, std::uint64_t trials, std::uint64_t threads = 1) {
   return run_configured(make_eta_study(), values, trials, threads);
+}
+
+std::string at_dim(std::uint64_t d, const std::string& quantity) {
+  return "d=" + std::to_string(d) + "." + quantity;
 }
 
 double squared(const arma::mat& A) {
@@ -97,14 +102,14 @@ TEST_CASE("eta: a sample equals the paper's formulas, with projections and a sof
         square += sample.eta() * sample.eta();
       }
       const auto mean = [&](const char* name) {
-        return find_series(result, eta::at_dim(d, name)).mean[i];
+        return find_series(result, at_dim(d, name)).mean[i];
       };
       const Dense fixed = dense(9, d, t, 1.5, 0);
-      CHECK(find_series(result, eta::at_dim(d, "eta")).x == std::vector<double>{0.125, 0.75});
+      CHECK(find_series(result, at_dim(d, "eta")).x == std::vector<double>{0.125, 0.75});
       CHECK(mean("xi_1") == close(xi_1));
       CHECK(mean("xi_2") == close(xi_2));
       CHECK(std::abs(mean("eta") - eta) < tolerance::residual<double>);
-      CHECK(find_series(result, eta::at_dim(d, "eta")).std[i] ==
+      CHECK(find_series(result, at_dim(d, "eta")).std[i] ==
             close(std::sqrt((square - 3 * eta * eta) / 2)));
       CHECK(mean("eta_std") == close(std::sqrt((square - 3 * eta * eta) / 2)));
       CHECK(mean("expected_xi_1") == close(fixed.expected[0]));
@@ -119,15 +124,10 @@ TEST_CASE("eta: a sample equals the paper's formulas, with projections and a sof
 }
 
 TEST_CASE("eta: only W changes between trials, and the bounds (11) are counted") {
-  EtaConfig config;
-  config.tokens = 8;
-  config.dim = {5};
-  config.t = {0.5};
-  const eta::Plan plan(config);
+  const eta::Config config = {.tokens = 8, .dim = {5}, .t = {0.5}};
   // Every trial uses the same v, Q, W_q and W_k of the run, and its own W.
   Trial fourth(1, 4, 0), none(1, 0, 0);
-  const TrialRecord asked = eta::work_of(plan).trial(fourth),
-                    again = eta::work_of(plan).trial(none);
+  const TrialRecord asked = eta::work(config).trial(fourth), again = eta::work(config).trial(none);
   const Dense expected = dense(8, 5, "0.5", 1.0, 4);
   const auto number = [](const TrialRecord& record, const std::string& name) {
     return record.array("d=5." + name).at(0);
