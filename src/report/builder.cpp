@@ -123,6 +123,15 @@ void ResultBuilder::series_of_points(const std::string& name, const std::string&
   series({name, x_name, std::move(x), std::move(y), std::move(spread)});
 }
 
+void ResultBuilder::add(const std::vector<Column>& columns, const std::string& prefix) {
+  for (const Column& column : columns) {
+    if (column.x_name.empty())
+      scalar(prefix + column.name);
+    else
+      series(prefix + column.name, column.x_name, column.x);
+  }
+}
+
 bool ResultBuilder::has_series(const std::string& name) const {
   return ranklab::has_series(result_, name);
 }

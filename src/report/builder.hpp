@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/record.hpp"
+#include "core/track.hpp"
 #include "report/claims.hpp"
 #include "report/figure.hpp"
 #include "report/result.hpp"
@@ -77,6 +78,8 @@ class ResultBuilder {
   /// Adds points without a spread.
   void series_of_points(const std::string& name, const std::string& x_name, std::vector<double> x,
                         std::vector<double> y);
+  /// Adds the scalars and series of columns, whose names the records have after the prefix.
+  void add(const std::vector<Column>& columns, const std::string& prefix = "");
   void series(Series series) { result_.series.push_back(std::move(series)); }
   bool has_series(const std::string& name) const;
 

@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <cmath>
 
-#include "core/statistics.hpp"
-#include "core/undefined.hpp"
 #include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 
@@ -18,7 +15,7 @@ void judge_scaling(const Records& records, Claims& claims) {
   const Place place{"spectral/section-4.2/scaling", "spectral/section-4.2/",
                     "Section 4.2, scaling with the number of samples"};
   const std::string weights = ", for Gaussian weights of operator norm 2",
-                    of_n = short_number(largest_exponent) + " in the exponent of n",
+                    of_n = say("{} in the exponent of n", largest_exponent),
                     detail = "exponent, from half to four times the samples of the run";
   // C_F, or n C_F: ||A_(l-1)||_F^2 is of order n.
   const auto judge = [&](const Statement& statement, double power, double largest) {
@@ -40,15 +37,16 @@ void judge_scaling(const Records& records, Claims& claims) {
 }
 
 /// The training, which diverges only for the model mlp.
-Divergence divergence_of(const CurvatureConfig& config, const Records& records) {
-  if (config.model == "mlp") return ranklab::divergence_of(records, "the training", diverged_name);
+Divergence divergence_of(const Config& config, const Records& records) {
+  if (!config.is_transformer())
+    return ranklab::divergence_of(records, "the training", diverged_name);
   return {"the training", std::vector<bool>(records.size(), false)};
 }
 
 /// value(record) of every trial, undefined if the training diverged: an average over its steps
 /// would be one over the steps before that.
 template <class Value>
-std::vector<double> whole_trainings(const CurvatureConfig& config, const Records& records,
+std::vector<double> whole_trainings(const Config& config, const Records& records,
                                     const Value& value) {
   std::vector<double> out = per_trial(records, value);
   const Divergence training = divergence_of(config, records);
@@ -59,10 +57,9 @@ std::vector<double> whole_trainings(const CurvatureConfig& config, const Records
 }
 
 /// Logarithms over all matrices and measured steps of one trial.
-std::vector<double> logs_of(const CurvatureConfig& config, const TrialRecord& record,
-                            const char* what) {
+std::vector<double> logs_of(const Config& config, const TrialRecord& record, const char* what) {
   std::vector<double> out;
-  for (const std::string& matrix : matrices_of(config)) {
+  for (const std::string& matrix : config.matrices()) {
     for (const double value : record.array(of_matrix(matrix, what))) out.push_back(std::log(value));
   }
   return out;
@@ -78,15 +75,15 @@ double mean_size(const std::vector<double>& logs) {
 
 constexpr char rule[] = "spectral/section-4.4/rule";
 
-std::string place_of(const CurvatureConfig& config) {
-  return "spectral/section-4.4/" + std::string(config.model == "mlp" ? "" : "transformer/");
+std::string place_of(const Config& config) {
+  return "spectral/section-4.4/" + std::string(!config.is_transformer() ? "" : "transformer/");
 }
 
 /// Whether (1.8) may be read as advice: the numbers that it takes as 1, and its choice between the
 /// two steps at their best lengths.
-void judge_advice(const CurvatureConfig& config, const Records& records, Claims& claims) {
+void judge_advice(const Config& config, const Records& records, Claims& claims) {
   const Place place{rule, place_of(config), "Section 4.4, eqs. (4.11) and (4.18)"};
-  const std::string factor = "a factor of " + short_number(about);
+  const std::string factor = say("a factor of {}", about);
   for (const auto& [id, what, text] :
        {std::tuple{"constant", constant,
                    "The curvature per ||D A||_F^2 is the same along G and along polar(G)"},
@@ -134,7 +131,7 @@ void judge_advice(const CurvatureConfig& config, const Records& records, Claims&
               at_least(0.5), "Spearman's rank correlation over matrices and measured steps");
 }
 
-void judge_shares(const CurvatureConfig& config, const Records& records, Claims& claims) {
+void judge_shares(const Config& config, const Records& records, Claims& claims) {
   const Place place{rule, place_of(config), "Section 4.4, eq. (4.12)"};
   for (const std::string& direction : joint_directions) {
     const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& out) {
@@ -144,11 +141,9 @@ void judge_shares(const CurvatureConfig& config, const Records& records, Claims&
     });
     claims.never_violated(
         beyond(place("own-share/" + direction,
-                     "A step along the " +
-                         std::string(direction == "polar" ? "polar factors" : "gradients") +
-                         " of all matrices at once has the curvature of single matrices, within a "
-                         "factor of " +
-                         short_number(about) + ", at every measured step")),
+                     say("A step along the {} of all matrices at once has the curvature of single "
+                         "matrices, within a factor of {}, at every measured step",
+                         direction == "polar" ? "polar factors" : "gradients", about))),
         tally,
         "sum over matrices over the whole: from " + range_text(tally.smallest, tally.largest),
         WorstCase::smallest);
@@ -161,19 +156,19 @@ std::string worst_text(const Records& records, const Inequality& statement) {
     const double share = record.scalar_or_nan(largest_share_of(statement));
     if (share > trained) trained = share;
   }
-  return "largest share of the bound " + short_number(trained) + " in the trained networks, " +
-         short_number(tally_of(records, statement.id).largest) + " with worked examples";
+  return say("largest share of the bound {} in the trained networks, {} with worked examples",
+             trained, tally_of(records, statement.id).largest);
 }
 
 }  // namespace
 
-void judge(const CurvatureConfig& config, const Records& records, Claims& claims) {
+void judge(const Config& config, const Records& records, Claims& claims) {
   {
     const auto training = claims.about({divergence_of(config, records)});
     judge_advice(config, records, claims);
     judge_shares(config, records, claims);
   }
-  if (config.model != "mlp") return judge_attention(records, claims);
+  if (config.is_transformer()) return judge_attention(records, claims);
   for (const Inequality* statement : counted_statements)
     claims.never_violated(*statement, records, worst_text(records, *statement), WorstCase::largest);
   judge_scaling(records, claims);

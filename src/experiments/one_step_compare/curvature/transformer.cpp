@@ -1,12 +1,9 @@
 // The transformer of the study: the GPT of [Spectral] Section 2.2 on real text, always on the same
 // tokens.
 #include <algorithm>
-#include <cmath>
 
-#include "data/corpus.hpp"
 #include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
-#include "experiments/one_step_compare/curvature/matrices.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/gpt.hpp"
 #include "nn/trainer.hpp"
@@ -23,7 +20,7 @@ std::vector<GptWeight<Parameter<double>>> inside(SequenceModel<double>& model) {
   return out;
 }
 
-SequenceShape shape_of(const CurvatureConfig& config, std::uint64_t vocabulary) {
+SequenceShape shape_of(const Config& config, std::uint64_t vocabulary) {
   SequenceShape shape = gpt_shape(find_activation(config.activation), Norm::rms, false, true);
   shape.vocabulary = vocabulary, shape.layers = config.layers, shape.dim = config.d;
   shape.heads = 1, shape.length = context, shape.hidden = 4 * config.d;
@@ -89,8 +86,7 @@ std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model
   return std::make_unique<MeasuredTransformer>(model, batch);
 }
 
-TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& corpus,
-                                  const Trial& trial) {
+TrialRecord run_transformer_trial(const Config& config, const Corpus& corpus, const Trial& trial) {
   const SequenceShape shape = shape_of(config, corpus.vocabulary);
   Stream stream = trial.stream("batch");
   const SequenceBatch<double> batch =
@@ -106,13 +102,15 @@ TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& c
                        is_inside ? config.lr : 0.01});
   }
   Trainer<double> trainer(model, trained);
-  std::map<std::string, std::vector<double>> series;
+  Track track(columns_of(config));
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
-    if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
+    const auto at = std::find(config.measure_steps.begin(), config.measure_steps.end(), t);
+    if (at != config.measure_steps.end()) {
       trial.check_interrupt();
       measured.copy_weights(model);
-      measure_matrices(matrices_of(config), *measured_transformer(measured, batch), series);
+      measure_matrices(config, *measured_transformer(measured, batch),
+                       static_cast<std::size_t>(at - config.measure_steps.begin()), track);
     }
     if (t == config.steps) break;
     trial.show("loss", trainer.gradients(
@@ -122,7 +120,7 @@ TrialRecord run_transformer_trial(const CurvatureConfig& config, const Corpus& c
   }
   TrialRecord record;
   measure_attention(trial, record);
-  for (auto& [name, values] : series) record.set(name, std::move(values));
+  record.insert(track.take());
   return record;
 }
 

@@ -1,11 +1,6 @@
 #include <algorithm>
-#include <cmath>
-#include <map>
-#include <optional>
 
-#include "core/undefined.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
-#include "experiments/one_step_compare/curvature/matrices.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
@@ -28,7 +23,7 @@ struct Sizes {
 
 /// Gaussian samples; the label of a sample is the largest output of a random network of one hidden
 /// layer.
-Data draw_data(const CurvatureConfig& config, const Sizes& sizes, const Trial& trial,
+Data draw_data(const Config& config, const Sizes& sizes, const Trial& trial,
                const std::string& prefix) {
   const auto gaussian = [&](const std::string& name, std::uint64_t rows, std::uint64_t columns,
                             double variance) {
@@ -45,7 +40,7 @@ Data draw_data(const CurvatureConfig& config, const Sizes& sizes, const Trial& t
 }
 
 /// Entries N(0, 1/fan_in).
-Network draw_network(const CurvatureConfig& config, const Sizes& sizes, const Trial& trial,
+Network draw_network(const Config& config, const Sizes& sizes, const Trial& trial,
                      const std::string& prefix) {
   Network out{&find_activation(config.activation),
               second_derivative(config.activation),
@@ -93,10 +88,10 @@ class MeasuredNetwork : public MeasuredModel {
     return at;
   }
 
-  void append_joint(const std::string& name, const Along& at,
-                    std::map<std::string, std::vector<double>>& series) const override {
-    series[looseness_of(name)].push_back(bound(constants_, at) / std::fabs(at.curvature));
-    series[gauss_newton_share_of(name)].push_back(at.gauss_newton / at.curvature);
+  void measure_joint(const std::string& name, const Along& at, std::size_t i,
+                     Track& track) const override {
+    track.set(looseness_of(name), bound(constants_, at) / std::fabs(at.curvature), i);
+    track.set(gauss_newton_share_of(name), at.gauss_newton / at.curvature, i);
   }
 
   /// (4.14) and (4.15), S = all blocks.
@@ -152,13 +147,14 @@ class MeasuredNetwork : public MeasuredModel {
   TrialRecord& record_;
 };
 
-void measure(const CurvatureConfig& config, MeasuredNetwork& model, const Trial& trial,
-             std::uint64_t step, std::map<std::string, std::vector<double>>& series) {
-  series[C_F_of_step].push_back(model.constants().C_F);
-  series[C_op_of_step].push_back(model.constants().C_op);
-  measure_matrices(matrices_of(config), model, series);
-  for (std::uint64_t i = 0; i < config.directions; ++i) {
-    const std::string name = "direction " + std::to_string(i) + " at " + std::to_string(step);
+/// Measures the network at the i-th measured step.
+void measure(const Config& config, MeasuredNetwork& model, const Trial& trial, std::size_t i,
+             Track& track) {
+  track.set(C_F_of_step, model.constants().C_F, i);
+  track.set(C_op_of_step, model.constants().C_op, i);
+  measure_matrices(config, model, i, track);
+  for (std::uint64_t k = 0; k < config.directions; ++k) {
+    const std::string name = say("direction {} at {}", k, config.measure_steps[i]);
     model.along(model.random_direction(trial, name));
     model.along(model.aligned_direction(trial, name));
   }
@@ -169,8 +165,7 @@ void measure(const CurvatureConfig& config, MeasuredNetwork& model, const Trial&
 /// same.
 constexpr double scaled_norm = 2;
 
-void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRecord& record) {
-  std::vector<double> C_F;
+void measure_scaling(const Config& config, const Trial& trial, Track& track) {
   for (const double by : multiples) {
     trial.check_interrupt();
     const Sizes sizes{
@@ -180,9 +175,8 @@ void measure_scaling(const CurvatureConfig& config, const Trial& trial, TrialRec
     const Data data = draw_data(config, sizes, trial, prefix);
     Network network = draw_network(config, sizes, trial, prefix);
     for (arma::mat& W : network.W) W *= scaled_norm / operator_norm(W);
-    C_F.push_back(constants_of(network, pass_of(network, data.A_0, data.Y)).C_F);
+    track.add(C_F_over_n, constants_of(network, pass_of(network, data.A_0, data.Y)).C_F);
   }
-  record.set(C_F_over_n, std::move(C_F));
 }
 
 /// Whether the loss and all weights, activations and gradients are finite.
@@ -200,25 +194,13 @@ bool has_gradients(const Pass& pass) {
                      [](const arma::mat& G) { return squares(G) > 0; });
 }
 
-/// All series, without a value.
-std::map<std::string, std::vector<double>> unmeasured(const CurvatureConfig& config,
-                                                      const Data& data, const Trial& trial) {
-  const Network start = draw_network(config, {config.d, config.width, config.n}, trial, "");
-  TrialRecord unused;
-  MeasuredNetwork model(start, data.A_0, data.Y, unused);
-  std::map<std::string, std::vector<double>> out;
-  measure(config, model, trial, 0, out);
-  for (auto& [name, values] : out) values.clear();
-  return out;
-}
-
 double half_square(double x) {
   return x * x / 2;
 }
 
 }  // namespace
 
-TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial) {
+TrialRecord run_trial(const Config& config, const Trial& trial) {
   TrialRecord record;
   const Sizes sizes{config.d, config.width, config.n};
   const Data data = draw_data(config, sizes, trial, "");
@@ -229,19 +211,18 @@ TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial) {
     parameters.push_back({"W" + std::to_string(l + 1), network.W[l]});
     optimizers.emplace_back(Optimizer<double>::Settings{.rule = rule_of(config.optimizer)});
   }
-  std::map<std::string, std::vector<double>> series;
+  Track track(columns_of(config));
   bool diverged = false;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
-    if (std::count(config.measure_steps.begin(), config.measure_steps.end(), t) > 0) {
+    const auto measured = std::find(config.measure_steps.begin(), config.measure_steps.end(), t);
+    if (measured != config.measure_steps.end()) {
       const Pass now = pass_of(network, data.A_0, data.Y);
       diverged = diverged || !is_finite(network, now);
-      if (diverged || !has_gradients(now)) {
-        if (series.empty()) series = unmeasured(config, data, trial);
-        for (auto& [name, values] : series) values.push_back(undefined);
-      } else {
+      if (!diverged && has_gradients(now)) {
         MeasuredNetwork model(network, data.A_0, data.Y, record);
-        measure(config, model, trial, t, series);
+        measure(config, model, trial,
+                static_cast<std::size_t>(measured - config.measure_steps.begin()), track);
       }
     }
     if (t == config.steps) break;
@@ -256,9 +237,9 @@ TrialRecord run_trial(const CurvatureConfig& config, const Trial& trial) {
     trial.show("loss", pass.loss);
     trial.advance();
   }
-  for (auto& [name, values] : series) record.set(name, std::move(values));
   record.set(diverged_name, diverged ? 1.0 : 0.0);
-  measure_scaling(config, trial, record);
+  measure_scaling(config, trial, track);
+  record.insert(track.take());
   for (const Inequality* statement : counted_statements) {
     const Tally tally = record.tally(statement->id);
     record.set(largest_share_of(*statement), tally.cases > 0 ? tally.largest : undefined);

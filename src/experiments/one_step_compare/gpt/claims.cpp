@@ -1,31 +1,14 @@
-#include <algorithm>
-
-#include "core/undefined.hpp"
-
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
 namespace ranklab::gpt {
 namespace {
 
-// Activations -------------------------------------------------------------------------------------
-
 void judge_activations(const RunRecords& view, const Named& named, Claims& claims) {
-  const double width = static_cast<double>(view.run().hidden_width());
-  Tally post, pre, normed;
-  for (const TrialRecord& record : view.records()) {
-    for (std::size_t l = 0; l < view.layers(); ++l) {
-      view.for_each(record, stable_rank_of(in_layer(l, "S")),
-                    [&](double st, double) { post.count(!(st < 0.1 * width), st); });
-      view.for_each(record, stable_rank_of(in_layer(l, "Z")),
-                    [&](double st, double) { pre.count(false, st); });
-      for (const char* name : {"A", "Am"}) {
-        view.for_each(record, stable_rank_of(in_layer(l, name)),
-                      [&](double st, double) { normed.count(!(st < view.dim() / 4), st); });
-      }
-    }
-    view.for_each(record, stable_rank_of("Af"),
-                  [&](double st, double) { normed.count(!(st < view.dim() / 4), st); });
-  }
+  const double width = static_cast<double>(view.run().hidden_width()), d = view.dim();
+  const Tally post = view.count({"*.S.stable_rank"}, [&](double st) { return st < 0.1 * width; }),
+              pre = view.count({"*.Z.stable_rank"}, [](double) { return true; }),
+              normed = view.count({"*.A.stable_rank", "*.Am.stable_rank", "Af.stable_rank"},
+                                  [&](double st) { return st < d / 4; });
   claims.never_violated(
       named(Place{"spectral/fig-2",
                   "spectral/fig-2/",
@@ -38,41 +21,32 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
             "every measured step",
             "a tenth of the width"),
       post,
-      "largest " + short_number(post.largest) + " of width " + short_number(width) +
-          "; largest stable rank of the pre-activations, which the authors' tracker measures, " +
-          short_number(pre.largest),
+      say("largest {} of width {}; largest stable rank of the pre-activations, which the authors' "
+          "tracker measures, {}",
+          post.largest, width, pre.largest),
       WorstCase::largest);
   claims.never_violated(
       named(in_text("spectral/fig-6", "spectral/fig-6/", "Figure 6", {"Figure 6"}), "rms-low",
             "The stable ranks of the normalized inputs of attention (A), MLP (Am) and head (Af) "
             "are below d/4 at every measured step",
             "a quarter of d"),
-      normed, "largest " + short_number(normed.largest) + " of d = " + short_number(view.dim()),
-      WorstCase::largest);
+      normed, say("largest {} of d = {}", normed.largest, d), WorstCase::largest);
 }
 
-// Gradients ---------------------------------------------------------------------------------------
-
 void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& claims) {
-  Tally large;
-  for (const TrialRecord& record : view.records()) {
-    for (std::size_t l = 0; l < view.layers(); ++l) {
-      for (const char* block : {"W1", "W2"}) {
-        view.for_each(record, nuclear_rank_of(in_layer(l, block)), [&](double nr, double step) {
-          if (step >= 50) large.count(!(nr > view.dim() / 4), nr);
-        });
-      }
-    }
-  }
+  const double d = view.dim();
+  const Tally large = view.count(
+      {"*.W1.nuclear_rank", "*.W2.nuclear_rank"}, [&](double nr) { return nr > d / 4; },
+      at_least(50));
   claims.never_violated(
       named(in_text("spectral/fig-5", "spectral/fig-5/", "Figure 5", {"Figure 5"}), "mlp-nr",
             "The nuclear ranks of the MLP gradients are above d/4 at every measured step from 50 "
             "on",
             "a quarter of d from step 50 on"),
       large,
-      large.cases > 0 ? "nuclear ranks from " + range_text(large.smallest, large.largest) +
-                            ", d = " + short_number(view.dim())
-                      : "no step from 50 on was measured",
+      large.cases > 0
+          ? say("nuclear ranks from {}, d = {}", range_text(large.smallest, large.largest), d)
+          : "no step from 50 on was measured",
       WorstCase::smallest);
 }
 
@@ -105,34 +79,13 @@ void judge_attention_gradients(const RunRecords& view, const Named& named, Claim
         in_text("spectral/fig-8", held_out ? "spectral/fig-8/probe/" : "spectral/fig-8/",
                 "Figures 8, 9", {"Figure 8", "Figure 9"});
     claims.mean(named(held_out ? ours(place) : place, "attn-nr",
-                      std::string("The gradient of Wv has on average the lowest nuclear rank of "
-                                  "the attention gradients from step 32 on") +
-                          (held_out ? ", on held-out text" : "")),
+                      say("The gradient of Wv has on average the lowest nuclear rank of the "
+                          "attention gradients from step 32 on{}",
+                          held_out ? ", on held-out text" : "")),
                 ratios, compared(at_most(0.0)),
                 "mean over layers and steps from 32 on of log(nr(Wv) / the smallest of nr(Wq), "
                 "nr(Wk), nr(Wo))");
   }
-}
-
-// Condition (1.8) ---------------------------------------------------------------------------------
-
-Tally condition_tally(const RunRecords& view, MeasuredOn text, bool early,
-                      const std::string& block_wanted = "") {
-  Tally tally;
-  for (const TrialRecord& record : view.records()) {
-    for (std::size_t l = 0; l < view.layers(); ++l) {
-      for (const std::string& block : hidden_blocks(view.run())) {
-        if (!block_wanted.empty() && block != block_wanted) continue;
-        view.for_each(
-            record, ratio_of(in_layer(l, block)),
-            [&](double ratio, double step) {
-              if ((step < early_steps) == early) tally.count(ratio < 1, ratio);
-            },
-            text);
-      }
-    }
-  }
-  return tally;
 }
 
 /// (1.8) is a criterion. The paper says that its run meets it on the training batch.
@@ -146,51 +99,36 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
     Place place;
     std::string where, threshold;
     MeasuredOn text;
-    bool early;
+    Region when;
   } cases[] = {
       {along_run("spectral/eq-1.8/"), "from step 32 on",
-       "every matrix and every measured step from 32 on", MeasuredOn::training_batch, false},
+       "every matrix and every measured step from 32 on", MeasuredOn::training_batch, late},
       {along_run("spectral/eq-1.8/early/"), "before step 32",
-       "every matrix and every measured step before 32", MeasuredOn::training_batch, true},
+       "every matrix and every measured step before 32", MeasuredOn::training_batch, at_start},
       {ours(in_text("spectral/eq-1.8", "spectral/eq-1.8/probe/", source)),
-       "on held-out text from step 32 on", "", MeasuredOn::held_out_text, false}};
-  for (const auto& [place, where, threshold, text, early] : cases) {
-    const Tally all = condition_tally(view, text, early);
-    std::string worst;
+       "on held-out text from step 32 on", "", MeasuredOn::held_out_text, late}};
+  for (const auto& [place, where, threshold, text, when] : cases) {
+    Tally all;
+    std::vector<std::string> rates;
     for (const std::string& block : hidden_blocks(view.run())) {
-      const Tally tally = condition_tally(view, text, early, block);
-      if (tally.violations > 0)
-        worst += (worst.empty() ? "violation rates: " : ", ") + block + " " +
-                 short_number(100 * tally.violations / tally.cases) + " %";
+      const Tally own = view.count(
+          {"*." + ratio_of(block)}, [](double ratio) { return ratio >= 1; }, when, text);
+      if (own.violations > 0)
+        rates.push_back(say("{} {} %", block, 100 * own.violations / own.cases));
+      all.add(own);
     }
     claims.never_violated(
         named(place, "criterion", "nr(G) >= st(A) for every matrix inside the layers " + where,
               threshold),
-        all, all.cases > 0 ? clauses("smallest nr/st " + short_number(all.smallest), worst) : "",
+        all,
+        all.cases > 0 ? clauses(say("smallest nr/st {}", all.smallest),
+                                rates.empty() ? "" : "violation rates: " + joined(rates))
+                      : "",
         WorstCase::smallest);
   }
 }
 
 // Embedding and head ------------------------------------------------------------------------------
-
-/// Mean over the steps >= early_steps of the ratio nr/st of `block`; if `over_hidden`, each ratio
-/// is divided by the median ratio of the hidden blocks at that step.
-double mean_ratio(const RunRecords& view, const TrialRecord& record, const std::string& block,
-                  bool over_hidden) {
-  double sum = 0, count = 0;
-  for (std::size_t i = 0; i < view.run().measured.size(); ++i) {
-    if (view.run().measured[i] < early_steps) continue;
-    std::vector<double> hidden;
-    for (std::size_t l = 0; l < view.layers(); ++l) {
-      for (const std::string& each : hidden_blocks(view.run()))
-        hidden.push_back(view.series(record, ratio_of(in_layer(l, each)))[i]);
-    }
-    const double value =
-        view.series(record, ratio_of(block))[i] / (over_hidden ? median(hidden) : 1.0);
-    if (std::isfinite(value)) sum += value, count += 1;
-  }
-  return sum / count;
-}
 
 /// The last finite entry of a series over the first. NaN if the first finite entry is later than
 /// step 4, since it then says nothing about the start of training.
@@ -208,9 +146,18 @@ void judge_outer_ratio(const RunRecords& view, const Named& named, const std::st
                        const std::string& what, Claims& claims) {
   const Place place = in_text(figure, figure + "/", "Section 1.2.1, " + name, {name}),
               above = in_text(figure, figure + "/above-1/", place.source, {name});
+  // Over 1, or over the median of the ratios of the matrices inside the layers.
   const auto mean_ratios = [&](bool over_hidden) {
-    return view.per_trial(
-        [&](const TrialRecord& record) { return mean_ratio(view, record, block, over_hidden); });
+    return view.mean_over_steps(
+        [&](const TrialRecord& record, std::size_t i) {
+          std::vector<double> hidden;
+          for (std::size_t l = 0; l < view.layers(); ++l) {
+            for (const std::string& each : hidden_blocks(view.run()))
+              hidden.push_back(view.series(record, ratio_of(in_layer(l, each)))[i]);
+          }
+          return view.series(record, ratio_of(block))[i] / (over_hidden ? median(hidden) : 1.0);
+        },
+        late);
   };
   claims.mean(named(above, id, "nr/st of " + what + " is above 1 on average from step 32 on",
                     "from step 32 on"),
@@ -241,8 +188,8 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
       named(in_text("spectral/fig-10", "spectral/section-2.2.1/", "Section 2.2.1"), "emb-loose",
             "st(E[id]) <= 1/p_max, where p_max is the largest token frequency in the batch"),
       loose,
-      "st(E[id]) over 1/p_max is " + short_number(looseness / loose.cases) +
-          " on average, at most " + short_number(loose.largest),
+      say("st(E[id]) over 1/p_max is {} on average, at most {}", looseness / loose.cases,
+          loose.largest),
       WorstCase::largest);
   const auto growth = view.per_trial([&](const TrialRecord& record) {
     return last_over_first(view.series(record, nuclear_rank_of("embedding")), view.run().measured);
@@ -286,22 +233,21 @@ void judge_indicator_above(const RunRecords& view, Claims& claims) {
     const std::vector<double>& inverse_p_max = view.series(record, indicator);
     for (std::size_t i = 0; i < inverse_p_max.size(); ++i) {
       double internal = view.series(record, stable_rank_of("Af"))[i];
-      for (std::size_t l = 0; l < view.layers(); ++l) {
-        for (const char* name : {"A", "Am", "H", "S"})
-          internal = std::max(internal, view.series(record, stable_rank_of(in_layer(l, name)))[i]);
-      }
+      for (const std::string& name : view.expand(
+               {"*.A.stable_rank", "*.Am.stable_rank", "*.H.stable_rank", "*.S.stable_rank"}))
+        internal = std::max(internal, view.series(record, name)[i]);
       if (std::isfinite(internal))
         above.count(!(inverse_p_max[i] > internal), internal / inverse_p_max[i]);
     }
   }
-  claims.never_violated(indicator_place("above-internal/indicator",
-                                        "The stable rank of the token indicator is above those of "
-                                        "the activations A, Am, H, S and Af at every measured "
-                                        "step"),
-                        above,
-                        "largest stable rank of an activation over that of the indicator " +
-                            short_number(above.largest),
-                        WorstCase::largest);
+  claims.never_violated(
+      indicator_place("above-internal/indicator",
+                      "The stable rank of the token indicator is above those of "
+                      "the activations A, Am, H, S and Af at every measured "
+                      "step"),
+      above,
+      say("largest stable rank of an activation over that of the indicator {}", above.largest),
+      WorstCase::largest);
 }
 
 }  // namespace

@@ -2,13 +2,10 @@
 // share of Table 2, and the groups of claims in other files.
 #pragma once
 
-#include <cmath>
+#include <algorithm>
+#include <iterator>
 #include <numeric>
-#include <string>
-#include <vector>
 
-#include "core/statistics.hpp"
-#include "core/undefined.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 
 namespace ranklab::gpt {
@@ -35,15 +32,54 @@ class RunRecords {
   std::size_t layers() const { return run_.config.layers; }
   double dim() const { return static_cast<double>(run_.config.dim); }
 
-  /// Calls visit(value, step) for every finite point of a series of one trial.
-  template <class Visit>
-  void for_each(const TrialRecord& record, const std::string& name, const Visit& visit,
-                MeasuredOn text = MeasuredOn::training_batch) const {
-    const std::vector<double>& values = series(record, name, text);
-    const std::vector<double>& steps = steps_of(run_, text);
-    for (std::size_t i = 0; i < values.size(); ++i) {
-      if (std::isfinite(values[i])) visit(values[i], steps[i]);
+  /// The series that these names stand for: "*.A.stable_rank" is that of every layer.
+  std::vector<std::string> expand(const std::vector<std::string>& names) const {
+    std::vector<std::string> out;
+    for (std::size_t l = 0; l < layers(); ++l) {
+      for (const std::string& name : names) {
+        if (name.starts_with("*.")) out.push_back(in_layer(l, name.substr(2)));
+      }
     }
+    std::copy_if(names.begin(), names.end(), std::back_inserter(out),
+                 [](const std::string& name) { return !name.starts_with("*."); });
+    return out;
+  }
+  /// Calls visit(value) for every finite point of these series of one trial at the steps of `when`.
+  template <class Visit>
+  void for_each(const TrialRecord& record, const std::vector<std::string>& names, Region when,
+                const Visit& visit, MeasuredOn text = MeasuredOn::training_batch) const {
+    const std::vector<double>& steps = steps_of(run_, text);
+    for (const std::string& name : expand(names)) {
+      const std::vector<double>& values = series(record, name, text);
+      for (std::size_t i = 0; i < values.size(); ++i) {
+        if (std::isfinite(values[i]) && when.low <= steps[i] && steps[i] <= when.high)
+          visit(values[i]);
+      }
+    }
+  }
+  /// The points of all trials; one for which ok(value) is false is a violation.
+  template <class Ok>
+  Tally count(const std::vector<std::string>& names, const Ok& ok, Region when = {},
+              MeasuredOn text = MeasuredOn::training_batch) const {
+    return tally_of(records_, [&](const TrialRecord& record, Tally& tally) {
+      for_each(
+          record, names, when, [&](double value) { tally.count(!ok(value), value); }, text);
+    });
+  }
+  /// Of every trial: the mean of value(record, i) over the measured steps i of `when` at which it
+  /// is finite.
+  template <class ValueAt>
+  std::vector<double> mean_over_steps(const ValueAt& value, Region when) const {
+    const std::vector<double>& steps = run_.measured;
+    return per_trial([&](const TrialRecord& record) {
+      double sum = 0, count = 0;
+      for (std::size_t i = 0; i < steps.size(); ++i) {
+        if (!(when.low <= steps[i] && steps[i] <= when.high)) continue;
+        const double at_step = value(record, i);
+        if (std::isfinite(at_step)) sum += at_step, count += 1;
+      }
+      return sum / count;
+    });
   }
 
  private:
@@ -64,6 +100,9 @@ inline Place ours(Place place) {
   place.kind = Kind::beyond;
   return place;
 }
+
+/// The steps at which a run is judged: condition (1.8) also before `early_steps`.
+inline const Region late = at_least(early_steps), at_start = {.high = early_steps - 1};
 
 /// Makes statements about one run. The paper shows a run of Muon, so that a statement about any
 /// other run is ours, and its id names the run: "spectral/fig-2/s-low" of Muon,
@@ -134,8 +173,8 @@ void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 /// such a run.
 void judge_advice(const Plan& plan, const Records& records, Claims& claims);
 
-/// Mean of the logarithm of a series over layers and over the measured steps from early_steps on,
-/// where it is finite. `names` are names inside a layer: "A.stable_rank".
+/// Mean of the logarithm of these series over the measured steps from early_steps on, where it is
+/// finite: "*.A.stable_rank".
 double mean_log(const RunRecords& view, const TrialRecord& record,
                 const std::vector<std::string>& names);
 /// The series of the measured advantage of polar(G) over G, from early_steps on: mean of its

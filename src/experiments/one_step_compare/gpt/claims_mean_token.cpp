@@ -1,14 +1,13 @@
 // If stable ranks are low because tokens share a mean ([Shallow]), then taking the mean token out
 // must raise st(A) and change what a spectral step gains ([Spectral]). Runs with and without the
 // mean over earlier tokens in the inputs of attention and net.
-#include "core/undefined.hpp"
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
 namespace ranklab::gpt {
 namespace {
 
 std::string times_text(const std::vector<double>& logs) {
-  return "a factor of " + short_number(std::exp(summarize(logs).mean));
+  return say("a factor of {}", std::exp(summarize(logs).mean));
 }
 
 /// Judges the mean over trials of `of` without the mean token minus `of` with it.
@@ -94,7 +93,7 @@ void judge_losses(const Place& place, const Plan& plan, const Records& records, 
 
 std::vector<std::string> of_blocks(const Run& run, std::string (*name)(const std::string&)) {
   std::vector<std::string> out;
-  for (const std::string& block : hidden_blocks(run)) out.push_back(name(block));
+  for (const std::string& block : hidden_blocks(run)) out.push_back("*." + name(block));
   return out;
 }
 
@@ -103,13 +102,9 @@ std::vector<std::string> of_blocks(const Run& run, std::string (*name)(const std
 double mean_log(const RunRecords& view, const TrialRecord& record,
                 const std::vector<std::string>& names) {
   double sum = 0, count = 0;
-  for (std::size_t l = 0; l < view.layers(); ++l) {
-    for (const std::string& name : names) {
-      view.for_each(record, in_layer(l, name), [&](double value, double step) {
-        if (step >= early_steps && value > 0) sum += std::log(value), count += 1;
-      });
-    }
-  }
+  view.for_each(record, names, late, [&](double value) {
+    if (value > 0) sum += std::log(value), count += 1;
+  });
   return sum / count;
 }
 
@@ -122,7 +117,7 @@ double mean_log_advantage(const RunRecords& view, const TrialRecord& record, con
 }
 
 std::vector<std::string> input_ranks() {
-  return {stable_rank_of("A"), stable_rank_of("Am")};
+  return {"*.A.stable_rank", "*.Am.stable_rank"};
 }
 
 std::vector<std::string> gradient_ranks(const Run& run) {

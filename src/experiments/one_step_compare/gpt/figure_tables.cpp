@@ -72,7 +72,7 @@ std::vector<std::string> measured_cells(const Plan& plan, const Records& records
 }  // namespace
 
 bool is_comparable(const Run& run, const Plan& plan) {
-  const GptConfig &a = run.config, &b = plan.config;
+  const Config &a = run.config, &b = plan.config;
   return a.dim == b.dim && a.layers == b.layers && a.steps == b.steps;
 }
 

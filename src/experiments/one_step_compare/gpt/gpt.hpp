@@ -1,25 +1,67 @@
-// Internals of the study gpt: its runs, what each of them records, and the functions from a trial
-// to the result.
+// `one-step-compare --study gpt`: trains a small GPT on real text with several optimizers and
+// measures the two sides of condition (1.8) during training ([Spectral] Figures 2 and 5 to 10,
+// Table 2, at a size for a laptop). Here: the flags, the runs, what each of them records, and the
+// functions from a trial to the result.
 #pragma once
 
 #include <array>
-#include <cstddef>
-#include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "core/record.hpp"
+#include "core/track.hpp"
 #include "data/corpus.hpp"
-#include "experiments/one_step_compare/gpt/config.hpp"
+#include "experiments/kit.hpp"
 #include "nn/gpt.hpp"
 #include "nn/optimizer.hpp"
-#include "report/claims.hpp"
-#include "run/trials.hpp"
+#include "run/once_per_run.hpp"
 
 namespace ranklab::gpt {
+
+struct Config {
+  std::string precision = "f64";
+  std::string text;                // file; empty: the King James Bible
+  std::string vocab = "bpe:1024";  // or char
+  std::uint64_t layers = 4, dim = 64, heads = 4;
+  std::uint64_t context = 64, batch = 16;  // T, tokens per sequence; B, sequences per step
+  std::uint64_t steps = 300;
+  std::string activation = "relu2", norm = "rms", position = "rotary";
+  std::string qk_norm = "auto";  // resolved to on with rotary positions, off with learned ones
+  std::string init = "modded";
+  std::string mean_token = "keep";  // or remove: from the inputs of attention and net
+  std::vector<std::string> optimizer = {"adam"};
+  double lr_adam = 0.01, lr_muon = 0.02, lr_polar = 0.02,
+         lr_sgd = 0.3;         // for the matrices inside layers
+  double lr_embedding = 0.03;  // Adam's, for embedding, positions and head
+  double lr_outer = 3;         // the optimizer's, for embedding and head, if it updates them
+  std::vector<std::string> spectral_on = {
+      "hidden"};                             // what the optimizer updates; Adam updates the rest
+  std::vector<std::string> also;             // extra runs: "muon,spectral-on=W2"
+  std::vector<std::uint64_t> measure_steps;  // empty: 0-4, 8, 16, 32, 64 and every 50
+  bool one_step = false;
+  std::vector<std::uint64_t>
+      one_step_at;           // empty: the measured ones of 4, 8, 16, 32, 100 and the last
+  std::string save, record;  // output of trial 0's first run: a file, a folder
+  std::vector<std::uint64_t> save_steps;  // empty: the last
+
+  std::vector<Field> flags();
+  void fill_defaults();
+  void check() const;
+  Estimate memory() const;
+  std::vector<Output> outputs(std::uint64_t trial) const;
+
+  bool single_precision() const { return precision == "f32"; }
+  std::vector<std::uint64_t> steps_to_save() const {
+    return save_steps.empty() ? std::vector{steps} : save_steps;
+  }
+  /// The text, read once for this config and its copies. Throws Failure.
+  const Corpus& corpus() const;
+
+  std::shared_ptr<OncePerRun<Corpus>> read_text = std::make_shared<OncePerRun<Corpus>>();
+};
 
 /// In --spectral-on: the matrices inside layers that the advice of `ranklab advise` puts on a
 /// spectral step, and those that it does not.
@@ -36,7 +78,7 @@ struct Run {
   std::string label;  // in claims: Adam; "Muon,spectral-on=W2"
   std::string optimizer;
   Changes changes;
-  GptConfig config;  // with the changes
+  Config config;  // with the changes
   std::vector<double> measured,
       probed;  // steps before which ranks are measured on the batch; on held-out text. What --save
                // and --record write is not among them: it must not change a number
@@ -76,7 +118,7 @@ struct MeanTokenPair {
 };
 
 struct Plan {
-  GptConfig config;
+  Config config;
   std::vector<Run> runs;  // the optimizers, then what --also asks for
 
   /// The run of this optimizer with exactly these changes, or null.
@@ -88,10 +130,8 @@ struct Plan {
   const Run& shown_run() const;
 };
 
-/// The fields of a config, bound to it.
-std::vector<Field> fields_of(GptConfig& config);
 /// All runs of a config. Throws UsageError for an invalid --also.
-Plan plan_of(const GptConfig& config);
+Plan plan_of(const Config& config);
 
 /// The blocks (weight matrices) inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is
 /// gated, Wg.
@@ -151,6 +191,16 @@ inline std::string nuclear_rank_of(const std::string& block) {
 inline std::string ratio_of(const std::string& block) {
   return block + ".ratio";
 }
+/// nr(G) over the stable rank of what Wo multiplies, H.
+inline std::string ratio_to_input_of(const std::string& Wo) {
+  return Wo + ".ratio_to_H";
+}
+inline std::string gradient_norm_of(const std::string& block) {
+  return block + ".gradient_norm";
+}
+inline std::string mean_share_of(const std::string& activation) {
+  return activation + ".mean_share";
+}
 /// A run that follows the advice: of the matrices with this name in all layers, how many the advice
 /// puts on a spectral step.
 inline std::string advised_of(const std::string& block) {
@@ -164,6 +214,8 @@ struct RankSeries {
 };
 /// All of them of a run.
 std::vector<RankSeries> rank_series(const Run& run);
+/// All numbers of a run: its losses, the above on the batch and on held-out text, its single steps.
+std::vector<Column> columns_of(const Run& run);
 inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
                       final_validation_loss[] = "final_validation_loss", diverged[] = "diverged",
                       violations[] = "violations", violations_early[] = "violations_early";

@@ -78,51 +78,37 @@ void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batc
   add("embedding", embedded);
 }
 
-namespace {
-
-/// Appends nr and the norm of a block's gradient, and nr / `stable_rank`.
 template <class T>
-void append_gradient(const arma::Mat<T>& gradient, const std::string& name, double stable_rank,
-                     std::map<std::string, std::vector<double>>& series) {
-  const arma::mat G = arma::conv_to<arma::mat>::from(gradient);
-  const double rank = nuclear_rank(G);
-  series[nuclear_rank_of(name)].push_back(rank);
-  series[name + ".gradient_norm"].push_back(arma::norm(G, "fro"));
-  series[ratio_of(name)].push_back(rank / stable_rank);
-}
-
-}  // namespace
-
-template <class T>
-void append_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
-                  std::map<std::string, std::vector<double>>& series) {
+void add_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
+               Track& track) {
   const std::string prefix(prefix_of(text));
   std::map<std::string, double> st;
   for (const std::string& name : moments.names()) {
     st[name] = moments.stable_rank(name);
-    series[prefix + stable_rank_of(name)].push_back(st[name]);
+    track.add(prefix + stable_rank_of(name), st[name]);
     if (moments.reports_mean_share(name))
-      series[prefix + name + ".mean_share"].push_back(moments.mean_share(name));
+      track.add(prefix + mean_share_of(name), moments.mean_share(name));
   }
   st["indicator"] = moments.indicator();
-  series[prefix + stable_rank_of("indicator")].push_back(st["indicator"]);
+  track.add(prefix + indicator, st["indicator"]);
   for (const auto& weight : gpt_weights(model)) {
     if (weight.role == WeightRole::positions) continue;
     const std::string name = prefix + weight.parameter->name;
     const bool table = weight.role == WeightRole::embedding;
-    append_gradient(weight.parameter->G, name, st.at(table ? "indicator" : compared_with(weight)),
-                    series);
-    if (weight.block != "Wo") continue;
-    const double rank = series[nuclear_rank_of(name)].back();
-    series[name + ".ratio_to_H"].push_back(rank / st.at(in_layer(weight.layer, "H")));
+    const arma::mat G = arma::conv_to<arma::mat>::from(weight.parameter->G);
+    const double rank = nuclear_rank(G);
+    track.add(nuclear_rank_of(name), rank);
+    track.add(gradient_norm_of(name), arma::norm(G, "fro"));
+    track.add(ratio_of(name), rank / st.at(table ? "indicator" : compared_with(weight)));
+    if (weight.block == "Wo")
+      track.add(ratio_to_input_of(name), rank / st.at(in_layer(weight.layer, "H")));
   }
 }
 
 #define RANKLAB_MEASURE(T)                                                                   \
   template void add_activations<T>(const SequenceModel<T>&, const SequenceBatch<T>&, Turns&, \
                                    Moments&);                                                \
-  template void append_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn,         \
-                                std::map<std::string, std::vector<double>>&);
+  template void add_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn, Track&);
 RANKLAB_MEASURE(float)
 RANKLAB_MEASURE(double)
 #undef RANKLAB_MEASURE

@@ -59,11 +59,11 @@ template <class T>
 void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batch, Turns& turns,
                      Moments& moments);
 
-/// Appends to the series of a run that are measured on `text`: stable ranks, mean shares of A and
-/// S, nuclear ranks and norms of the gradients in `model`, and the ratios nr/st. The nuclear rank
-/// of a zero gradient is NaN.
+/// Adds to the columns of rank_series() that are measured on `text`: stable ranks, mean shares of A
+/// and S, nuclear ranks and norms of the gradients in `model`, and the ratios nr/st. The nuclear
+/// rank of a zero gradient is NaN.
 template <class T>
-void append_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
-                  std::map<std::string, std::vector<double>>& series);
+void add_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
+               Track& track);
 
 }  // namespace ranklab::gpt

@@ -1,19 +1,16 @@
 #include <algorithm>
+#include <numeric>
 #include <set>
 
-#include "core/error.hpp"
 #include "core/flag_word.hpp"
-#include "core/text.hpp"
-#include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/gpt/recording.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "io/atomic_file.hpp"
 #include "nn/parts.hpp"
 #include "nn/saved_weights.hpp"
-#include "run/once_per_run.hpp"
 
-namespace ranklab {
-namespace gpt {
+namespace ranklab::gpt {
 namespace {
 
 const std::vector<std::string> optimizers = {"adam", "muon", "polar", "sgd"};
@@ -29,7 +26,7 @@ std::vector<double> default_measured(std::uint64_t steps) {
   return {out.begin(), out.end()};
 }
 
-std::vector<double> one_step_points_of(const GptConfig& config, const std::set<double>& measured) {
+std::vector<double> one_step_points_of(const Config& config, const std::set<double>& measured) {
   std::set<double> wanted(config.one_step_at.begin(), config.one_step_at.end());
   if (wanted.empty()) wanted = {4, 8, 16, 32, 100, static_cast<double>(config.steps)};
   std::vector<double> out;
@@ -43,14 +40,14 @@ bool names(const std::vector<std::string>& list, const std::string& word) {
 }
 
 /// The run of one word of --also: an optimizer and the changed settings.
-Run also_run(const GptConfig& base, const std::string& text) {
+Run also_run(const Config& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
     return UsageError("--also: '" + printable_key(text) + "': " + why + "; allowed: one of " +
                       joined(optimizers, "|") + " and changed settings, as in muon,spectral-on=W2");
   };
   Run run;
   run.config = base;
-  std::vector<Field> fields = fields_of(run.config);
+  std::vector<Field> fields = run.config.flags();
   const FlagWord word = parse_flag_word(text);
   if (word.value || !std::count(optimizers.begin(), optimizers.end(), word.head)) {
     const std::string given = text.substr(0, text.find(','));
@@ -73,7 +70,7 @@ Run also_run(const GptConfig& base, const std::string& text) {
 }
 
 void check_run(const Run& run) {
-  const GptConfig& c = run.config;
+  const Config& c = run.config;
   const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
   if (c.dim % c.heads != 0) {
     throw UsageError(where + "--heads: " + std::to_string(c.heads) + " does not divide --dim " +
@@ -97,106 +94,78 @@ void check_run(const Run& run) {
   }
 }
 
-class GptStudy : public Study {
- public:
-  std::vector<Field> fields() override { return fields_of(config_); }
-
-  void resolve_defaults() override {
-    if (config_.qk_norm == "auto") config_.qk_norm = config_.position == "rotary" ? "on" : "off";
-  }
-
-  void validate() const override {
-    vocabulary_size(config_.vocab);
-    const Plan plan = plan_of(config_);
-    for (const Run& run : plan.runs) check_run(run);
-    for (const auto& [name, steps] : {std::pair{"--measure-steps", &config_.measure_steps},
-                                      {"--save-steps", &config_.save_steps},
-                                      {"--one-step-at", &config_.one_step_at}}) {
-      for (const std::uint64_t step : *steps) {
-        if (step > config_.steps) {
-          throw UsageError(std::string(name) + ": " + std::to_string(step) +
-                           " is beyond the last step; allowed: 0 to --steps " +
-                           std::to_string(config_.steps));
-        }
-      }
-    }
-    for (const std::uint64_t step : config_.one_step_at) {
-      const std::vector<double>& measured = plan.runs.front().measured;
-      if (std::count(measured.begin(), measured.end(), static_cast<double>(step)) > 0) continue;
-      throw UsageError("--one-step-at: " + std::to_string(step) +
-                       " is not a measured step; allowed: the steps of --measure-steps");
-    }
-  }
-
-  Estimate estimate() const override {
-    const Plan plan = plan_of(config_);
-    const std::uint64_t V = std::max<std::uint64_t>(vocabulary_size(config_.vocab), 256);
-    Estimate cost;
-    for (const Run& run : plan.runs) {
-      const SequenceShape shape = run.shape(V);
-      const double width = static_cast<double>(shape.dim),
-                   N = static_cast<double>(config_.batch * config_.context),
-                   part =
-                       std::min(N, static_cast<double>(sequences_at_once(shape.length, shape.dim) *
-                                                       shape.length));
-      // Weights, gradients, two moments, copies for probes; a pass over a part; Gram matrices in
-      // double and their inputs. With single steps: the residual streams of two batches.
-      cost.bytes += 8 * (3 * gpt_parameters(shape) + sequence_numbers(shape, part, part) +
-                         4 * static_cast<double>(shape.hidden) * part);
-      // The runs of a trial share the helpers.
-      cost.helper_bytes =
-          std::max(cost.helper_bytes, 8 * sequence_helper_numbers(shape, part, part));
-      cost.helpers = std::max<std::uint64_t>(
-          cost.helpers, part_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
-      if (!run.one_step_at.empty())
-        cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
-    }
-    // The text in several forms, and its tokens.
-    cost.shared_bytes = 20e6 + 40.0 * (config_.text.empty() ? 4.2e6 : 1e7);
-    return cost;
-  }
-
-  std::vector<Output> outputs(std::uint64_t trial) const override {
-    if (trial > 0) return {};
-    std::vector<Output> out;
-    for (const std::uint64_t step : config_.steps_to_save()) {
-      if (!config_.save.empty()) {
-        const std::string weights = file_at(config_.save, step, config_.steps);
-        out.push_back({weights});
-        out.push_back({weights_config_file(weights), false});
-      }
-      if (!config_.record.empty()) out.push_back({recording_folder(config_.record, step)});
-    }
-    return out;
-  }
-
-  Work work() const override {
-    for (const std::string& file :
-         {config_.save, config_.record.empty() ? "" : config_.record + "/recording.json"}) {
-      if (!file.empty()) check_writable(file);
-    }
-    // Read before the trials, so that a missing or too short text is an error before any training.
-    return each_trial([plan = plan_of(config_), &corpus = corpus()](Trial& trial) {
-      return run_trial(plan, corpus, trial);
-    });
-  }
-  Result report(const Records& records) const override {
-    return gpt::report(plan_of(config_), corpus(), records);
-  }
-
- private:
-  const Corpus& corpus() const {
-    return corpus_.get(
-        [&] { return read_corpus(config_.text, config_.vocab, config_.context + 1); });
-  }
-
-  GptConfig config_;
-  mutable OncePerRun<Corpus> corpus_;
-};
-
 }  // namespace
 
-std::vector<Field> fields_of(GptConfig& c) {
+void Config::fill_defaults() {
+  if (qk_norm == "auto") qk_norm = position == "rotary" ? "on" : "off";
+}
+
+void Config::check() const {
+  vocabulary_size(vocab);
+  const Plan plan = plan_of(*this);
+  for (const Run& run : plan.runs) check_run(run);
+  for (const auto& [name, given] : {std::pair{"--measure-steps", &measure_steps},
+                                    {"--save-steps", &save_steps},
+                                    {"--one-step-at", &one_step_at}}) {
+    for (const std::uint64_t step : *given) {
+      if (step > steps) {
+        throw UsageError(
+            say("{}: {} is beyond the last step; allowed: 0 to --steps {}", name, step, steps));
+      }
+    }
+  }
+  for (const std::uint64_t step : one_step_at) {
+    const std::vector<double>& measured = plan.runs.front().measured;
+    if (std::count(measured.begin(), measured.end(), static_cast<double>(step)) > 0) continue;
+    throw UsageError(say(
+        "--one-step-at: {} is not a measured step; allowed: the steps of --measure-steps", step));
+  }
+}
+
+Estimate Config::memory() const {
+  const Plan plan = plan_of(*this);
+  const std::uint64_t V = std::max<std::uint64_t>(vocabulary_size(vocab), 256);
+  Estimate cost;
+  for (const Run& run : plan.runs) {
+    const SequenceShape shape = run.shape(V);
+    const double width = static_cast<double>(shape.dim), N = static_cast<double>(batch * context),
+                 part = std::min(N, static_cast<double>(sequences_at_once(shape.length, shape.dim) *
+                                                        shape.length));
+    // Weights, gradients, two moments, copies for probes; a pass over a part; Gram matrices in
+    // double and their inputs. With single steps: the residual streams of two batches.
+    cost.bytes += 8 * (3 * gpt_parameters(shape) + sequence_numbers(shape, part, part) +
+                       4 * static_cast<double>(shape.hidden) * part);
+    // The runs of a trial share the helpers.
+    cost.helper_bytes = std::max(cost.helper_bytes, 8 * sequence_helper_numbers(shape, part, part));
+    cost.helpers = std::max<std::uint64_t>(
+        cost.helpers, part_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
+    if (!run.one_step_at.empty())
+      cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
+  }
+  // The text in several forms, and its tokens.
+  cost.shared_bytes = 20e6 + 40.0 * (text.empty() ? 4.2e6 : 1e7);
+  return cost;
+}
+
+std::vector<Output> Config::outputs(std::uint64_t trial) const {
+  if (trial > 0) return {};
+  std::vector<Output> out;
+  for (const std::uint64_t step : steps_to_save()) {
+    if (!save.empty()) {
+      const std::string weights = file_at(save, step, steps);
+      out.push_back({weights});
+      out.push_back({weights_config_file(weights), false});
+    }
+    if (!record.empty()) out.push_back({recording_folder(record, step)});
+  }
+  return out;
+}
+
+const Corpus& Config::corpus() const {
+  return read_text->get([&] { return read_corpus(text, vocab, context + 1); });
+}
+
+std::vector<Field> Config::flags() {
   constexpr std::uint64_t largest = 65536, most_steps = 10'000'000;
   const auto rate = [](const char* name, double& value, const std::string& help) {
     return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
@@ -206,79 +175,79 @@ std::vector<Field> fields_of(GptConfig& c) {
     return field;
   };
   return {
-      precision_field(c.precision),
-      text_field("text", c.text,
+      precision_field(precision),
+      text_field("text", text,
                  "text file to train on; default: the King James Bible of Debian's package "
                  "bible-kjv-text"),
-      text_field("vocab", c.vocab,
+      text_field("vocab", vocab,
                  "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the text, V up "
                  "to 16384"),
-      size_field("layers", c.layers, 1, 1000, "L", "transformer blocks"),
-      size_field("dim", c.dim, 2, largest, "d", "width of the residual stream"),
-      size_field("heads", c.heads, 1, largest, "h", "attention heads; must divide --dim"),
-      size_field("context", c.context, 1, largest, "T", "tokens per sequence"),
-      size_field("batch", c.batch, 1, largest, "B", "sequences per step"),
-      size_field("steps", c.steps, 1, most_steps, "", "training steps of each optimizer"),
-      choice_field("activation", c.activation, {"relu2", "relu", "gelu", "swiglu"}, "sigma",
+      size_field("layers", layers, 1, 1000, "L", "transformer blocks"),
+      size_field("dim", dim, 2, largest, "d", "width of the residual stream"),
+      size_field("heads", heads, 1, largest, "h", "attention heads; must divide --dim"),
+      size_field("context", context, 1, largest, "T", "tokens per sequence"),
+      size_field("batch", batch, 1, largest, "B", "sequences per step"),
+      size_field("steps", steps, 1, most_steps, "", "training steps of each optimizer"),
+      choice_field("activation", activation, {"relu2", "relu", "gelu", "swiglu"}, "sigma",
                    "activation of the feed-forward networks, of width 4 d; swiglu is gated, with "
                    "width 8 d / 3"),
       choice_field(
-          "norm", c.norm, {"rms", "layer"}, "",
+          "norm", norm, {"rms", "layer"}, "",
           "normalization before attention, feed-forward network and head; without gain and bias"),
-      choice_field("position", c.position, {"rotary", "learned"}, "",
+      choice_field("position", position, {"rotary", "learned"}, "",
                    "rotary: normalize the embedding, rotate queries and keys; learned: add a table "
                    "to the embedding"),
-      choice_field("qk-norm", c.qk_norm, {"auto", "on", "off"}, "",
+      choice_field("qk-norm", qk_norm, {"auto", "on", "off"}, "",
                    "scale queries and keys of each head to mean square 1; auto: only if positions "
                    "are rotary"),
-      choice_field("init", c.init, {"modded", "gauss", "gpt2"}, "",
+      choice_field("init", init, {"modded", "gauss", "gpt2"}, "",
                    "initial weights; modded: output maps and head are 0; gauss: N(0, 1/fan_in) "
                    "(Assumption A); gpt2: N(0, 0.02^2)"),
-      choice_field("mean-token", c.mean_token, {"keep", "remove"}, "",
+      choice_field("mean-token", mean_token, {"keep", "remove"}, "",
                    "remove: subtract the mean over the earlier tokens from the normalized inputs "
                    "of attention and feed-forward network ([Shallow] eq. (21), strict prefix)"),
-      choice_list_field("optimizer", c.optimizer, optimizers, "",
+      choice_list_field("optimizer", optimizer, optimizers, "",
                         "optimizer of the matrices inside layers; one run for each"),
-      rate("lr-adam", c.lr_adam, "Adam's learning rate on the matrices inside layers"),
-      rate("lr-muon", c.lr_muon, "Muon's learning rate"),
-      rate("lr-polar", c.lr_polar, "learning rate of Muon with exact polar factors"),
-      rate("lr-sgd", c.lr_sgd, "learning rate of SGD with momentum"),
-      rate("lr-embedding", c.lr_embedding, "Adam's learning rate on embedding, positions and head"),
-      rate("lr-outer", c.lr_outer,
+      rate("lr-adam", lr_adam, "Adam's learning rate on the matrices inside layers"),
+      rate("lr-muon", lr_muon, "Muon's learning rate"),
+      rate("lr-polar", lr_polar, "learning rate of Muon with exact polar factors"),
+      rate("lr-sgd", lr_sgd, "learning rate of SGD with momentum"),
+      rate("lr-embedding", lr_embedding, "Adam's learning rate on embedding, positions and head"),
+      rate("lr-outer", lr_outer,
            "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
       choice_list_field(
-          "spectral-on", c.spectral_on,
+          "spectral-on", spectral_on,
           {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head", advice_word,
            against_advice_word},
           "",
           "matrices that the optimizer updates; hidden: all inside layers; advice: those inside "
           "layers whose nr/st is 2 or more at steps 4 to 32 of Adam, against-advice: the others; "
           "Adam updates the rest"),
-      or_empty(one_per_flag(text_list_field("also", c.also,
+      or_empty(one_per_flag(text_list_field("also", also,
                                             "extra run: an optimizer and the changed settings, as "
                                             "in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
-      or_empty(size_list_field("measure-steps", c.measure_steps, 0, most_steps, "",
+      or_empty(size_list_field("measure-steps", measure_steps, 0, most_steps, "",
                                "step counts after which ranks are measured, always after the last; "
                                "default: 0-4, 8, 16, 32, 64 and every 50")),
-      switch_field("one-step", c.one_step,
+      switch_field("one-step", one_step,
                    "measure the actual loss decrease along G and along polar(G), for each matrix, "
                    "in the first optimizer's run"),
       or_empty(size_list_field(
-          "one-step-at", c.one_step_at, 0, most_steps, "",
+          "one-step-at", one_step_at, 0, most_steps, "",
           "measured steps at which --one-step compares; default: 4, 8, 16, 32, 100 and the last")),
-      output(text_field("save", c.save,
+      output(text_field("save", save,
                         ".safetensors file for the weights of trial 0's first run; if the "
                         "architecture is GPT-2's, in GPT-2's layout")),
       output(text_field(
-          "record", c.record,
+          "record", record,
           "folder for activations and gradients of trial 0's first run, for --study files --from")),
       or_empty(
-          size_list_field("save-steps", c.save_steps, 0, most_steps, "",
+          size_list_field("save-steps", save_steps, 0, most_steps, "",
                           "step counts after which --save and --record write; default: the last")),
   };
 }
 
-Plan plan_of(const GptConfig& config) {
+Plan plan_of(const Config& config) {
   Plan plan{config, {}};
   for (const std::string& optimizer : config.optimizer)
     plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
@@ -374,7 +343,7 @@ std::uint64_t Run::hidden_width() const {
 }
 
 SequenceShape Run::shape(std::uint64_t vocabulary) const {
-  const GptConfig& c = config;
+  const Config& c = config;
   SequenceShape shape =
       gpt_shape(find_activation(c.activation), c.norm == "rms" ? Norm::rms : Norm::layer,
                 c.position == "learned",
@@ -424,16 +393,16 @@ std::vector<std::string> hidden_blocks(const Run& run) {
 std::vector<RankSeries> rank_series(const Run& run) {
   std::vector<RankSeries> out;
   const auto of_gradient = [](const std::string& block) {
-    return std::vector{nuclear_rank_of(block), ratio_of(block), block + ".gradient_norm"};
+    return std::vector{nuclear_rank_of(block), ratio_of(block), gradient_norm_of(block)};
   };
   for (std::size_t l = 0; l < run.config.layers; ++l) {
     const auto add = [&](const std::string& what) { out.push_back({in_layer(l, what), l, what}); };
     for (const char* activation : {"A", "Am", "H", "Z", "S"}) add(stable_rank_of(activation));
-    for (const char* activation : {"A", "S"}) add(activation + std::string(".mean_share"));
+    for (const char* activation : {"A", "S"}) add(mean_share_of(activation));
     for (const std::string& block : hidden_blocks(run)) {
       for (const std::string& what : of_gradient(block)) add(what);
     }
-    add("Wo.ratio_to_H");
+    add(ratio_to_input_of("Wo"));
   }
   for (const char* activation : {"Af", "embedding", "indicator"})
     out.push_back({stable_rank_of(activation), std::nullopt, ""});
@@ -443,15 +412,64 @@ std::vector<RankSeries> rank_series(const Run& run) {
   return out;
 }
 
+std::vector<Column> columns_of(const Run& run) {
+  std::vector<Column> out;
+  const auto add = [&](const std::string& name, const std::vector<double>& steps,
+                       std::size_t per_step = 1) {
+    Column column{name, "step", {}};
+    for (const double t : steps) column.x.insert(column.x.end(), per_step, t);
+    out.push_back(std::move(column));
+  };
+  std::vector<double> every_step(run.config.steps + 1);
+  std::iota(every_step.begin(), every_step.end(), 0.0);
+  add(train_loss, every_step);
+  add(validation_loss, run.measured);
+  for (const RankSeries& each : rank_series(run)) {
+    add(each.name, run.measured);
+    if (!run.probed.empty())
+      add(std::string(prefix_of(MeasuredOn::held_out_text)) + each.name, run.probed);
+  }
+  const std::size_t matrices = run.config.layers * hidden_blocks(run).size() + 2;
+  for (const bool is_early : {true, false}) {
+    const std::vector<double> steps = one_step_points(run, is_early);
+    const std::string when = is_early ? early : "";
+    if (steps.empty()) continue;
+    for (const char* name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
+      add(when + name, steps, matrices);
+    for (const char* name : {joint_batch_ratio, joint_independent_ratio}) add(when + name, steps);
+  }
+  for (const char* name : {final_validation_loss, violations, violations_early, diverged})
+    out.push_back({name});
+  if (run.follows_advice()) {
+    for (const std::string& block : hidden_blocks(run)) out.push_back({advised_of(block)});
+  }
+  return out;
+}
+
 std::string activation_of(const std::string& block) {
   if (block == "W1" || block == "Wg") return "Am";
   return block == "W2" ? "S" : "A";
 }
 
-}  // namespace gpt
+Work work(const Config& config) {
+  for (const std::string& file :
+       {config.save, config.record.empty() ? "" : config.record + "/recording.json"}) {
+    if (!file.empty()) check_writable(file);
+  }
+  // Read before the trials, so that a missing or too short text is an error before any training.
+  return each_trial([plan = plan_of(config), &corpus = config.corpus()](Trial& trial) {
+    return run_trial(plan, corpus, trial);
+  });
+}
+
+}  // namespace ranklab::gpt
+
+namespace ranklab {
 
 std::unique_ptr<Study> make_gpt_study() {
-  return std::make_unique<gpt::GptStudy>();
+  return study_of<gpt::Config>(gpt::work, [](const gpt::Config& config, const Records& records) {
+    return gpt::report(gpt::plan_of(config), config.corpus(), records);
+  });
 }
 
 }  // namespace ranklab

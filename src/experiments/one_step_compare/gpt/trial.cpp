@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <map>
 #include <set>
 
 #include "core/undefined.hpp"
@@ -44,7 +43,8 @@ class Training {
         weights_(gpt_weights(model_)),
         trainer_(model_, trained(run, advised, weights_)),
         batches_(trial.stream("batches")),
-        independent_(trial.stream("independent")) {
+        independent_(trial.stream("independent")),
+        track_(columns_of(run)) {
     Stream validation = trial.stream("validation");
     for (std::uint64_t i = 0; i < final_batches; ++i)
       validation_.push_back(windows(corpus.validation, validation));
@@ -67,10 +67,9 @@ class Training {
     std::vector<advise::LogRatios> ratios;
     for (const Weight& weight : weights_) {
       const std::string& name = weight.parameter->name;
-      const std::vector<double>& series =
-          series_[weight.block == "Wo" ? name + ".ratio_to_H" : ratio_of(name)];
       advise::LogRatios logs;
-      for (const double ratio : series) {
+      for (const double ratio :
+           track_.values(weight.block == "Wo" ? ratio_to_input_of(name) : ratio_of(name))) {
         if (std::isfinite(ratio)) logs.steps.push_back(std::log(ratio));
       }
       if (logs.steps.empty()) continue;
@@ -91,8 +90,6 @@ class Training {
   using Weight = GptWeight<Parameter<T>>;
 
   void train_until(std::uint64_t last) {
-    std::vector<double>& losses = series_[train_loss];
-    losses.assign(run_.config.steps + 1, undefined);
     for (std::uint64_t t = 0; t <= last; ++t) {
       const SequenceBatch<T> batch = windows(corpus_.training, batches_);
       const bool measured = has(run_.measured, t), written = writes_files_ && saves(t);
@@ -101,7 +98,7 @@ class Training {
       const double loss = gradients_of(batch, measured || written ? &moments : nullptr);
       has_diverged_ = std::isnan(loss);
       if (has_diverged_) return;
-      losses[t] = loss;
+      track_.set(train_loss, loss, t);
       trial_.show("loss", loss);
       if (written) save(t, moments);
       if (measured) measure(t, batch, moments);
@@ -169,8 +166,8 @@ class Training {
   /// `moments` are those of `batch`. Its gradients are in the model and are there again afterwards,
   /// for the optimizer.
   void measure(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
-    append_ranks(model_, moments, MeasuredOn::training_batch, series_);
-    series_[validation_loss].push_back(validation(validation_batches));
+    add_ranks(model_, moments, MeasuredOn::training_batch, track_);
+    track_.add(validation_loss, validation(validation_batches));
     if (has(run_.one_step_at, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;
     std::vector<arma::Mat<T>> kept;
@@ -192,7 +189,7 @@ class Training {
     }
     for (std::size_t i = 0; i < sums.size(); ++i)
       weights_[i].parameter->G = sums[i] / static_cast<T>(probe_batches);
-    append_ranks(model_, moments, MeasuredOn::held_out_text, series_);
+    add_ranks(model_, moments, MeasuredOn::held_out_text, track_);
   }
 
   void one_step(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
@@ -200,8 +197,7 @@ class Training {
     const SequenceBatch<T> other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
     const auto append = [&](const char* name, const std::vector<double>& values) {
-      std::vector<double>& series = series_[when + name];
-      series.insert(series.end(), values.begin(), values.end());
+      for (const double value : values) track_.add(when + name, value);
     };
     append(predicted_ratio, ratios.predicted);
     append(curvature_ratio, ratios.by_curvature);
@@ -222,57 +218,35 @@ class Training {
   }
 
   TrialRecord record() {
-    TrialRecord out;
-    out.set(final_validation_loss, has_diverged_ ? undefined : validation(final_batches));
-    out.set(diverged, has_diverged_);
-    count_violations(out);
-    if (run_.follows_advice()) count_advised(out);
-    // Values after a divergence are undefined.
-    const auto fill = [&](const std::string& name, std::size_t points) {
-      series_[name].resize(points, undefined);
-    };
-    fill(validation_loss, run_.measured.size());
-    for (const RankSeries& each : rank_series(run_)) {
-      fill(each.name, run_.measured.size());
-      if (!run_.probed.empty())
-        fill(std::string(prefix_of(MeasuredOn::held_out_text)) + each.name, run_.probed.size());
-    }
-    for (const bool is_early : {true, false}) {
-      const std::size_t steps = one_step_points(run_, is_early).size(),
-                        blocks = run_.config.layers * hidden_blocks(run_).size() + 2;
-      if (steps == 0) continue;
-      const std::string when = is_early ? early : "";
-      for (const char* name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
-        fill(when + name, steps * blocks);
-      for (const char* name : {joint_batch_ratio, joint_independent_ratio})
-        fill(when + name, steps);
-    }
-    for (auto& [name, values] : series_) out.set(name, std::move(values));
-    return out;
+    track_.set(final_validation_loss, has_diverged_ ? undefined : validation(final_batches));
+    track_.set(diverged, has_diverged_);
+    count_violations();
+    if (run_.follows_advice()) count_advised();
+    return track_.take();
   }
 
-  void count_advised(TrialRecord& out) const {
+  void count_advised() {
     for (const std::string& block : hidden_blocks(run_)) {
       double count = 0;
       for (std::size_t l = 0; l < run_.config.layers; ++l)
         count += advised_.contains(in_layer(l, block));
-      out.set(advised_of(block), count);
+      track_.set(advised_of(block), count);
     }
   }
 
-  void count_violations(TrialRecord& out) {
-    Tally early, late;
+  void count_violations() {
+    Tally before, from;
     for (std::size_t l = 0; l < run_.config.layers; ++l) {
       for (const std::string& block : hidden_blocks(run_)) {
-        const std::vector<double>& ratio = series_[ratio_of(in_layer(l, block))];
+        const std::vector<double>& ratio = track_.values(ratio_of(in_layer(l, block)));
         for (std::size_t i = 0; i < ratio.size(); ++i) {
           if (std::isfinite(ratio[i]))
-            (run_.measured[i] < early_steps ? early : late).count(ratio[i] < 1);
+            (run_.measured[i] < early_steps ? before : from).count(ratio[i] < 1);
         }
       }
     }
-    out.set(violations_early, early.violations / early.cases);
-    out.set(violations, late.violations / late.cases);
+    track_.set(violations_early, before.violations / before.cases);
+    track_.set(violations, from.violations / from.cases);
   }
 
   const Plan& plan_;
@@ -286,7 +260,7 @@ class Training {
   Trainer<T> trainer_;
   Stream batches_, independent_;
   std::vector<SequenceBatch<T>> validation_, probe_;
-  std::map<std::string, std::vector<double>> series_;
+  Track track_;
   bool has_diverged_ = false;
 };
 

@@ -1,8 +1,5 @@
 #include <algorithm>
-#include <cmath>
 
-#include "core/statistics.hpp"
-#include "core/undefined.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 
 namespace ranklab::mlp {
@@ -22,7 +19,7 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
   const Statement statement = condition(method, layer);
   const Tally found = tally_of(records, statement.id);
   std::string detail =
-      found.cases > 0 ? "smallest nr/st " + short_number(found.smallest) : "no finite ratio nr/st";
+      found.cases > 0 ? say("smallest nr/st {}", found.smallest) : "no finite ratio nr/st";
   if (found.violations > 0) {
     const Tally violated_at = tally_of(records, [&](const TrialRecord& record, Tally& at) {
       const std::vector<double>& ratio = record.array(ratio_name(method.name, layer));
@@ -30,8 +27,8 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
         if (ratio[i] < 1) at.count(true, plan.iterations[i]);
       }
     });
-    detail += ", violated between iterations " + short_number(violated_at.smallest) + " and " +
-              short_number(violated_at.largest);
+    detail +=
+        say(", violated between iterations {} and {}", violated_at.smallest, violated_at.largest);
   }
   // The paper takes spectral steps only on the layers between the first and the last, for this
   // reason.
@@ -44,7 +41,7 @@ void judge_condition(const Plan& plan, const Records& records, const Method& met
 
 /// The reason why a statement about the sizes of Figures 1 and 4 does not apply to this run, or
 /// empty.
-std::string not_printed_sizes(const MlpConfig& config) {
+std::string not_printed_sizes(const Config& config) {
   const bool same = config.d == 128 && config.width == 512 && config.n == 512;
   return same ? "" : "the figure uses d = 128, width 512 and n = 512";
 }
@@ -57,8 +54,8 @@ void judge_maximum(const Plan& plan, const Records& records, const Misprint& sta
                    const std::string& matrix, Claims& claims) {
   std::string measured = "mean rank at the initial weights: ";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
-    measured += (l == 1 ? "" : ", ") + matrix + std::to_string(l) + " " +
-                mean_of(records, rank_name(matrix, l));
+    measured +=
+        say("{}{}{} {}", l == 1 ? "" : ", ", matrix, l, mean_of(records, rank_name(matrix, l)));
   }
   const auto printed_sizes = claims.only_where(not_printed_sizes(plan.config));
   claims.never_violated(statement.as_printed, records, measured, WorstCase::largest);
@@ -71,9 +68,9 @@ void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
     const auto run = claims.about({divergence_of(records, method)});
     claims.never_violated(
         statement, records,
-        "largest stable rank " + short_number(tally_of(records, statement.id).largest) + "; d = " +
-            std::to_string(plan.config.d) + ", st(X) = " + mean_of(records, stable_rank_X) +
-            ", largest possible rank " + std::to_string(std::min(plan.config.width, plan.config.n)),
+        say("largest stable rank {}; d = {}, st(X) = {}, largest possible rank {}",
+            tally_of(records, statement.id).largest, plan.config.d, mean_of(records, stable_rank_X),
+            std::min(plan.config.width, plan.config.n)),
         WorstCase::largest);
   }
   judge_maximum(plan, records, largest_stable_rank, "A", claims);
@@ -82,10 +79,11 @@ void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
 
 std::string phase_text(const Records& records) {
   const Summary end = summarize(scalars_of(records, initial_phase_end));
-  const std::string phase = "nr >= 2 st at layers 2 and 3 of GD";
-  if (end.n == 0) return "no trial starts with " + phase;
-  return "log10 of the loss over that of GD at the end of the initial phase (" + phase +
-         "), iteration " + short_number(end.mean) + " on average";
+  if (end.n == 0) return "no trial starts with nr >= 2 st at layers 2 and 3 of GD";
+  return say(
+      "log10 of the loss over that of GD at the end of the initial phase (nr >= 2 st at "
+      "layers 2 and 3 of GD), iteration {} on average",
+      end.mean);
 }
 
 // Steps until the loss has fallen to a tenth of its initial value; infinite if the run diverges
@@ -110,9 +108,9 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
     return ratio;
   });
   claims.mean(statement, ratios, compared(at_most(0.0)),
-              "log10 of the step count over that of GD; fewer steps in " + short_number(fewer) +
-                  " of the " + short_number(reached) + " trials in which both reach a tenth, of " +
-                  std::to_string(records.size()));
+              say("log10 of the step count over that of GD; fewer steps in {} of the {} trials in "
+                  "which both reach a tenth, of {}",
+                  fewer, reached, records.size()));
 }
 
 void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
@@ -171,12 +169,12 @@ constexpr double early_loss = 0.25;
 
 // The figure's batch sizes are 512 and 8196 at width 512. n over the width distinguishes the two
 // regimes.
-std::string not_small_batch(const MlpConfig& config) {
+std::string not_small_batch(const Config& config) {
   return config.n <= 2 * config.width
              ? ""
              : "the panel has n = width; this run has n above twice the width";
 }
-std::string not_large_batch(const MlpConfig& config) {
+std::string not_large_batch(const Config& config) {
   return config.n >= 8 * config.width
              ? ""
              : "the panel has n = 16 times the width; this run has n below 8 times the width";

@@ -1,20 +1,47 @@
-// Internals of the study mlp: the methods that it compares, what a trial records of each, the
-// statements that it counts, and the functions from a trial to the result.
+// `one-step-compare --study mlp`: trains a four-layer network without biases on y = x_1 x_2 x_3
+// with full-batch gradient descent (GD), SpecGD (spectral steps on layers 2 and 3, Euclidean steps
+// on layers 1 and 4) and optionally Muon, all from the same weights. It measures the two sides of
+// condition (1.8) in each layer ([Spectral] Figures 1, 4 and 18).. Here: the flags, the methods,
+// what a trial records of each, the statements that it counts, and the functions from a trial to
+// the result.
 #pragma once
 
-#include <cmath>
-#include <cstddef>
 #include <limits>
 #include <span>
-#include <string>
-#include <vector>
 
-#include "core/record.hpp"
-#include "experiments/one_step_compare/mlp/config.hpp"
-#include "report/claims.hpp"
-#include "run/trials.hpp"
+#include "core/track.hpp"
+#include "experiments/kit.hpp"
 
 namespace ranklab::mlp {
+
+struct Config {
+  std::string precision = "f64";
+  std::string activation =
+      "relu2";                // sigma; swiglu is gated: its hidden weights have twice as many rows
+  std::uint64_t d = 128;      // input dimension, at least 3
+  std::uint64_t width = 0;    // h, units of each hidden layer; 0: 4 d
+  std::uint64_t n = 512;      // samples; each step uses all of them
+  std::uint64_t steps = 400;  // T
+  double lr_gd = 0.081;       // factor on GD's steps 1 / L_F
+  double lr_spec = 0.1;       // factor on all of SpecGD's steps, including layers 1 and 4
+  std::vector<std::string> optimizer = {"specgd"};  // compared with GD
+  double lr_muon =
+      0.02;  // Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD
+  double momentum = 0.95;          // Muon's beta
+  bool equal_lr = false;           // also run SpecGD with lr_gd
+  std::uint64_t record_every = 1;  // steps between two measurements of the ranks
+  std::vector<std::string> panels = {"loss", "stable-rank", "nuclear-rank",
+                                     "ratio"};  // panels of the figure, in this order
+  std::string dump;  // folder for trial 0's last activations and gradients; empty: none
+
+  std::vector<Field> flags();
+  void fill_defaults();
+  void check() const;
+  Estimate memory() const;
+  std::vector<Output> outputs(std::uint64_t trial) const;
+
+  bool single_precision() const { return precision == "f32"; }
+};
 
 inline constexpr std::size_t hidden_layers = 3, layers = hidden_layers + 1;
 
@@ -32,7 +59,7 @@ struct Method {
 
 /// The runs of a trial, the same in every trial.
 struct Plan {
-  MlpConfig config;
+  Config config;
   std::vector<Method> methods;  // GD, then those of --optimizer in its order, then with --equal-lr
                                 // SpecGD with GD's learning rate
   std::vector<double>
@@ -42,14 +69,14 @@ struct Plan {
   std::span<const Method> rivals() const { return std::span(methods).subspan(1); }
   bool runs(const std::string& method) const;
 };
-Plan plan_of(const MlpConfig& config);
+Plan plan_of(const Config& config);
 
 /// A loss above this multiple of the initial loss counts as divergence, as does a loss or gradient
 /// that is not finite. No observed loss returned after it exceeded ten times the initial loss: from
 /// there each step at least squares it.
 inline constexpr double divergence_factor = 1000.0;
 
-// Names of the scalars and series of a trial. Values after a divergence are NaN. ------------------
+// Names of the scalars and series of a trial ------------------------------------------------------
 
 /// Names such as "gd.loss" and "gd.W2.ratio"; layers count from 1.
 struct MethodName {
@@ -88,6 +115,10 @@ inline constexpr char initial_phase_end[] = "initial_phase_end";
 inline constexpr MethodName early_ratio_name{"early_log10_loss_ratio"},
     final_ratio_name{"final_log10_loss_ratio"};
 
+/// What a trial records of a method; values after a divergence are NaN. And all of a trial.
+std::vector<Column> columns_of(const Plan& plan, const Method& method);
+std::vector<Column> columns_of(const Plan& plan);
+
 /// The loss at iteration t, infinite if the method has diverged: in a comparison, the trial counts
 /// for the other method. The ratio of two infinite losses is undefined.
 inline double loss_at(const TrialRecord& record, const std::string& method, std::size_t t) {
@@ -100,12 +131,12 @@ inline double loss_at(const TrialRecord& record, const std::string& method, std:
 /// (1.8) is a criterion for a spectral step. The paper does not say that it is met at every
 /// iteration, and it exempts X, so that the count is ours.
 inline Statement condition(const Method& method, std::size_t layer) {
-  const std::string l = std::to_string(layer),
-                    input = layer == 1 ? "X" : "A_" + std::to_string(layer - 1);
+  const std::string l = std::to_string(layer), input = layer == 1 ? "X" : say("A_{}", layer - 1);
   return beyond(Statement{
       "spectral/eq-1.8", "spectral/eq-1.8/" + method.name + "/W" + l, "Section 1.2.1, eq. (1.8)",
-      "The nuclear rank of the gradient of W_" + l + " is at least the stable rank of " + input +
-          " at every recorded iteration of " + method.label});
+      say("The nuclear rank of the gradient of W_{} is at least the stable rank of {} at every "
+          "recorded iteration of {}",
+          layer, input, method.label)});
 }
 
 /// What a figure shows of GD and SpecGD. The same statement about another method is ours. With a

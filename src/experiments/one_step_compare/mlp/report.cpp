@@ -1,38 +1,15 @@
+// The flags, the methods, the columns and the result.
 #include <algorithm>
 #include <functional>
+#include <numeric>
 
-#include "core/statistics.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
-#include "report/builder.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
+#include "io/atomic_file.hpp"
+#include "models/activations.hpp"
 
 namespace ranklab::mlp {
 namespace {
-
-void add_scalars(ResultBuilder& out, const Plan& plan) {
-  for (const Method& method : plan.methods) {
-    for (const auto& name_of : {diverged_name, diverged_at_name, final_loss_name})
-      out.scalar(name_of(method.name));
-    for (std::size_t l = 1; l <= hidden_layers; ++l)
-      out.scalar(condition_share_name(method.name, l));
-    if (method.name == gd) continue;
-    out.scalar(early_ratio_name(method.name));
-    out.scalar(final_ratio_name(method.name));
-  }
-  out.scalars({initial_phase_end, stable_rank_X});
-  for (const char* matrix : {"A", "W"}) {
-    for (std::size_t l = 1; l <= hidden_layers; ++l) out.scalar(rank_name(matrix, l));
-  }
-}
-
-void add_series(ResultBuilder& out, const Plan& plan) {
-  for (const Method& method : plan.methods) {
-    out.series(loss_name(method.name), "iteration");
-    for (const auto& name_of : {stable_rank_name, nuclear_rank_name, ratio_name}) {
-      for (std::size_t l = 1; l <= hidden_layers; ++l)
-        out.series(name_of(method.name, l), "iteration", plan.iterations);
-    }
-  }
-}
 
 // Where the axis of the loss ends: losses below are as good as zero, and would flatten the rest.
 constexpr double zero_loss = 1e-16;
@@ -84,14 +61,14 @@ void add_layer_panels(ResultBuilder& out, const Plan& plan, const LayerQuantity&
   const bool is_ratio = quantity.panel == "ratio";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     PanelBuilder panel =
-        out.panel(quantity.title + ", layer " + std::to_string(l), {"iteration"},
+        out.panel(say("{}, layer {}", quantity.title, l), {"iteration"},
                   is_ratio ? log_axis(quantity.y_label) : rank_axis(quantity.y_label));
     panel.group(quantity.panel);
     add_curves(panel, plan, [&](const std::string& method) { return quantity.series(method, l); });
     if (is_ratio) panel.line(1.0, "nr = st");
     if (quantity.panel != "stable-rank") continue;
     panel.line(summarize(scalars_of(out.records(), stable_rank_X)).mean, "st of input X")
-        .line(static_cast<double>(plan.config.d), "d = " + std::to_string(plan.config.d));
+        .line(static_cast<double>(plan.config.d), say("d = {}", plan.config.d));
   }
 }
 
@@ -124,17 +101,17 @@ void note_divergence(ResultBuilder& out, const Method& method) {
   std::vector<std::string> trials;
   for (std::size_t i = 0; i < records.size(); ++i) {
     if (records[i].scalar(diverged_name(method.name)) == 0) continue;
-    trials.push_back(std::to_string(i) + " (iteration " +
-                     short_number(records[i].scalar(diverged_at_name(method.name))) + ")");
+    trials.push_back(say("{} (iteration {})", i, records[i].scalar(diverged_at_name(method.name))));
   }
   if (trials.empty()) return;
   out.diverged_where(diverged_name(method.name));
-  out.note(method.label + " diverged in " + short_number(static_cast<double>(trials.size())) +
-           " of " + std::to_string(records.size()) + " trials (counted from 0): " + joined(trials) +
-           ". A trial diverges if its loss or a gradient is not finite, or its loss is above " +
-           short_number(divergence_factor) +
-           " times the initial loss. After a divergence, the curves are means over the other "
-           "trials only and look better than they are.");
+  out.note(
+      say("{} diverged in {} of {} trials (counted from 0): {}. A trial diverges if its loss or "
+          "a gradient is not finite, or its loss is above {} times the initial loss. After a "
+          "divergence, the curves are means over the other trials only and look better than "
+          "they are.",
+          method.label, static_cast<double>(trials.size()), records.size(), joined(trials),
+          divergence_factor));
 }
 
 }  // namespace
@@ -143,16 +120,163 @@ Result report(const Plan& plan, const Records& records) {
   ResultBuilder out("A four-layer network trained on x1 x2 x3: losses and ranks of each method",
                     records);
   out.claims().set_unit(Unit::training);
-  add_scalars(out, plan);
-  add_series(out, plan);
+  out.add(columns_of(plan));
   judge(plan, records, out.claims());
   add_figures(out, plan);
   for (const Method& method : plan.methods) note_divergence(out, method);
   const std::string& dumped = plan.config.optimizer.front();
   if (!plan.config.dump.empty() && records.front().scalar(diverged_name(dumped)) != 0) {
-    out.note("No files were written to --dump, because trial 0 of " + dumped + " diverged.");
+    out.note(say("No files were written to --dump, because trial 0 of {} diverged.", dumped));
   }
   return out.take();
 }
 
+Plan plan_of(const Config& config) {
+  Plan plan{config, {{gd, "GD", InnerStep::euclidean, config.lr_gd}}, {}};
+  for (const std::string& name : config.optimizer) {
+    if (name == specgd)
+      plan.methods.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
+    if (name == muon) plan.methods.push_back({name, "Muon", InnerStep::muon, config.lr_spec});
+  }
+  if (config.equal_lr)
+    plan.methods.push_back(
+        {"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, config.lr_gd});
+  for (std::uint64_t t = 0; t < config.steps; t += config.record_every)
+    plan.iterations.push_back(static_cast<double>(t));
+  plan.iterations.push_back(static_cast<double>(config.steps));
+  return plan;
+}
+
+bool Plan::runs(const std::string& method) const {
+  return std::any_of(methods.begin(), methods.end(),
+                     [&](const Method& each) { return each.name == method; });
+}
+
+std::vector<Column> columns_of(const Plan& plan, const Method& method) {
+  const std::string& name = method.name;
+  std::vector<double> every(plan.config.steps + 1);
+  std::iota(every.begin(), every.end(), 0.0);
+  std::vector<Column> out = {{diverged_name(name)},
+                             {diverged_at_name(name)},
+                             {final_loss_name(name)},
+                             {loss_name(name), "iteration", every}};
+  for (const LayerName& name_of : {stable_rank_name, nuclear_rank_name, ratio_name}) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l)
+      out.push_back({name_of(name, l), "iteration", plan.iterations});
+  }
+  for (std::size_t l = 1; l <= hidden_layers; ++l) out.push_back({condition_share_name(name, l)});
+  if (name != gd) {
+    out.push_back({early_ratio_name(name)});
+    out.push_back({final_ratio_name(name)});
+  }
+  return out;
+}
+
+std::vector<Column> columns_of(const Plan& plan) {
+  std::vector<Column> out;
+  for (const Method& method : plan.methods) {
+    for (Column& column : columns_of(plan, method)) out.push_back(std::move(column));
+  }
+  out.push_back({initial_phase_end});
+  out.push_back({stable_rank_X});
+  for (const char* matrix : {"A", "W"}) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l) out.push_back({rank_name(matrix, l)});
+  }
+  return out;
+}
+
+// Flags -------------------------------------------------------------------------------------------
+
+namespace {
+
+Field learning_rate(const char* name, double& value, const std::string& help) {
+  return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
+}
+
+}  // namespace
+
+std::vector<Field> Config::flags() {
+  constexpr std::uint64_t largest = 100'000, largest_steps = 10'000'000;
+  Field dump_field = text_field("dump", dump,
+                                "folder for trial 0's last activations and gradients (first "
+                                "--optimizer) and a manifest for --study files");
+  dump_field.names_output = true;
+  return {
+      precision_field(precision),
+      choice_field("activation", activation, activation_names(), "sigma",
+                   "activation of the three hidden layers; swiglu is gated"),
+      size_field("d", d, 3, largest, "d", "input dimension"),
+      size_field("width", width, 0, largest, "4d", "units of each hidden layer; 0: 4 d"),
+      size_field("n", n, 1, 10'000'000, "n", "samples; each step uses all of them"),
+      size_field("steps", steps, 1, largest_steps, "T", "steps of each optimizer"),
+      learning_rate(
+          "lr-gd", lr_gd,
+          "factor on GD's steps 1/L_F; Figure 18 uses 0.01 at n = 512 and 0.0035 at n = 8196"),
+      learning_rate("lr-spec", lr_spec,
+                    "factor on SpecGD's steps ||G||_*/L_op (layers 1, 4: 1/L_F); Figure 18 uses "
+                    "0.025 and 0.0015"),
+      choice_list_field(
+          "optimizer", optimizer, {specgd, muon}, "",
+          "optimizers to compare with GD; their spectral steps are on layers 2 and 3"),
+      learning_rate("lr-muon", lr_muon,
+                    "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD"),
+      real_field("momentum", momentum, 0.0, 0.9999, "beta",
+                 "momentum of Muon's gradient average; 0: no averaging"),
+      switch_field("equal-lr", equal_lr,
+                   "run SpecGD again at --lr-gd, so that both methods have the same learning rate"),
+      size_field("record-every", record_every, 1, largest_steps, "",
+                 "steps between two measurements of the ranks; losses are always recorded"),
+      choice_list_field("panels", panels, Config().panels, "",
+                        "panels of the figure, in this order"),
+      dump_field,
+  };
+}
+
+void Config::fill_defaults() {
+  if (width == 0) width = 4 * d;
+}
+
+void Config::check() const {
+  if (equal_lr && !plan_of(*this).runs(specgd)) {
+    throw UsageError(
+        "--equal-lr: 'on' is not allowed without SpecGD; allowed: with specgd in --optimizer");
+  }
+}
+
+std::vector<Output> Config::outputs(std::uint64_t trial) const {
+  if (trial > 0 || dump.empty()) return {};
+  std::vector<Output> out;
+  for (const std::string& file : dump_files(dump)) out.push_back({file});
+  return out;
+}
+
+Estimate Config::memory() const {
+  const Plan plan = plan_of(*this);
+  const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
+  const double inputs = real(d), h = real(width), samples = real(n),
+               rows = find_activation(activation).gated ? 2 * h : h,
+               weights = rows * (inputs + 2 * h) + h, count = real(plan.methods.size()),
+               recorded = real(plan.iterations.size());
+  // Per method: activations, slopes and their product; weights, gradients, a step and
+  // decompositions. Shared: the samples, the initial weights and the recorded series.
+  return {.bytes =
+              8 * (count * ((3 * h + 3 * rows + 2 * h) * samples + 3 * weights + 6 * rows * h) +
+                   2 * inputs * samples + weights + 4 * (real(steps) + 12 * recorded))};
+}
+
+Work work(const Config& config) {
+  if (!config.dump.empty()) check_writable(manifest_path(config.dump));
+  return each_trial([plan = plan_of(config)](Trial& trial) { return run_trial(plan, trial); });
+}
+
 }  // namespace ranklab::mlp
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_mlp_study() {
+  return study_of<mlp::Config>(mlp::work, [](const mlp::Config& config, const Records& records) {
+    return mlp::report(mlp::plan_of(config), records);
+  });
+}
+
+}  // namespace ranklab

@@ -1,19 +1,37 @@
-#include <cmath>
-
-#include "core/tolerances.hpp"
-#include "core/undefined.hpp"
-#include "experiments/one_step_compare/mlp/descent.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
+
 #include "io/atomic_file.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
+#include "nn/mlp.hpp"
+#include "nn/optimizers/muon.hpp"
+#include "nn/optimizers/steps.hpp"
 
 namespace ranklab::mlp {
 namespace {
 
+/// The data and initial weights that all methods of a trial share.
 template <class T>
-Problem<T> draw_problem(const MlpConfig& config, const Trial& trial) {
+struct Problem {
+  arma::Mat<T> X;            // (d, n), entries N(0, 1)
+  arma::Row<T> y;            // (1, n), x_1 x_2 x_3
+  Mlp<T> start;              // W_1 ... W_4 before the first step
+  double stable_rank_X = 0;  // st(X)
+};
+
+/// The matrix in double precision; `memory` holds the copy if one is needed.
+inline const arma::mat& widened(const arma::mat& A, arma::mat&) {
+  return A;
+}
+inline const arma::mat& widened(const arma::fmat& A, arma::mat& memory) {
+  memory = arma::conv_to<arma::mat>::from(A);
+  return memory;
+}
+
+template <class T>
+Problem<T> draw_problem(const Config& config, const Trial& trial) {
   Problem<T> problem;
   problem.X = draw_gaussian<T>(trial, "X", config.d, config.n, 1.0);
   problem.y = problem.X.row(0) % problem.X.row(1) % problem.X.row(2);
@@ -45,24 +63,134 @@ void record_ranks(const Problem<T>& problem, TrialRecord& record) {
   }
 }
 
-void record_trajectory(const std::string& method, Trajectory path, TrialRecord& record) {
-  const double of_X = record.scalar(stable_rank_X);
-  for (std::size_t l = 0; l < hidden_layers; ++l) {
-    std::vector<double> ratio = path.nuclear_rank[l];
-    for (std::size_t i = 0; i < ratio.size(); ++i)
-      ratio[i] /= l == 0 ? of_X : path.stable_rank[l - 1][i];
-    record.set(ratio_name(method, l + 1), std::move(ratio));
+/// One method on one network, with the ranks at each recorded iteration. With A = A_(l-1) and G =
+/// dLoss/dW_l, layer by layer ([Spectral] Section 1.2):
+///   Euclidean  W <- W - lr G / L_F,                 L_F = ||A||_op^2 / n,
+///   spectral   W <- W - lr ||G||_* / L_op polar(G), L_op = ||A||_F^2 / n,
+/// or Muon's step. All four layers step at the same gradient.
+template <class T>
+struct Descent {
+  const Plan& plan;
+  const Method& method;
+  const Problem<T>& problem;
+  const Trial& trial;
+  MlpPass<T>&
+      pass;  // after run(): the last pass, at iteration config.steps unless the method diverged
+  Mlp<T> net = problem.start;
+  std::vector<Muon<T>> muon = std::vector<Muon<T>>(
+      layers, Muon<T>(plan.config.momentum));  // only those of the inner layers are used
+  Track track = Track(columns_of(plan, method));
+  double first_loss = undefined;
+
+  /// Returns whether no iteration counts as diverged.
+  bool run() {
+    const std::uint64_t steps = plan.config.steps;
+    for (std::uint64_t t = 0; t <= steps; ++t) {
+      if (!measure_loss(t)) {
+        track.set(diverged_name(method.name), 1);
+        track.set(diverged_at_name(method.name), static_cast<double>(t));
+        return false;
+      }
+      const bool last = t == steps;
+      step(last || t % plan.config.record_every == 0, last);
+      if (!last) trial.advance();
+    }
+    track.set(diverged_name(method.name), 0);
+    track.set(final_loss_name(method.name), pass.loss);
+    return true;
   }
-  for (std::size_t l = 0; l < hidden_layers; ++l) {
-    record.set(stable_rank_name(method, l + 1), std::move(path.stable_rank[l]));
-    record.set(nuclear_rank_name(method, l + 1), std::move(path.nuclear_rank[l]));
+
+  TrialRecord record() {
+    for (std::size_t l = 1; l <= hidden_layers; ++l) {
+      const std::vector<double>& nr = track.values(nuclear_rank_name(method.name, l));
+      for (std::size_t i = 0; i < nr.size(); ++i) {
+        track.add(ratio_name(method.name, l),
+                  nr[i] / (l == 1 ? problem.stable_rank_X
+                                  : track.values(stable_rank_name(method.name, l - 1))[i]));
+      }
+    }
+    return track.take();
   }
-  record.set(diverged_name(method), path.diverged_at.has_value());
-  record.set(diverged_at_name(method),
-             path.diverged_at ? static_cast<double>(*path.diverged_at) : undefined);
-  record.set(final_loss_name(method), path.loss.back());
-  record.set(loss_name(method), std::move(path.loss));
-}
+
+  /// Computes the loss and the gradients at iteration t. Returns false if the method has
+  /// diverged.
+  bool measure_loss(std::uint64_t t) {
+    trial.check_interrupt();
+    net.forward(problem.X, pass);
+    trial.check_interrupt();
+    net.backward(problem.X, problem.y, pass);
+    if (!std::isfinite(pass.loss)) return false;
+    if (t == 0) first_loss = pass.loss;
+    if (pass.loss > divergence_factor * first_loss) return false;
+    for (const auto& G : pass.G) {
+      if (!G.is_finite()) return false;
+    }
+    track.set(loss_name(method.name), pass.loss, t);
+    return true;
+  }
+
+  /// Measures the ranks if `recorded`, and takes the step unless this is the last iteration.
+  void step(bool recorded, bool last) {
+    trial.for_each_part(layers, [&](std::size_t l) {
+      trial.check_interrupt();
+      const bool inner = l > 0 && l < hidden_layers,
+                 euclidean = method.inner == InnerStep::euclidean || !inner;
+      const Input input = input_of(l, recorded, euclidean && !last);
+      const double nuclear_norm = last ? undefined : update(l, euclidean, input);
+      if (!recorded || l == hidden_layers) return;
+      track.add(nuclear_rank_name(method.name, l + 1), std::isnan(nuclear_norm)
+                                                           ? nuclear_rank(pass.G[l])
+                                                           : rank_from(nuclear_norm, pass.G[l]));
+    });
+  }
+
+  // The input A_l of layer l + 1.
+  struct Input {
+    double squared_norm = 0;  // ||A||_F^2
+    double stable_rank = undefined;
+  };
+
+  Input input_of(std::size_t l, bool recorded, bool operator_norm_is_needed) {
+    arma::mat memory;
+    const arma::mat& A = widened(l == 0 ? problem.X : pass.A[l - 1], memory);
+    Input input;
+    input.squared_norm = arma::dot(A, A);
+    if (l == 0) {
+      input.stable_rank = problem.stable_rank_X;
+    } else if (recorded || operator_norm_is_needed) {
+      input.stable_rank = stable_rank(A);
+    }
+    if (recorded && l > 0) track.add(stable_rank_name(method.name, l), input.stable_rank);
+    return input;
+  }
+
+  /// Steps W_(l+1). Returns the nuclear norm of the gradient if the step computed it, NaN
+  /// otherwise.
+  double update(std::size_t l, bool euclidean, const Input& input) {
+    const double n = static_cast<double>(plan.config.n);
+    const arma::Mat<T>& G = pass.G[l];
+    if (euclidean) {
+      // ||A||_op^2 = ||A||_F^2 / st(A), so no second eigenvalue computation is needed.
+      const double L_F = input.squared_norm > 0 ? input.squared_norm / input.stable_rank / n : 0.0;
+      net.W[l] += static_cast<T>(method.lr) * euclidean_step(G, L_F);
+      return undefined;
+    }
+    if (method.inner == InnerStep::muon) {
+      net.W[l] += static_cast<T>(plan.config.lr_muon) * muon[l].step(G);
+      return undefined;
+    }
+    const SpectralStep<T> spectral = spectral_step(G, input.squared_norm / n, -1.0);
+    net.W[l] += static_cast<T>(method.lr) * spectral.step;
+    return spectral.nuclear_norm;
+  }
+
+  static double rank_from(double nuclear_norm, const arma::Mat<T>& of) {
+    arma::mat memory;
+    const arma::mat& G = widened(of, memory);
+    const double squares = arma::dot(G, G);
+    return squares > 0 ? nuclear_norm * nuclear_norm / squares : undefined;
+  }
+};
 
 std::string activation_file(std::size_t l) {
   return "A" + std::to_string(l) + ".npy";
@@ -92,21 +220,22 @@ void write_dump(const std::string& folder, const arma::Mat<T>& X, const MlpPass<
 template <class T>
 TrialRecord measure(const Plan& plan, const Trial& trial) {
   const Problem<T> problem = draw_problem<T>(plan.config, trial);
-  std::vector<Trajectory> paths(plan.methods.size());
+  std::vector<TrialRecord> of_methods(plan.methods.size());
   TrialRecord record;
-  trial.expect(paths.size() * plan.config.steps, "step");
+  trial.expect(of_methods.size() * plan.config.steps, "step");
   // The last part, which is short, measures the ranks at the initial weights.
-  trial.for_each_part(paths.size() + 1, [&](std::size_t i) {
-    if (i == paths.size()) return record_ranks(problem, record);
+  trial.for_each_part(of_methods.size() + 1, [&](std::size_t i) {
+    if (i == of_methods.size()) return record_ranks(problem, record);
     MlpPass<T> pass;
-    paths[i] = Descent<T>{plan, plan.methods[i], problem, trial, pass}.run();
+    Descent<T> descent{plan, plan.methods[i], problem, trial, pass};
+    const bool is_finite = descent.run();
     const bool is_dumped = trial.index() == 0 && !plan.config.dump.empty() &&
                            plan.methods[i].name == plan.config.optimizer.front();
-    if (is_dumped && !paths[i].diverged_at) write_dump(plan.config.dump, problem.X, pass);
+    if (is_dumped && is_finite) write_dump(plan.config.dump, problem.X, pass);
+    of_methods[i] = descent.record();
   });
   record.set(stable_rank_X, problem.stable_rank_X);
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    record_trajectory(plan.methods[i].name, std::move(paths[i]), record);
+  for (const TrialRecord& of_method : of_methods) record.insert(of_method);
   count_cases(plan, record);
   return record;
 }

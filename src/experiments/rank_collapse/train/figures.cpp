@@ -61,7 +61,7 @@ std::string skip_label(const Curve& curve) {
 }
 
 std::string variant_name(const Plan& plan, const Curve& curve) {
-  const TrainConfig& c = plan.config;
+  const Config& c = plan.config;
   if (curve.variant == "pre") return "pre-norm";
   if (curve.variant == "de-escalated") {
     return "de-escalated" + (c.mean.size() > 1 ? ", " + mean_name(curve.mean) : "") +
@@ -77,7 +77,7 @@ std::string variant_name(const Plan& plan, const Curve& curve) {
 }
 
 std::string group_name(const Plan& plan, const Curve& curve) {
-  const TrainConfig& c = plan.config;
+  const Config& c = plan.config;
   std::vector<std::string> parts;
   if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
   const std::string variant = variant_name(plan, curve);
@@ -90,7 +90,7 @@ std::string group_name(const Plan& plan, const Curve& curve) {
 }
 
 std::string setting_name(const Plan& plan, const Curve& curve) {
-  const TrainConfig& c = plan.config;
+  const Config& c = plan.config;
   std::vector<std::string> parts;
   if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
   if (curve.learns || curve.lambda != 1 || c.lambda.size() > 1)

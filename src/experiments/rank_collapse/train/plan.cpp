@@ -1,12 +1,8 @@
 // Expands a config into curves: the defaults of each task and the product of the lists.
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 
-#include "core/error.hpp"
 #include "core/flag_word.hpp"
-#include "core/text.hpp"
-#include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "nn/mixers.hpp"
@@ -32,7 +28,7 @@ struct TaskDefaults {
 
 /// The defaults follow [LambdaSkip], or [Shallow] if variants are compared: a vision Transformer,
 /// and the language model of Transformer-XL.
-const TaskDefaults& defaults_of(const TrainConfig& config) {
+const TaskDefaults& defaults_of(const Config& config) {
   static const TaskDefaults recall{32,
                                    1,
                                    {2},
@@ -148,7 +144,7 @@ std::string name_part(bool shown, const std::string& what) {
   return shown ? "," + what : "";
 }
 
-std::string with_init_and_where(const TrainConfig& c, const Choice& choice) {
+std::string with_init_and_where(const Config& c, const Choice& choice) {
   return name_part(c.init.size() > 1, "init=" + choice.init) +
          name_part(c.lambda_where.size() > 1, "where=" + choice.where);
 }
@@ -156,7 +152,7 @@ std::string with_init_and_where(const TrainConfig& c, const Choice& choice) {
 const std::vector<std::string> places = {"end", "ffn", "branch"};
 
 /// Sets the place and tau of de-escalation, from a word such as "ffn:0.5" or from --at and --tau.
-void set_removal(const TrainConfig& c, const std::string& word, Curve& curve) {
+void set_removal(const Config& c, const std::string& word, Curve& curve) {
   curve.removal = word;
   curve.at = c.at;
   curve.tau = c.tau;
@@ -173,7 +169,7 @@ void set_removal(const TrainConfig& c, const std::string& word, Curve& curve) {
   }
 }
 
-Curve curve_of(const TrainConfig& c, const Choice& choice) {
+Curve curve_of(const Config& c, const Choice& choice) {
   Curve curve;
   curve.model = choice.model, curve.variant = choice.variant, curve.init = choice.init,
   curve.where = choice.where;
@@ -226,7 +222,7 @@ std::vector<std::optional<V>> or_nullopt(const std::vector<V>& list, bool applie
 
 /// Adds the curves of one variant: `post` at each of its learning rates and warm-ups,
 /// `de-escalated` with each mean and removal.
-void add_variant(const TrainConfig& c, Choice choice, std::vector<Curve>& curves) {
+void add_variant(const Config& c, Choice choice, std::vector<Curve>& curves) {
   const bool post = choice.variant == "post", removes = choice.variant == "de-escalated";
   const std::vector<std::string> nothing = {""};
   for (const std::string& mean : removes ? c.mean : nothing) {
@@ -246,7 +242,8 @@ void add_variant(const TrainConfig& c, Choice choice, std::vector<Curve>& curves
 
 }  // namespace
 
-void resolve_task_defaults(TrainConfig& c) {
+void Config::fill_defaults() {
+  Config& c = *this;
   if (c.task == "image") c.task = "pixels";
   const TaskDefaults& defaults = defaults_of(c);
   const auto set_default = [](auto& value, const auto& its_default) {
@@ -278,7 +275,7 @@ void resolve_task_defaults(TrainConfig& c) {
   if (c.init_variance < 0) c.init_variance = c.task == "text" ? 0.164 : 0.307;
 }
 
-Plan plan_of(const TrainConfig& config) {
+Plan plan_of(const Config& config) {
   Plan plan{config, {}};
   for (const std::string& model : config.model) {
     for (const std::uint64_t layers : config.layers) {
@@ -302,7 +299,7 @@ std::vector<std::string> mixer_names() {
 }
 
 SequenceShape shape_of(const Plan& plan, const Curve& curve, SequenceShape shape) {
-  const TrainConfig& c = plan.config;
+  const Config& c = plan.config;
   shape.dim = c.dim;
   shape.heads = c.heads;
   shape.hidden = curve.hidden;
@@ -344,7 +341,7 @@ struct Batch {
   double tokens, answers;
 };
 
-Batch batch_of(const TrainConfig& c, const SequenceShape& task, std::uint64_t sequences) {
+Batch batch_of(const Config& c, const SequenceShape& task, std::uint64_t sequences) {
   const std::uint64_t answers = task.classes > 0 ? 1 : c.task == "recall" ? c.pairs : task.length;
   return {static_cast<double>(sequences * task.length), static_cast<double>(sequences * answers)};
 }
@@ -413,7 +410,7 @@ std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t tri
   return replace_extension(plan.config.save, of_curve + of_trial + ".safetensors");
 }
 
-std::string tokens_file(const TrainConfig& config) {
+std::string tokens_file(const Config& config) {
   return replace_extension(config.save, ".tokens.txt");
 }
 

@@ -5,7 +5,7 @@
 
 namespace ranklab::train {
 
-const Purpose& purpose_of(const TrainConfig& config) {
+const Purpose& purpose_of(const Config& config) {
   return config.compares_variants() ? comparison_of_variants() : comparison_of_lambdas();
 }
 

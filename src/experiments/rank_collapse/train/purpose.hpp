@@ -25,6 +25,6 @@ struct Purpose {
 };
 
 /// The purpose that the config has.
-const Purpose& purpose_of(const TrainConfig& config);
+const Purpose& purpose_of(const Config& config);
 
 }  // namespace ranklab::train

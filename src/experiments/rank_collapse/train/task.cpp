@@ -27,13 +27,13 @@ std::uint64_t ids_of(const std::string& vocab) {
   return size;
 }
 
-RecallShape recall_of(const TrainConfig& config) {
+RecallShape recall_of(const Config& config) {
   const RecallShape shape{ids_of(config.vocab), config.length, config.pairs};
   require_recall(shape);
   return shape;
 }
 
-ImageTask read_images(const TrainConfig& config) {
+ImageTask read_images(const Config& config) {
   ImageTask task =
       !config.digits.empty() ? read_digits(config.digits)
       : !config.cifar.empty()
@@ -88,7 +88,8 @@ double guess_by_position(const RecallShape& shape) {
 
 }  // namespace
 
-Task::Task(const TrainConfig& config) : config_(config) {
+Task::Task(const Config& config) : config_(config) {
+  config_.once = nullptr;  // it holds this task
   if (config.task == "recall") {
     recall_ = recall_of(config);
     chance_ = 1 / static_cast<double>(recall_.pairs);
@@ -108,7 +109,7 @@ Task::Task(const TrainConfig& config) : config_(config) {
 
 namespace {
 
-SequenceShape shape_of_images(const TrainConfig& config, const Images& images) {
+SequenceShape shape_of_images(const Config& config, const Images& images) {
   const std::uint64_t patch = std::max<std::uint64_t>(config.patch, 1);
   SequenceShape shape;
   shape.inputs = images.planes * patch * patch;
@@ -121,7 +122,7 @@ SequenceShape shape_of_images(const TrainConfig& config, const Images& images) {
 
 }  // namespace
 
-SequenceShape expected_shape(const TrainConfig& config) {
+SequenceShape expected_shape(const Config& config) {
   SequenceShape shape;
   if (config.task == "recall") {
     shape.vocabulary = recall_of(config).vocabulary;

@@ -1,17 +1,9 @@
-// Internal header of the study `train`: its curves, what each curve records, and the steps from
-// records to the result.
+// The curves of the study `train`, what each curve records, and the steps from records to the
+// result.
 #pragma once
 
-#include <cstddef>
-#include <string>
-#include <vector>
-
-#include "core/record.hpp"
-#include "experiments/rank_collapse/train/config.hpp"
+#include "core/track.hpp"
 #include "experiments/rank_collapse/train/task.hpp"
-#include "nn/sequence_model.hpp"
-#include "report/claims.hpp"
-#include "run/trials.hpp"
 
 namespace ranklab::train {
 
@@ -41,7 +33,7 @@ struct Curve {
 inline constexpr double collapsed = 1e-3;  // tokens are collapsed if mu / ||R|| is below this
 
 struct Plan {
-  TrainConfig config;
+  Config config;
   std::vector<Curve> curves;
 
   /// The curve in the group of `curve` with this fixed lambda, or the first one that learns lambda;
@@ -54,11 +46,8 @@ struct Plan {
 
 // plan.cpp
 
-/// Fills the fields that the config leaves unset with the defaults of the task.
-void resolve_task_defaults(TrainConfig& config);
-
 /// Throws a UsageError that names the flag.
-Plan plan_of(const TrainConfig& config);
+Plan plan_of(const Config& config);
 
 /// Allowed values of --init, --variant and --mean.
 extern const std::vector<std::string> initializations, variants, means;
@@ -87,8 +76,11 @@ inline constexpr char
     final_test_loss[] = "final_test_loss", final_accuracy[] = "final_accuracy",
     diverged[] = "diverged",
     steps_to_90[] = "steps_to_90",  // first step with at least 90 % accuracy on a training batch
-    learned_lambda[] = "learned_lambda.";             // followed by the block, from 1
-inline constexpr char learned_tau[] = "learned_tau";  // over blocks, at the end of the run
+    learned_tau[] = "learned_tau";  // over blocks, at the end of the run
+/// Of a block, from 1.
+inline std::string learned_lambda_of(std::uint64_t block) {
+  return say("learned_lambda.{}", block);
+}
 // At "start." and "end." of a run (gradients also at "eighth."), over the representations R_0 ...
 // R_L or the blocks 1 ... L.
 inline constexpr char
@@ -112,6 +104,9 @@ inline constexpr char future_loss[] = "future_loss", future_excess[] = "future_e
 /// it.
 inline const std::vector<std::string> moments = {"start.", "eighth.", "half.", "end."};
 
+/// All of them, of one curve.
+std::vector<Column> columns_of(const Plan& plan, const Task& task, const Curve& curve);
+
 // From a trial to the result ----------------------------------------------------------------------
 
 /// Trains every curve and writes the weights if config.save is set. Throws Failure if writing
@@ -133,7 +128,7 @@ LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<dou
 std::string weights_file(const Plan& plan, const Curve& curve, std::uint64_t trial);
 
 /// The held-out tokens of a text, next to the weights.
-std::string tokens_file(const TrainConfig& config);
+std::string tokens_file(const Config& config);
 
 Result report(const Plan& plan, const Task& task, const Records& records);
 

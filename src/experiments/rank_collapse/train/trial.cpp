@@ -3,7 +3,6 @@
 #include <limits>
 #include <map>
 
-#include "core/undefined.hpp"
 #include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
@@ -50,7 +49,8 @@ class Training {
         model_(shape_of(plan, curve, task.shape()), initial_),
         trainer_(model_, trained(model_, plan.config.weight_decay)),
         batches_(trial.stream("batches")),
-        held_out_(task.held_out<T>(trial)) {}
+        held_out_(task.held_out<T>(trial)),
+        track_(columns_of(plan, task, curve)) {}
 
   TrialRecord train() {
     const std::uint64_t steps = curve_.steps;
@@ -82,8 +82,9 @@ class Training {
       SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
       model.copy_weights(model_);
       const LookAhead ahead = look_ahead(model, task_.held_out<double>(trial_), trial_);
-      scalars_[future_loss] = ahead.loss, scalars_[future_excess] = ahead.excess,
-      scalars_[future_gradient] = ahead.gradient_share;
+      track_.set(future_loss, ahead.loss);
+      track_.set(future_excess, ahead.excess);
+      track_.set(future_gradient, ahead.gradient_share);
     }
     return record(losses, first_90);
   }
@@ -155,29 +156,29 @@ class Training {
 
   /// Runs at the start and after each tenth of the steps.
   void evaluate_held_out(std::uint64_t t) {
-    std::vector<double>& accuracies = series_[accuracy];
     const auto due = [&] {
-      return accuracies.size() <= tenths && t >= accuracies.size() * curve_.steps / tenths;
+      const std::size_t done = track_.added(accuracy);
+      return done <= tenths && t >= done * curve_.steps / tenths;
     };
     if (!due()) return;
     const Evaluation now = evaluate(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max()
                                                       : purpose_.interim_cases);
     while (due()) {
-      accuracies.push_back(finite_ ? now.right / now.cases : undefined);
+      track_.add(accuracy, finite_ ? now.right / now.cases : undefined);
       if (purpose_.follows_test_loss)
-        series_[test_loss].push_back(finite_ ? now.loss / now.cases : undefined);
+        track_.add(test_loss, finite_ ? now.loss / now.cases : undefined);
     }
     if (t < curve_.steps || !finite_) return;
-    scalars_[final_test_loss] = now.loss / now.cases;
-    scalars_[final_accuracy] = now.right / now.cases;
+    track_.set(final_test_loss, now.loss / now.cases);
+    track_.set(final_accuracy, now.right / now.cases);
   }
 
   void measure_gradients(const std::string& when) {
     for (const std::string& name : purpose_.block_series(when)) {
       if (name == branch_ratio) continue;
       for (std::uint64_t l = 0; l < curve_.layers; ++l) {
-        series_[when + name].push_back(gradient_norm(
-            name == block_gradient ? model_.block_parameters(l) : model_.mixer_parameters(l)));
+        track_.add(when + name, gradient_norm(name == block_gradient ? model_.block_parameters(l)
+                                                                     : model_.mixer_parameters(l)));
       }
     }
   }
@@ -193,15 +194,14 @@ class Training {
     model.forward(batch);
     for (std::uint64_t l = 0; l <= curve_.layers; ++l) {
       const std::map<std::string, double> tokens = measured(model.stream(l));
-      for (const std::string& name : names) series_[when + name].push_back(tokens.at(name));
+      for (const std::string& name : names) track_.add(when + name, tokens.at(name));
     }
     const std::vector<std::string> of_blocks = purpose_.block_series(when);
     if (std::count(of_blocks.begin(), of_blocks.end(), branch_ratio) == 0) return;
     arma::mat A;
     for (std::uint64_t l = 0; l < curve_.layers; ++l) {
       model.branch(l, model.stream(l), A);
-      series_[when + branch_ratio].push_back(arma::norm(A, "fro") /
-                                             arma::norm(model.stream(l), "fro"));
+      track_.add(when + branch_ratio, arma::norm(A, "fro") / arma::norm(model.stream(l), "fro"));
     }
   }
 
@@ -227,49 +227,24 @@ class Training {
   }
 
   TrialRecord record(const std::vector<double>& losses, double first_90) {
-    TrialRecord out;
-    std::vector<double>& tenth_losses = series_[train_loss];
     for (std::size_t i = 0; i < tenths; ++i) {
       // At least one step, also in runs of fewer than ten steps.
       const std::size_t begin = i * losses.size() / tenths,
                         end = std::max((i + 1) * losses.size() / tenths, begin + 1);
       double sum = 0;
       for (std::size_t t = begin; t < end; ++t) sum += losses[t];
-      tenth_losses.push_back(sum / static_cast<double>(end - begin));
+      track_.add(train_loss, sum / static_cast<double>(end - begin));
     }
-    scalars_[final_train_loss] = tenth_losses.back();
-    scalars_[diverged] = finite_ ? 0 : 1;
-    scalars_[steps_to_90] = first_90;
-    if (curve_.learns) {
-      for (std::uint64_t l = 0; l < curve_.layers; ++l)
-        scalars_[learned_lambda + std::to_string(l + 1)] = model_.lambda(l);
+    track_.set(final_train_loss, track_.values(train_loss).back());
+    track_.set(diverged, finite_ ? 0 : 1);
+    track_.set(steps_to_90, first_90);
+    for (std::uint64_t l = 0; l < curve_.layers; ++l) {
+      if (curve_.learns) track_.set(learned_lambda_of(l + 1), model_.lambda(l));
+      if (curve_.learns_tau && finite_) track_.set(learned_tau, model_.tau(l), l);
     }
-    if (curve_.learns_tau) {
-      for (std::uint64_t l = 0; l < curve_.layers; ++l)
-        series_[learned_tau].push_back(finite_ ? model_.tau(l) : undefined);
-    }
-    // Values after a divergence are undefined.
-    const auto fill = [&](const std::string& name, std::size_t points) {
-      series_[name].resize(points, undefined);
-    };
-    fill(accuracy, tenths + 1);
-    if (purpose_.follows_test_loss) fill(test_loss, tenths + 1);
-    for (const std::string& when : moments) {
-      for (const std::string& name : purpose_.representation_series(when))
-        fill(when + name, curve_.layers + 1);
-      for (const std::string& name : purpose_.block_series(when)) fill(when + name, curve_.layers);
-    }
-    for (const char* name : {final_test_loss, final_accuracy})
-      scalars_.try_emplace(name, undefined);
-    if (purpose_.looks_ahead && task_.is_text()) {
-      for (const char* name : {future_loss, future_excess, future_gradient})
-        scalars_.try_emplace(name, undefined);
-    }
-    for (const auto& [name, value] : scalars_) out.set(name, value);
-    for (auto& [name, values] : series_) out.set(name, std::move(values));
     if (!plan_.config.save.empty())
       save_weights(model_, weights_file(plan_, curve_, trial_.index()));
-    return out;
+    return track_.take();
   }
 
   const Plan& plan_;
@@ -283,8 +258,7 @@ class Training {
   Stream batches_;
   std::vector<SequenceBatch<T>> held_out_;
   bool finite_ = true;
-  std::map<std::string, double> scalars_;
-  std::map<std::string, std::vector<double>> series_;
+  Track track_;
 };
 
 }  // namespace

@@ -13,7 +13,7 @@ namespace {
 double mean_learned(const TrialRecord& record, const Curve& curve) {
   double sum = 0;
   for (std::uint64_t l = 1; l <= curve.layers; ++l)
-    sum += record.scalar(curve.name + "." + learned_lambda + std::to_string(l));
+    sum += record.scalar(curve.name + "." + learned_lambda_of(l));
   return sum / static_cast<double>(curve.layers);
 }
 

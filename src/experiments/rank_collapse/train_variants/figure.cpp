@@ -12,7 +12,7 @@ namespace {
 
 /// The part of a derived series' name that stands for the variant.
 std::string variant_key(const Plan& plan, const Curve& curve) {
-  const TrainConfig& c = plan.config;
+  const Config& c = plan.config;
   std::string key = curve.variant;
   if (curve.variant == "post" && c.lr_post.size() > 1) key += ", lr = " + series_number(curve.lr);
   if (curve.variant == "post" && c.warmup_post.size() > 1)

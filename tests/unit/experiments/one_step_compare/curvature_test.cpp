@@ -8,6 +8,7 @@
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
 #include "nn/gpt.hpp"
 
@@ -314,7 +315,7 @@ namespace {
 
 /// Three trials of two layers at two steps; `change` alters each record.
 std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& change) {
-  CurvatureConfig config;
+  curvature::Config config;
   config.layers = 2;
   Records records;
   for (const double seed : {0.0, 0.01, -0.01}) {

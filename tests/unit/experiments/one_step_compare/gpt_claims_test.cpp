@@ -15,8 +15,8 @@ using namespace ranklab;
 
 namespace {
 
-GptConfig config() {
-  GptConfig out;
+gpt::Config config() {
+  gpt::Config out;
   out.layers = 2;
   out.dim = 32;
   out.steps = 100;
@@ -84,7 +84,7 @@ TrialRecord record(double noise = 0) {
 
 using Change = std::function<void(TrialRecord&)>;
 
-Result all_judged(const Change& change = {}, const GptConfig& of = config()) {
+Result all_judged(const Change& change = {}, const gpt::Config& of = config()) {
   Records records = {record(), record(0.1), record(0.2)};
   if (change) {
     for (TrialRecord& each : records) change(each);
@@ -96,7 +96,7 @@ Result all_judged(const Change& change = {}, const GptConfig& of = config()) {
   return result;
 }
 
-Claim judged(const std::string& id, const Change& change = {}, const GptConfig& of = config()) {
+Claim judged(const std::string& id, const Change& change = {}, const gpt::Config& of = config()) {
   return find_claim(all_judged(change, of), id);
 }
 
@@ -228,7 +228,7 @@ TEST_CASE("what the paper shows of its run of Muon is ours about any other run")
 }
 
 TEST_CASE("without a run of Muon, no claim about a run is the paper's") {
-  GptConfig of_adam = config();
+  gpt::Config of_adam = config();
   of_adam.optimizer = {"adam"};
   of_adam.also = {"muon,dim=16", "muon,lr-embedding=0.01"};
   std::size_t of_run = 0;
@@ -262,7 +262,7 @@ TEST_CASE("exponents and open constants are asymptotic, and our tolerance makes 
 }
 
 TEST_CASE("following the advice is judged against simpler choices, for each workload") {
-  GptConfig with_advice = config();
+  gpt::Config with_advice = config();
   with_advice.also = {"muon,lr-muon=0.01,spectral-on=advice", "muon,spectral-on=against-advice",
                       "muon,spectral-on=hidden+embedding+head", "muon,layers=1,spectral-on=advice",
                       "adam,layers=1,lr-adam=0.1"};
@@ -296,7 +296,7 @@ TEST_CASE("following the advice is judged against simpler choices, for each work
 
 TEST_CASE(
     "ranks, single steps and losses without the mean token are judged against those with it") {
-  GptConfig both;
+  gpt::Config both;
   both.layers = 1;
   both.steps = 100;
   both.measure_steps = {0, 32};
@@ -368,7 +368,7 @@ TEST_CASE(
 TEST_CASE(
     "single steps early in training are judged separately and compared with always picking one "
     "step") {
-  GptConfig early = config();
+  gpt::Config early = config();
   early.measure_steps = {4, 16, 32};  // and the last step: four, as in record()
   CHECK(gpt::one_step_points(gpt::plan_of(early).runs.front(), true) == std::vector<double>{4, 16});
   CHECK(gpt::one_step_points(gpt::plan_of(early).runs.front(), false) ==
@@ -395,7 +395,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a claim that the run cannot judge is not applicable and says what it needs") {
-  GptConfig alone = config();
+  gpt::Config alone = config();
   alone.also.clear();
   alone.optimizer = {"muon"};
   for (const char* id : {"section-1/muon", "section-1.2.1/emb-muon", "section-1.2.2/init/gated",
@@ -452,7 +452,7 @@ TEST_CASE("values that a diverged run left undefined are not counted") {
 
 TEST_CASE("a run that diverged has an infinite loss: the trial counts for the other run") {
   const auto judged_with = [](const std::string& id, const std::string& run, std::size_t trials,
-                              const GptConfig& of = config()) {
+                              const gpt::Config& of = config()) {
     Records records = {record(), record(0.1), record(0.2), record(0.3)};
     for (std::size_t t = 0; t < trials; ++t) {
       records[t].set(run + ".diverged", 1.0);

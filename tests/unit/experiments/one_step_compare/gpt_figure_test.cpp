@@ -14,8 +14,8 @@ using namespace ranklab;
 
 namespace {
 
-GptConfig config() {
-  GptConfig out;
+gpt::Config config() {
+  gpt::Config out;
   out.layers = 2;
   out.dim = 32;
   out.steps = 100;
@@ -62,7 +62,7 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
   return out;
 }
 
-Result drawn(const GptConfig& of, std::size_t trials = 3) {
+Result drawn(const gpt::Config& of, std::size_t trials = 3) {
   const gpt::Plan plan = gpt::plan_of(of);
   Records records;
   for (std::size_t i = 0; i < trials; ++i)
@@ -71,8 +71,8 @@ Result drawn(const GptConfig& of, std::size_t trials = 3) {
 }
 
 /// The runs of Table 2.
-GptConfig table_2() {
-  GptConfig out = config();
+gpt::Config table_2() {
+  gpt::Config out = config();
   out.also = {"muon,spectral-on=W2", "adam,activation=swiglu", "muon,activation=swiglu",
               "muon,activation=swiglu,spectral-on=W2"};
   return out;
@@ -91,7 +91,7 @@ using Words = std::vector<std::string>;
 }  // namespace
 
 TEST_CASE("runs have names for readers, while claims and series keep the words of the flags") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.optimizer = {"adam", "muon", "polar", "sgd"};
   of.also = {"muon,lr-embedding=0.03",
              "adam,lr-adam=0.0033,lr-embedding=0.01",
@@ -151,7 +151,7 @@ TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each
 }
 
 TEST_CASE("of many layers, some are drawn, among them the first and the last") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.layers = 20;
   const Words shown = labels_of(drawn(of).figure.panels[0]);
   CHECK(shown ==
@@ -159,7 +159,7 @@ TEST_CASE("of many layers, some are drawn, among them the first and the last") {
 }
 
 TEST_CASE("a run is compared with Adam's run with the same settings, seed by seed") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.also = {"muon,lr-embedding=0.01", "adam,lr-adam=0.003,lr-embedding=0.01",
              "muon,spectral-on=hidden+embedding", "muon,dim=16"};
   const Result result = drawn(of);
@@ -191,7 +191,7 @@ TEST_CASE("a run is compared with Adam's run with the same settings, seed by see
 }
 
 TEST_CASE("if there are more than four runs, curves over steps show those of --optimizer only") {
-  GptConfig of = config();
+  gpt::Config of = config();
   for (const char* rate : {"0.1", "0.2", "0.3", "0.4", "0.5"})
     of.also.push_back(std::string("muon,lr-muon=") + rate);
   const Result result = drawn(of);
@@ -206,7 +206,7 @@ TEST_CASE("if there are more than four runs, curves over steps show those of --o
 }
 
 TEST_CASE("the first figure of runs that follow the advice has their losses and their matrices") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.optimizer = {"adam"};
   of.also = {"muon,lr-embedding=0.01", "muon,spectral-on=advice", "muon,spectral-on=against-advice",
              "adam,layers=1", "muon,layers=1,spectral-on=advice"};
@@ -229,7 +229,7 @@ TEST_CASE("the first figure of runs that follow the advice has their losses and 
 }
 
 TEST_CASE("the first figure of runs without the mean token compares them with those with it") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.also = {"adam,mean-token=remove", "muon,mean-token=remove"};
   of.optimizer = {"adam", "muon"};
   const Result result = drawn(of);
@@ -287,7 +287,7 @@ TEST_CASE("the effect of a gate is drawn for each optimizer, dashed in the optim
 }
 
 TEST_CASE("the share of the gain is in percent, and runs that are missing are named so") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.also = {"muon,spectral-on=W2"};
   const gpt::Plan plan = gpt::plan_of(of);
   Records records;
@@ -308,7 +308,7 @@ TEST_CASE("the share of the gain is in percent, and runs that are missing are na
 
 TEST_CASE(
     "other gradients, the ratios of condition (1.8) and single steps have their own figures") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.optimizer = {"muon", "adam"};
   of.one_step = true;
   of.one_step_at = {8, 32};
@@ -343,7 +343,7 @@ TEST_CASE(
 }
 
 TEST_CASE("a run that is alone has nothing to be compared with") {
-  GptConfig of = config();
+  gpt::Config of = config();
   of.optimizer = {"sgd"};
   const Result result = drawn(of, 1);
   const Figure& losses = figure_with(result, "Losses of the optimizers");

@@ -69,6 +69,15 @@ struct Step {
   }
 };
 
+Track ranks_of(Step& step, gpt::MeasuredOn text) {
+  gpt::Run run;
+  run.config.layers = 2, run.config.activation = "swiglu";
+  run.measured = run.probed = {0};
+  Track track(gpt::columns_of(run));
+  gpt::add_ranks(step.model, step.moments, text, track);
+  return track;
+}
+
 double stable(const arma::mat& A) {
   return stable_rank(singular_values(A));
 }
@@ -89,13 +98,11 @@ TEST_CASE(
     "ranks and ratios equal those of the whole matrices, with the activation that each block "
     "multiplies") {
   Step step;
-  std::map<std::string, std::vector<double>> series;
-  gpt::append_ranks(step.model, step.moments, gpt::MeasuredOn::training_batch, series);
+  Track track = ranks_of(step, gpt::MeasuredOn::training_batch);
   const GptActivations<double> layer = gpt_activations(step.model, 1);
   const auto agrees = [&](const std::string& name, double expected) {
     CAPTURE(name);
-    REQUIRE(series.contains(name));
-    CHECK(std::fabs(series.at(name).at(0) / expected - 1) <= 1e-9);
+    CHECK(std::fabs(track.values(name).at(0) / expected - 1) <= 1e-9);
   };
   for (const auto& [name, A] : {std::pair{"A", &layer.A},
                                 {"Am", &layer.Am},
@@ -144,11 +151,10 @@ TEST_CASE("moments are added over batches") {
 TEST_CASE("a zero gradient has no nuclear rank") {
   Step step;
   step.model.head()->G.zeros();
-  std::map<std::string, std::vector<double>> series;
-  gpt::append_ranks(step.model, step.moments, gpt::MeasuredOn::held_out_text, series);
-  CHECK(std::isnan(series.at("probe.head.nuclear_rank").at(0)));
-  CHECK(std::isnan(series.at("probe.head.ratio").at(0)));
-  CHECK(std::isfinite(series.at("probe.embedding.ratio").at(0)));
+  Track track = ranks_of(step, gpt::MeasuredOn::held_out_text);
+  CHECK(std::isnan(track.values("probe.head.nuclear_rank").at(0)));
+  CHECK(std::isnan(track.values("probe.head.ratio").at(0)));
+  CHECK(std::isfinite(track.values("probe.embedding.ratio").at(0)));
 }
 
 TEST_CASE("the best decrease along a line is found from any starting step size") {
@@ -192,8 +198,7 @@ TEST_CASE(
       gpt::step_ratios(step.model, step.batch, independent, step.moments, trial);
   CHECK(arma::approx_equal(step.layer(1).W2.W, W2_before, "absdiff", 0.0));
   REQUIRE(ratios.predicted.size() == 16);
-  std::map<std::string, std::vector<double>> series;
-  gpt::append_ranks(step.model, step.moments, gpt::MeasuredOn::training_batch, series);
+  Track track = ranks_of(step, gpt::MeasuredOn::training_batch);
   const struct {
     std::size_t index;
     std::string name;
@@ -205,7 +210,7 @@ TEST_CASE(
   for (const auto& [i, name, parameter] : cases) {
     const auto& shown = name;  // clang 14 cannot capture a structured binding
     CAPTURE(shown);
-    CHECK(std::fabs(ratios.predicted[i] / series.at(name + ".ratio").at(0) - 1) <= 1e-9);
+    CHECK(std::fabs(ratios.predicted[i] / track.values(name + ".ratio").at(0) - 1) <= 1e-9);
     const arma::mat polar = polar_factor(parameter.G).factor, G = parameter.G;
     CHECK(std::fabs(ratios.on_batch[i] /
                         (grid(parameter, polar, step.batch) / grid(parameter, G, step.batch)) -

@@ -6,6 +6,7 @@
 #include "experiments/advise/config.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/one_step_compare/gpt/recording.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
@@ -195,7 +196,7 @@ TEST_CASE("ranks on held-out text equal those of one batch eight times as large"
       {{"init", "gauss"}, {"steps", "32"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
   const Corpus corpus = read_corpus(fixture.text(), "char", 9);
   const Trial trial(1, 0, 0);
-  GptConfig config;
+  gpt::Config config;
   config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8, config.batch = 4,
   config.steps = 32, config.init = "gauss";
   const SequenceShape shape = gpt::plan_of(config).runs.front().shape(corpus.vocabulary);
@@ -225,7 +226,7 @@ TEST_CASE(
       {{"init", "gauss"}, {"steps", "4"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
   const Corpus corpus = read_corpus(fixture.text(), "char", 9);
   const Trial trial(1, 0, 0);
-  GptConfig config;
+  gpt::Config config;
   config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8;
   const SequenceShape shape = gpt::plan_of(config).runs.front().shape(corpus.vocabulary);
   SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, trial));
@@ -358,7 +359,7 @@ TEST_CASE("settings that cannot be run are refused in one line that names the fl
 }
 
 TEST_CASE("the width of gated nets and the probed steps follow from the flags") {
-  GptConfig config;
+  gpt::Config config;
   config.activation = "swiglu";
   // 8 d / 3 is 85.3, 170.7 and 341.3; it is rounded to the nearest multiple of 8.
   for (const auto& [dim, hidden] : {std::pair{32u, 88u}, {64u, 168u}, {128u, 344u}}) {

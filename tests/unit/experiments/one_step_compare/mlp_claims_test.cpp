@@ -14,8 +14,8 @@ using namespace ranklab;
 
 namespace {
 
-MlpConfig config(const std::string& activation = "relu2", std::uint64_t n = 512) {
-  MlpConfig out;
+mlp::Config config(const std::string& activation = "relu2", std::uint64_t n = 512) {
+  mlp::Config out;
   out.activation = activation;
   out.width = 512;
   out.n = n;
@@ -26,7 +26,7 @@ MlpConfig config(const std::string& activation = "relu2", std::uint64_t n = 512)
 // GD and SpecGD unless told otherwise, and three iterations. All layers have the same values, so a
 // test only changes the values that it is about.
 TrialRecord record(const std::function<void(TrialRecord&)>& change = {},
-                   const MlpConfig& of = config()) {
+                   const mlp::Config& of = config()) {
   TrialRecord out;
   for (const mlp::Method& each : mlp::plan_of(of).methods) {
     const std::string& method = each.name;
@@ -50,11 +50,11 @@ TrialRecord record(const std::function<void(TrialRecord&)>& change = {},
   return out;
 }
 
-Result result_of(const MlpConfig& of, const Records& records) {
+Result result_of(const mlp::Config& of, const Records& records) {
   return mlp::report(mlp::plan_of(of), records);
 }
 
-Verdict verdict(const MlpConfig& of, const Records& records, const std::string& id) {
+Verdict verdict(const mlp::Config& of, const Records& records, const std::string& id) {
   return find_claim(result_of(of, records), id).verdict;
 }
 
@@ -139,7 +139,7 @@ TEST_CASE("Figure 1: the stable rank must be below a tenth of the input dimensio
 }
 
 TEST_CASE("what Figures 1 and 4 show of GD and SpecGD is ours about other methods, as is (1.8)") {
-  MlpConfig of = config();
+  mlp::Config of = config();
   of.optimizer = {"specgd", "muon"};
   of.equal_lr = true;
   const Result result = result_of(of, {record({}, of), record({}, of), record({}, of)});
@@ -215,7 +215,7 @@ TEST_CASE(
   const std::string small = "spectral/fig-18a/early-advantage",
                     large = "spectral/fig-18b/no-early-advantage",
                     same = "spectral/fig-18b/coincide";
-  const MlpConfig few = config("swiglu", 512), many = config("swiglu", 8196);
+  const mlp::Config few = config("swiglu", 512), many = config("swiglu", 8196);
   const Records ahead = {losses({1, 0.9, 0.1}, {1, 0.5, 0.1}),
                          losses({1, 0.9, 0.1}, {1, 0.5001, 0.1}),
                          losses({1, 0.9, 0.1}, {1, 0.5002, 0.1})};
@@ -252,7 +252,7 @@ TEST_CASE(
 namespace {
 
 // GD is ahead by `log_ratio` at the end, or diverges before iteration 1.
-TrialRecord compared(double log_ratio, bool gd_diverges, const MlpConfig& of = config()) {
+TrialRecord compared(double log_ratio, bool gd_diverges, const mlp::Config& of = config()) {
   return record(
       [&](TrialRecord& r) {
         r.set("specgd.loss", {1, 0.9, 0.4 * std::pow(10, log_ratio)});
@@ -307,7 +307,7 @@ TEST_CASE("GD never reaches a tenth of its loss if it diverges first") {
 }
 
 TEST_CASE("a rank at the end of GD is not judged from a minority of the trials") {
-  const MlpConfig few = config("swiglu", 512);
+  const mlp::Config few = config("swiglu", 512);
   const auto keeps = [&](std::size_t finished, std::size_t lost) {
     Records records(finished, compared(0.1, false, few));
     records.resize(finished + lost, compared(0.1, true, few));

@@ -1,6 +1,8 @@
 // The study mlp agrees with a second implementation of its steps and ranks that only uses LAPACK's
 // singular value decomposition. The gradients of the net have their own test.
-#include "experiments/one_step_compare/mlp/config.hpp"
+#include "experiments/one_step_compare/mlp/mlp.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 
 #include <doctest/doctest.h>
 

@@ -18,8 +18,8 @@ using namespace ranklab::train;
 
 namespace {
 
-TrainConfig recall_config() {
-  TrainConfig config;
+train::Config recall_config() {
+  train::Config config;
   config.model = {"attention", "s4d"};
   config.layers = {2};
   config.dim = 32;
@@ -30,16 +30,16 @@ TrainConfig recall_config() {
   config.lr = {"0.01"};
   config.ffn = {"64"};
   config.lambda = {"1", "learned", "0"};
-  resolve_task_defaults(config);
+  config.fill_defaults();
   return config;
 }
 
 /// A config for the letters of a file in `folder`.
-TrainConfig text_config(const TemporaryFolder& folder) {
+train::Config text_config(const TemporaryFolder& folder) {
   std::string text;
   for (std::size_t i = 0; i < 4096; ++i) text += static_cast<char>('a' + i * i % 7);
   write_file_atomically(folder / "text", text);
-  TrainConfig config;
+  train::Config config;
   config.task = "text";
   config.text = folder / "text";
   config.vocab = "char";
@@ -77,7 +77,7 @@ Records records_of(const Plan& plan, bool text, std::size_t trials) {
           fill(prefix + name, 1);
       }
       for (std::uint64_t l = 1; curve.learns && l <= curve.layers; ++l)
-        fill(prefix + learned_lambda + std::to_string(l), 1);
+        fill(prefix + learned_lambda_of(l), 1);
     }
   }
   return records;
@@ -98,7 +98,7 @@ void check_that_all_curves_show_trials(const Figure& figure) {
 }  // namespace
 
 TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per training") {
-  const TrainConfig config = recall_config();
+  const train::Config config = recall_config();
   const Plan plan = plan_of(config);
   Records records = records_of(plan, false, 5);
   set_accuracies(records, "attention,lambda=1", {1, 1, 0.5, 1, 0.95});
@@ -154,7 +154,7 @@ TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per trai
 }
 
 TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise its row") {
-  TrainConfig config = recall_config();
+  train::Config config = recall_config();
   const auto missing = [](const Result& result) {
     return std::count(result.notes.begin(), result.notes.end(),
                       "The paper's Table 1 also has Mamba, which is not trained here.");
@@ -173,7 +173,7 @@ TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise i
 }
 
 TEST_CASE("a learned lambda that starts like a fixed one is not drawn before training") {
-  TrainConfig config = recall_config();
+  train::Config config = recall_config();
   config.lambda = {"1", "learned", "learned:0.5", "-1"};
   const Plan plan = plan_of(config);
   const Result result = report(plan, Task(config), records_of(plan, false, 2));
@@ -186,13 +186,13 @@ TEST_CASE("a learned lambda that starts like a fixed one is not drawn before tra
 
 TEST_CASE("eight layers of attention on images are drawn as the table of Figure 5") {
   const Task task(recall_config());  // for the accuracy of guessing alone
-  TrainConfig config;
+  train::Config config;
   config.task = "pixels";
   config.layers = {8};
   config.init = {"fan", "small"};
   config.lambda = {"-2", "0", "learned"};
   config.steps = {"fan:10", "small:20"};
-  resolve_task_defaults(config);
+  config.fill_defaults();
   const Plan plan = plan_of(config);
   Records records = records_of(plan, false, 3);
   set_accuracies(records, "attention,lambda=0,L=8,init=small", {0.105, 0.6, 0.105});
@@ -224,9 +224,9 @@ TEST_CASE("eight layers of attention on images are drawn as the table of Figure 
 
 TEST_CASE("language models with one lambda have one figure, their training losses") {
   const TemporaryFolder folder;
-  TrainConfig config = text_config(folder);
+  train::Config config = text_config(folder);
   config.model = {"mamba2", "attention"};
-  resolve_task_defaults(config);
+  config.fill_defaults();
   const Plan plan = plan_of(config);
   const Result result = report(plan, Task(config), records_of(plan, true, 2));
   CHECK(result.figure.tables.empty());
@@ -240,12 +240,12 @@ TEST_CASE("language models with one lambda have one figure, their training losse
 
 TEST_CASE("variants are compared by their losses; tokens and gradients are a further figure") {
   const TemporaryFolder folder;
-  TrainConfig config = text_config(folder);
+  train::Config config = text_config(folder);
   config.variant = {"post", "pre", "de-escalated"};
   config.mean = {"strict", "segment"};
   config.layers = {2, 3};
   config.lr_post = {0.001, 0.0005};
-  resolve_task_defaults(config);
+  config.fill_defaults();
   const Plan plan = plan_of(config);
   const Result result = report(plan, Task(config), records_of(plan, true, 3));
 
@@ -296,12 +296,12 @@ TEST_CASE("a row of small multiples that would be too long becomes a figure of i
   CHECK(columns_for(6) == 3);
   CHECK(columns_for(8) == 4);
   const TemporaryFolder folder;
-  TrainConfig config = text_config(folder);
+  train::Config config = text_config(folder);
   config.variant = {"post", "pre", "de-escalated"};
   config.layers = {3};
   config.lr_post = {0.001, 0.0005};
   config.warmup_post = {0, 2};
-  resolve_task_defaults(config);
+  config.fill_defaults();
   const Plan plan = plan_of(config);
   const Result result = report(plan, Task(config), records_of(plan, true, 2));
   CHECK(labels_of(result.figure.panels.at(0)).at(1) == "post-norm, rate 0.001, warm-up 2 steps");

@@ -16,8 +16,8 @@ using namespace ranklab::train;
 
 namespace {
 
-TrainConfig small_config() {
-  TrainConfig config;
+train::Config small_config() {
+  train::Config config;
   config.layers = {2};
   config.dim = 32;
   config.batch = 64;
@@ -27,7 +27,7 @@ TrainConfig small_config() {
   config.lr = {"0.01"};
   config.ffn = {"64"};
   config.lambda = {"-2", "-1", "0", "1", "learned"};
-  resolve_task_defaults(config);
+  config.fill_defaults();
   return config;
 }
 
@@ -43,7 +43,7 @@ std::vector<double> about(double accuracy) {
 
 class Judged {
  public:
-  explicit Judged(const TrainConfig& config = small_config())
+  explicit Judged(const train::Config& config = small_config())
       : plan_(plan_of(config)), task_(config) {
     for (const train::Curve& curve : plan_.curves) values_[curve.name] = {about(0.97)};
   }
@@ -122,12 +122,12 @@ TEST_CASE("collapse as the cause of the failure is judged in both directions") {
 
 TEST_CASE(
     "only attention with eight layers on images, and the mixers of Table 1, are the paper's") {
-  TrainConfig images;
+  train::Config images;
   images.task = "pixels";
   images.model = {"attention", "s4d"};
   images.layers = {2, 8};
   images.lambda = {"0", "1", "2", "learned"};
-  resolve_task_defaults(images);
+  images.fill_defaults();
   Judged judged(images);
   const auto is_ours = [&](const std::string& id) {
     const Claim claim = judged.claim(id);
@@ -160,7 +160,7 @@ TEST_CASE(
 }
 
 TEST_CASE("two comparisons with lambda = 1 are decided as one claim") {
-  TrainConfig config = small_config();
+  train::Config config = small_config();
   config.lambda = {"-2", "1", "2"};
   Judged judged(config);
   const std::string id = "fig-5/attention/others-alike";
@@ -215,7 +215,7 @@ TEST_CASE("nonzero lambdas are compared with each other, and with a learned lamb
 }
 
 TEST_CASE("a model solves recall if its accuracy is high in every seed") {
-  TrainConfig config = small_config();
+  train::Config config = small_config();
   config.model = {"attention", "mamba2", "mamba1", "linear-attention", "s4d"};
   Judged judged(config);
   CHECK(judged("table-1/attention/solves-recall") == Verdict::holds);
@@ -234,7 +234,7 @@ TEST_CASE("a model solves recall if its accuracy is high in every seed") {
 }
 
 TEST_CASE("a run that diverged has the accuracy of guessing, and failing needs runs that finish") {
-  TrainConfig config = small_config();
+  train::Config config = small_config();
   config.model = {"attention", "linear-attention"};
   Judged judged(config);
   judged["attention,lambda=1"].accuracy = {1, 1, 1, 1, NAN};
@@ -253,7 +253,7 @@ TEST_CASE("a run that diverged has the accuracy of guessing, and failing needs r
 }
 
 TEST_CASE("curves take the setting for all, for their model or for their start") {
-  TrainConfig config = small_config();
+  train::Config config = small_config();
   config.model = {"attention", "mamba2"};
   config.init = {"fan", "small"};
   config.lambda = {"learned"};

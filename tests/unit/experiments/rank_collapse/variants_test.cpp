@@ -19,27 +19,27 @@ using namespace ranklab::train;
 
 namespace {
 
-TrainConfig images_config() {
-  TrainConfig config;
+train::Config images_config() {
+  train::Config config;
   config.task = "patches";
   config.variant = {"post", "pre", "de-escalated"};
   config.layers = {3, 6};
   config.lr_post = {0.001, 0.0005};
   config.train_size = config.test_size = 50;
-  resolve_task_defaults(config);
+  config.fill_defaults();
   return config;
 }
 
 /// The text has four letters of equal frequency, so its entropy is ln 4.
-TrainConfig text_config(const std::string& file) {
-  TrainConfig config;
+train::Config text_config(const std::string& file) {
+  train::Config config;
   config.task = "text";
   config.text = file;
   config.variant = {"post", "pre", "de-escalated"};
   config.mean = {"strict", "segment"};
   config.layers = {3};
   config.length = 4;
-  resolve_task_defaults(config);
+  config.fill_defaults();
   return config;
 }
 
@@ -49,7 +49,7 @@ struct CurveValues {
 
 class Judged {
  public:
-  explicit Judged(const TrainConfig& config) : plan_(plan_of(config)), task_(config) {
+  explicit Judged(const train::Config& config) : plan_(plan_of(config)), task_(config) {
     for (const train::Curve& curve : plan_.curves) values_[curve.name] = {};
   }
   CurveValues& operator[](const std::string& curve) {
@@ -136,7 +136,7 @@ TEST_CASE("images: the gap is judged at the same rate, at the best rate and agai
 }
 
 TEST_CASE("the gap is judged at the same rate, wherever that rate is in the list") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   config.lr_post = {0.0005, 0.001};
   Judged judged(config);
   judged["attention,post,L=3,lr=0.001"].loss = 1.3;
@@ -163,7 +163,7 @@ TEST_CASE("losses are not compared if no variant is below guessing by a tenth of
 }
 
 TEST_CASE("claims are about Figure 6 from half of its depth on, with one start and no warm-up") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   config.layers = {39, 40};
   config.warmup_post = {0, 20};
   const Judged judged(config);
@@ -202,7 +202,7 @@ TEST_CASE("claims are about Figure 6 from half of its depth on, with one start a
 TEST_CASE("claims are about Figure 7 only with its weights, its mean and half of its depth") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "text.txt", four_letters());
-  TrainConfig config = text_config(folder / "text.txt");
+  train::Config config = text_config(folder / "text.txt");
   const auto kind = [&](const std::string& init, std::uint64_t layers, const std::string& rest) {
     config.init = {init};
     config.layers = {layers};
@@ -218,7 +218,7 @@ TEST_CASE("claims are about Figure 7 only with its weights, its mean and half of
 }
 
 TEST_CASE("removals: places are compared at the same tau, and a learned tau with its start") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   config.lr_post = {};
   config.layers = {3};
   config.tau = 0.5;
@@ -252,7 +252,7 @@ TEST_CASE("removals: places are compared at the same tau, and a learned tau with
 }
 
 TEST_CASE("removals: each word sets a place and a tau; without words --at and --tau do") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   config.variant = {"de-escalated"};
   config.layers = {3};
   config.tau = 0.25;
@@ -276,7 +276,7 @@ TEST_CASE("removals: each word sets a place and a tau; without words --at and --
 }
 
 TEST_CASE("the share of attention is compared over blocks from the second on, if starts differ") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   config.lr_post = {};
   config.init = {"alg1", "torch"};
   Judged judged(config);
@@ -337,7 +337,7 @@ TEST_CASE(
     "void") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "text.txt", four_letters());
-  const TrainConfig config = text_config(folder / "text.txt");
+  const train::Config config = text_config(folder / "text.txt");
   CHECK(Task(config).guessing_loss() == doctest::Approx(std::log(4.0)));
   Judged judged(config);
   CHECK(judged("fig-7/L=3/post-norm-fails") == Verdict::fails);
@@ -357,7 +357,7 @@ TEST_CASE(
 }
 
 TEST_CASE("the defaults of the tasks follow the two papers") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   CHECK(config.init == std::vector<std::string>{"alg1"});
   CHECK(config.patch == 7);
   CHECK(config.readout == "class");
@@ -376,12 +376,12 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   CHECK(shape.post);
   CHECK_FALSE(shape.de_escalation);
 
-  TrainConfig text;
+  train::Config text;
   text.task = "text";
   text.variant = {"de-escalated"};
   text.layers = {2};
   text.init = {"torch"};
-  resolve_task_defaults(text);
+  text.fill_defaults();
   CHECK(text.vocab == "char");
   CHECK(text.weight_decay == 0);
   const Plan of_text = plan_of(text);
@@ -397,9 +397,9 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   CHECK(shape.de_escalation->at == DeEscalation::At::feed_forward);
   CHECK(shape.de_escalation->length == 32);
 
-  TrainConfig of_lambda;
+  train::Config of_lambda;
   of_lambda.task = "text";
-  resolve_task_defaults(of_lambda);
+  of_lambda.fill_defaults();
   CHECK(of_lambda.positions == "learned");
   CHECK(of_lambda.schedule == "cosine");
   CHECK(of_lambda.clip == 1);
@@ -407,7 +407,7 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
 }
 
 TEST_CASE("curves vary over rates and warm-ups of post, and over means of de-escalated") {
-  TrainConfig config = images_config();
+  train::Config config = images_config();
   config.layers = {3};
   config.warmup_post = {0, 5};
   config.mean = {"segment", "prefix"};

@@ -1,0 +1,172 @@
+// The flags, the columns and the result.
+#include <algorithm>
+
+#include "experiments/one_step_compare/curvature/attention_constants.hpp"
+#include "experiments/one_step_compare/curvature/curvature.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
+
+namespace ranklab::curvature {
+namespace {
+
+std::string label_of(const std::string& direction) {
+  return direction == "polar" ? "along polar factors" : "along gradients";
+}
+
+void draw(const Config& config, ResultBuilder& out) {
+  const CurveLook points{.style = LineStyle::line_points, .band = BandKind::interval};
+  if (!config.is_transformer()) {
+    PanelBuilder loose = out.panel("Bound (4.4) over the curvature", {"training step"},
+                                   log_axis("bound / abs(curvature)"));
+    for (const std::string& direction : joint_directions)
+      loose.curve(looseness_of(direction), label_of(direction), points);
+  }
+  PanelBuilder share = out.panel("Sum of the curvatures of single matrices", {"training step"},
+                                 {"share of the whole"});
+  for (const std::string& direction : joint_directions)
+    share.curve(own_share_of(direction), label_of(direction), points);
+  share.line(1.0, "no terms between layers");
+  for (const auto& [title, what, axis] :
+       {std::tuple{"Decrease along polar(G) over that along G, best lengths", advantage, "ratio"},
+        {"Predicted by (1.8)", rank_ratio, "nr(G) / st(A)"},
+        {"Curvature per feature change", constant, "along G / along polar(G)"},
+        {"Tightness of the norm bounds", slack, "at G / at polar(G)"}}) {
+    PanelBuilder panel = out.panel(title, {"training step"}, log_axis(axis));
+    int color = 0;
+    for (const std::string& matrix : config.matrices()) {
+      const bool is_layer = matrix.starts_with("layer");
+      panel.curve(of_matrix(matrix, what), is_layer ? "layer " + matrix.substr(5) : matrix,
+                  {.style = LineStyle::line_points, .color = color++, .band = BandKind::interval});
+    }
+    panel.line(1.0, "1");
+  }
+  if (config.is_transformer()) draw_attention(out);
+  out.columns(3);
+}
+
+Result report(const Config& config, const Records& records) {
+  ResultBuilder out("Curvature of a small network by layers, over training", records);
+  out.claims().set_unit(Unit::training);
+  const bool can_diverge = !config.is_transformer();
+  const auto of_trials = per_trial(records, [&](const TrialRecord& record) {
+    return can_diverge ? record.scalar(diverged_name) : 0.0;
+  });
+  if (std::count(of_trials.begin(), of_trials.end(), 1.0) > 0) {
+    out.scalar(diverged_name, of_trials);
+    out.diverged_where(diverged_name);
+  }
+  out.add(columns_of(config));
+  if (!config.is_transformer()) {
+    for (const Inequality* statement : counted_statements) out.scalar(*statement);
+  }
+  judge(config, records, out.claims());
+  draw(config, out);
+  return out.take();
+}
+
+}  // namespace
+
+std::vector<Field> Config::flags() {
+  return {
+      choice_field("model", model, {"mlp", "transformer"}, "",
+                   "mlp: dense layers; transformer: decoder blocks with one head on the King "
+                   "James Bible, on the same tokens at every step"),
+      choice_field("activation", activation, smooth_activations(), "sigma",
+                   "activation of the hidden layers; Section 4 needs a smooth one"),
+      choice_field("loss", loss, {"cross-entropy", "squares"}, "f", "loss of the outputs"),
+      size_field("layers", layers, 1, 1000, "L", "weight matrices; of a transformer: blocks"),
+      size_field("d", d, 1, largest_size, "d", "input dimension; of a transformer: its width"),
+      size_field("width", width, 1, largest_size, "h", "units of each hidden layer"),
+      size_field("classes", classes, 2, largest_size, "C", "outputs"),
+      size_field("n", n, 2, largest_size, "n",
+                 "samples, all in each step; of a transformer: tokens, a multiple of 32"),
+      size_field("steps", steps, 1, 10'000'000, "", "training steps"),
+      choice_field("optimizer", optimizer, {"adam", "muon", "sgd"}, "",
+                   "optimizer of all matrices"),
+      excluding_low(real_field("lr", lr, 0.0, 1000.0, "", "learning rate")),
+      size_list_field("measure-steps", measure_steps, 0, 10'000'000, "",
+                      "step counts after which the curvature is measured"),
+      size_field("directions", directions, 0, 100'000, "",
+                 "random directions at each of them, Gaussian and of rank one"),
+  };
+}
+
+void Config::fill_defaults() {
+  // The default steps end with the training.
+  if (measure_steps == Config().measure_steps)
+    std::erase_if(measure_steps, [&](std::uint64_t t) { return t > steps; });
+  std::sort(measure_steps.begin(), measure_steps.end());
+}
+
+void Config::check() const {
+  if (measure_steps.back() > steps) {
+    throw UsageError(say("--measure-steps: {} is beyond the last step; allowed: 0 to --steps {}",
+                         measure_steps.back(), steps));
+  }
+  if (is_transformer() && n % context != 0) {
+    throw UsageError(say(
+        "--n: {} is not allowed with --model transformer; allowed: multiples of {}", n, context));
+  }
+  if (is_transformer() && d % 2 != 0) {
+    throw UsageError(
+        say("--d: {} is not allowed with --model transformer; allowed: an even width", d));
+  }
+  if (is_transformer() && loss != "cross-entropy") {
+    throw UsageError(
+        say("--loss: {} is not allowed with --model transformer; allowed: cross-entropy", loss));
+  }
+  if (!is_transformer() && layers < 2)
+    throw UsageError("--layers: 1 is not allowed; allowed: at least 2, or --model transformer");
+}
+
+Estimate Config::memory() const {
+  const double N = static_cast<double>(n), h = static_cast<double>(width),
+               L = static_cast<double>(layers), weights = h * (static_cast<double>(d) + h * L);
+  return {.bytes = 8 * (8 * weights + 12 * N * h * L * multiples.back())};
+}
+
+std::vector<std::string> Config::matrices() const {
+  std::vector<std::string> out;
+  for (std::uint64_t l = 1; l <= layers; ++l) {
+    if (!is_transformer()) out.push_back(say("layer{}", l));
+    const std::string prefix = layers > 1 ? say("block{}.", l) : "";
+    for (const char* block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
+      if (is_transformer()) out.push_back(prefix + block);
+    }
+  }
+  return out;
+}
+
+std::vector<Column> columns_of(const Config& config) {
+  const std::vector<double> steps(config.measure_steps.begin(), config.measure_steps.end());
+  std::vector<Column> out;
+  const auto add = [&](const std::string& name) { out.push_back({name, "step", steps}); };
+  add(loss_of_step);
+  for (const std::string& direction : joint_directions) add(own_share_of(direction));
+  for (const std::string& matrix : config.matrices()) {
+    for (const char* what : {rank_ratio, slack, constant, advantage}) add(of_matrix(matrix, what));
+  }
+  if (config.is_transformer()) return out;
+  add(C_F_of_step), add(C_op_of_step);
+  for (const std::string& direction : joint_directions)
+    add(looseness_of(direction)), add(gauss_newton_share_of(direction));
+  out.push_back({C_F_over_n, "multiple", multiples});
+  return out;
+}
+
+Work work(const Config& config) {
+  if (!config.is_transformer())
+    return each_trial([&config](Trial& trial) { return run_trial(config, trial); });
+  const auto corpus = std::make_shared<const Corpus>(read_corpus("", "char", context + 1));
+  return each_trial(
+      [&config, corpus](Trial& trial) { return run_transformer_trial(config, *corpus, trial); });
+}
+
+}  // namespace ranklab::curvature
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_curvature_study() {
+  return study_of<curvature::Config>(curvature::work, curvature::report);
+}
+
+}  // namespace ranklab
