@@ -9,7 +9,6 @@
 #include "experiments/rank_collapse/examples/config.hpp"
 #include "experiments/rank_collapse/lambda_sweep/config.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
-#include "experiments/rank_collapse/spectral_gap/config.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
 
 namespace ranklab {

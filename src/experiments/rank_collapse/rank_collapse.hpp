@@ -11,5 +11,6 @@ Experiment rank_collapse_experiment();
 
 // One for each study, at the end of its file.
 std::unique_ptr<Study> make_eta_study();
+std::unique_ptr<Study> make_spectral_gap_study();
 
 }  // namespace ranklab
