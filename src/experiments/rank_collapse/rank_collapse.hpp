@@ -13,6 +13,7 @@ Experiment rank_collapse_experiment();
 std::unique_ptr<Study> make_escalation_study();
 std::unique_ptr<Study> make_escalation_rate_study();
 std::unique_ptr<Study> make_eta_study();
+std::unique_ptr<Study> make_examples_study();
 std::unique_ptr<Study> make_spectral_gap_study();
 
 }  // namespace ranklab
