@@ -3,7 +3,6 @@
 #include "experiments/rank_collapse/ablation/config.hpp"
 #include "experiments/rank_collapse/bounds/config.hpp"
 #include "experiments/rank_collapse/describe.hpp"
-#include "experiments/rank_collapse/escalation_lemmas/config.hpp"
 #include "experiments/rank_collapse/lambda_sweep/config.hpp"
 #include "experiments/rank_collapse/layers/config.hpp"
 #include "experiments/rank_collapse/train/config.hpp"

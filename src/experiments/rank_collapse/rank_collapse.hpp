@@ -11,6 +11,7 @@ Experiment rank_collapse_experiment();
 
 // One for each study, at the end of its file.
 std::unique_ptr<Study> make_escalation_study();
+std::unique_ptr<Study> make_escalation_lemmas_study();
 std::unique_ptr<Study> make_escalation_rate_study();
 std::unique_ptr<Study> make_eta_study();
 std::unique_ptr<Study> make_examples_study();
