@@ -10,7 +10,12 @@ namespace ranklab {
 Experiment rank_collapse_experiment();
 
 // One for each study, at the end of its file.
+std::unique_ptr<Study> make_escalation_study();
+std::unique_ptr<Study> make_escalation_lemmas_study();
+std::unique_ptr<Study> make_escalation_rate_study();
 std::unique_ptr<Study> make_eta_study();
+std::unique_ptr<Study> make_examples_study();
+std::unique_ptr<Study> make_spectral_gap_study();
 std::unique_ptr<Study> make_train_study();
 
 }  // namespace ranklab

@@ -1,15 +1,14 @@
 // The study escalation-lemmas agrees with the paper's formulas in the paper's layout (tokens in
 // rows), and its expectation by quadrature with integrals and closed forms.
-#include "experiments/rank_collapse/escalation_lemmas/escalation_lemmas.hpp"
+#include "experiments/rank_collapse/escalation_lemmas.hpp"
 
 #include <doctest/doctest.h>
 #include <armadillo>
 
 #include <cmath>
 
-#include "core/statistics.hpp"
-#include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/result_parts.hpp"
 
 namespace escalation_lemmas_test {
@@ -28,13 +27,9 @@ doctest::Approx close(double expected, double relative = tolerance::residual<dou
   return doctest::Approx(expected).scale(0).epsilon(relative);
 }
 
-study::Plan tiny_plan() {
-  EscalationLemmasConfig config;
-  config.tokens = 6;
-  config.dim = {16, 8};
-  config.t = {1, 0.25};
-  config.alpha = {1.5, 1};
-  return study::Plan(config);
+// Of these flags; the study sorts their values.
+std::vector<study::Cell> tiny_cells() {
+  return study::Config{.tokens = 6, .dim = {8, 16}, .t = {0.25, 1}, .alpha = {1, 1.5}}.cells();
 }
 
 Records tiny_records(std::uint64_t trials) {
@@ -99,15 +94,17 @@ Verdict verdict_if(Records records, const char* name, double factor, const std::
 }  // namespace
 
 TEST_CASE("escalation-lemmas: a draw equals the paper's formulas, with projections written out") {
-  const study::Plan plan = tiny_plan();
+  const std::vector<study::Cell> cells = tiny_cells();
   const Records records = tiny_records(2);
   const arma::uword n = 6;
   const arma::vec e(n, arma::fill::value(1 / std::sqrt(static_cast<double>(n))));
   const arma::mat Pi[2] = {e * e.t(), arma::mat(n, n, arma::fill::eye) - e * e.t()};
-  REQUIRE(plan.cells.size() == 24);
-  for (std::size_t c = 0; c < plan.cells.size(); ++c) {
-    CAPTURE(c);
-    const study::Cell& cell = plan.cells[c];
+  REQUIRE(cells.size() == 24);
+  for (const study::Cell& cell : cells) {
+    CAPTURE(cell.index);
+    const auto recorded = [&](const std::string& name) {
+      return records[1].array(name)[cell.index];
+    };
     const arma::uword d = cell.dim;
     const std::string prefix = "d=" + std::to_string(d) + "/";
     const double root = std::sqrt(static_cast<double>(d));
@@ -115,25 +112,25 @@ TEST_CASE("escalation-lemmas: a draw equals the paper's formulas, with projectio
         e * normals(0, prefix + "v", d, 1, 1).t() + cell.t * normals(0, prefix + "Q", d, n, 1).t();
     const arma::mat P = dense_attention(cell.attention, X, uniforms(prefix + "W_q", d, 1 / root),
                                         uniforms(prefix + "W_k", d, 1 / root));
-    const TrialRecord& record = records[1];
     const arma::mat W = normals(1, prefix + "W", d, d, 1 / root), S = cell.alpha * P * X * W,
                     Y = X + S;
-    CHECK(study::at(record, study::omega, c) ==
+    CHECK(recorded("omega") ==
           doctest::Approx(arma::norm(e.t() * P * Pi[1] * X) / arma::norm(e.t() * X))
               .scale(1)
               .epsilon(tolerance::residual<double>));
-    CHECK(study::at(record, study::delta, c) == close(arma::svd(Pi[1] * P)(0), after_cancellation));
+    CHECK(recorded("delta") == close(arma::svd(Pi[1] * P)(0), after_cancellation));
     for (const std::size_t i : {0u, 1u}) {
       const double whole = squared(Pi[i] * X);
-      CHECK(study::at(record, study::mu_squared[i], c) ==
+      const std::string number = std::to_string(i + 1);
+      CHECK(recorded("mu_" + number + "_squared") ==
             close(squared(Pi[i] * P * X) / whole, after_cancellation));
-      CHECK(study::at(record, study::linear_size[i], c) ==
+      CHECK(recorded("linear_size_" + number) ==
             close(cell.alpha * arma::norm(X.t() * P.t() * Pi[i] * X, "fro") / whole,
                   after_cancellation));
-      CHECK(study::at(record, study::xi[i], c) == close(squared(Pi[i] * Y) / whole));
-      CHECK(study::at(record, study::quadratic[i], c) ==
+      CHECK(recorded("xi_" + number) == close(squared(Pi[i] * Y) / whole));
+      CHECK(recorded("quadratic_" + number) ==
             close(squared(Pi[i] * S) / whole, after_cancellation));
-      CHECK(study::at(record, study::linear[i], c) ==
+      CHECK(recorded("linear_" + number) ==
             doctest::Approx(2 * arma::trace(X.t() * Pi[i] * S) / whole)
                 .scale(1)
                 .epsilon(tolerance::residual<double>));
@@ -141,15 +138,15 @@ TEST_CASE("escalation-lemmas: a draw equals the paper's formulas, with projectio
       const arma::mat B = arma::kron(arma::mat(d, d, arma::fill::eye), cell.alpha * Pi[i] * P * X) /
                           std::sqrt(whole);
       const arma::vec a = arma::vectorise(Pi[i] * X) / std::sqrt(whole);
-      CHECK(study::kappa(plan, record, c, i, study::Kappa::from_27) ==
+      CHECK(study::kappa(cell, records[1], i, study::Kappa::from_27) ==
             close(squared(B) + arma::norm(B.t() * a), after_cancellation));
-      CHECK(study::kappa(plan, record, c, i, study::Kappa::without_d) ==
+      CHECK(study::kappa(cell, records[1], i, study::Kappa::without_d) ==
             close(squared(B) / static_cast<double>(d) + arma::norm(B.t() * a), after_cancellation));
     }
     const double similarity = squared(Pi[0] * X) / squared(X),
                  diversity_after = squared(Pi[1] * Y) / squared(Y);
-    CHECK(study::at(record, study::similarity, c) == close(similarity));
-    CHECK(study::at(record, study::rate, c) == close((1 - similarity) / diversity_after, 1e-11));
+    CHECK(recorded("token_similarity") == close(similarity));
+    CHECK(recorded("rate") == close((1 - similarity) / diversity_after, 1e-11));
   }
 }
 
@@ -177,9 +174,9 @@ TEST_CASE("escalation-lemmas: the growth of a pre-norm block equals eq. (19), to
                     scores = normalized(Y) * normals(1, prefix + "W_1", d, 2 * d, 1 / root),
                     Z = Y + (scores % (scores > 0)) *
                                 normals(1, prefix + "W_2", 2 * d, d, 1 / (root * std::sqrt(2.0)));
-    CHECK(study::at(records[1], study::attention_growth, k) ==
+    CHECK(records[1].array("pre_norm_growth")[k] ==
           close((squared(Y) - squared(X)) / squared(P * X_hat)));
-    CHECK(study::at(records[1], study::net_growth, k) ==
+    CHECK(records[1].array("pre_norm_net_growth")[k] ==
           close((squared(Z) - squared(Y)) / (0.5 * static_cast<double>(n * d))));
   }
 }
@@ -234,30 +231,27 @@ TEST_CASE("escalation-lemmas: each verdict turns if its number is wrong") {
     CHECK(verdict_if(records, array, 1, id) == Verdict::holds);
     CHECK(verdict_if(records, array, factor, id) == Verdict::fails);
   };
-  turns("shallow/eq-25", study::linear[0], 100);
-  turns("shallow/eq-27", study::xi[0], 20);
-  turns("shallow/eq-28", study::xi[0], 20);
-  turns("shallow/eq-28/without-d", study::xi[1], 4);
-  turns("shallow/prop-2.5", study::ratio, 1.2);
-  turns("shallow/prop-2.5", study::rate, 1.2);
-  turns("shallow/cor-2.7/mu-1", study::mu_squared[0], 1.001);
-  turns("shallow/cor-2.7/delta", study::lambda_2, 1.001);
-  turns("shallow/cor-2.7/alpha-1", study::ratio, 0.5);
-  turns("shallow/eq-17/symmetric", study::ratio, 0.5);
-  turns("shallow/eq-16/doubly-stochastic", study::ratio, 0.5);
-  turns("shallow/eq-20", study::attention_growth, 1.2);
-  turns("shallow/eq-20/net", study::net_growth, 1.2);
-  turns("shallow/eq-26/both-tails", study::quadratic[0], 4);
+  turns("shallow/eq-25", "linear_1", 100);
+  turns("shallow/eq-27", "xi_1", 20);
+  turns("shallow/eq-28", "xi_1", 20);
+  turns("shallow/eq-28/without-d", "xi_2", 4);
+  turns("shallow/prop-2.5", "expected_ratio", 1.2);
+  turns("shallow/prop-2.5", "rate", 1.2);
+  turns("shallow/cor-2.7/mu-1", "mu_1_squared", 1.001);
+  turns("shallow/cor-2.7/delta", "lambda_2", 1.001);
+  turns("shallow/cor-2.7/alpha-1", "expected_ratio", 0.5);
+  turns("shallow/eq-17/symmetric", "expected_ratio", 0.5);
+  turns("shallow/eq-16/doubly-stochastic", "expected_ratio", 0.5);
+  turns("shallow/eq-20", "pre_norm_growth", 1.2);
+  turns("shallow/eq-20/net", "pre_norm_net_growth", 1.2);
+  turns("shallow/eq-26/both-tails", "quadratic_1", 4);
   // kappa_1 that grows with d.
   Records growing = records;
-  std::vector<double> mu = records.front().array(study::mu_squared[0]);
-  const study::Plan plan = tiny_plan();
-  for (std::size_t c = 0; c < mu.size(); ++c) mu[c] *= static_cast<double>(plan.cells[c].dim);
-  for (TrialRecord& record : growing) record.set(study::mu_squared[0], mu);
-  CHECK(verdict_if(records, study::mu_squared[0], 1, "shallow/eq-28/decay/corrected") ==
-        Verdict::holds);
-  CHECK(verdict_if(growing, study::mu_squared[0], 1, "shallow/eq-28/decay/corrected") ==
-        Verdict::fails);
+  std::vector<double> mu = records.front().array("mu_1_squared");
+  for (const study::Cell& cell : tiny_cells()) mu[cell.index] *= static_cast<double>(cell.dim);
+  for (TrialRecord& record : growing) record.set("mu_1_squared", mu);
+  CHECK(verdict_if(records, "mu_1_squared", 1, "shallow/eq-28/decay/corrected") == Verdict::holds);
+  CHECK(verdict_if(growing, "mu_1_squared", 1, "shallow/eq-28/decay/corrected") == Verdict::fails);
 }
 
 TEST_CASE("escalation-lemmas: with the kappa of (27) the exponent of (28) shrinks as d doubles") {

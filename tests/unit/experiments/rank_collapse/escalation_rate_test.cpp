@@ -1,7 +1,5 @@
 // The study escalation-rate: its fixed path against a second implementation, the distribution of
 // its redraws, and its verdicts.
-#include "experiments/rank_collapse/escalation_rate/escalation_rate.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,11 +7,9 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/escalation/config.hpp"
-#include "experiments/rank_collapse/escalation_rate/config.hpp"
 #include "experiments/rank_collapse/escalation_reference.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/result_parts.hpp"
-#include "nn/blocks/model_row.hpp"
 
 namespace escalation_rate_test {
 
@@ -56,12 +52,7 @@ Arrays as_claimed(double deviation) {
   return arrays;
 }
 
-Result judged(const std::function<void(Arrays&)>& change, double lambda = 1.0) {
-  EscalationConfig config;
-  config.spec.layers = blocks;
-  config.lambda = lambda;
-  resolve_defaults(config.spec);
-  const token_escalation::Plan plan(config);
+Result judged(const std::function<void(Arrays&)>& change, const std::string& lambda = "1") {
   Records records(4);
   for (std::size_t t = 0; t < records.size(); ++t) {
     Arrays arrays = as_claimed(0.05 * (static_cast<double>(t) - 1.5));
@@ -70,9 +61,9 @@ Result judged(const std::function<void(Arrays&)>& change, double lambda = 1.0) {
     records[t].set("diverged", 0.0);
     records[t].set("degenerate_rows", 0.0);
     records[t].count("shallow/eq-6", false, 0.0);
-    escalation_rate::add_derived(plan, records[t]);
   }
-  return escalation_rate::report(plan, records);
+  return result_of(make_escalation_rate_study(),
+                   {{"layers", std::to_string(blocks)}, {"lambda", lambda}}, records);
 }
 
 }  // namespace
@@ -189,10 +180,6 @@ TEST_CASE("escalation-rate: with one head the claims are (9) and (13)") {
 
 TEST_CASE("escalation-rate: the quotient of means is compared in its standard errors") {
   const std::vector<double> first = {1, 2, 3, 6}, second = {1, 1, 2, 2};
-  EscalationConfig config;
-  config.spec.layers = 1;
-  resolve_defaults(config.spec);
-  const token_escalation::Plan plan(config);
   const auto judged_at = [&](double mu_1) {
     Records records(4);
     for (std::size_t t = 0; t < records.size(); ++t) {
@@ -203,9 +190,9 @@ TEST_CASE("escalation-rate: the quotient of means is compared in its standard er
       for (const auto& [name, values] : arrays) records[t].set(name, values);
       records[t].set("diverged", 0.0);
       records[t].set("degenerate_rows", 0.0);
-      escalation_rate::add_derived(plan, records[t]);
     }
-    return find_claim(escalation_rate::report(plan, records), "shallow/eq-18");
+    return find_claim(result_of(make_escalation_rate_study(), {{"layers", "1"}}, records),
+                      "shallow/eq-18");
   };
   // The quotient is 3/1.5 = 2, and xi_1 - 2 xi_2 = -1, 0, -1, 2 has the standard error sqrt(2)/2,
   // so that of the quotient is sqrt(2)/3. The formula gives 1 + mu_1.
@@ -274,7 +261,7 @@ TEST_CASE("escalation-rate: verdicts follow from the numbers of the records") {
   CHECK(find_claim(good, "shallow/thm-2.6-hypothesis").kind == Kind::beyond);
   // At lambda = 2, E[xi_1] = 5 and E[xi_2] = 4. The records contradict that, and the figure is not
   // judged.
-  const Result skip = judged([](Arrays&) {}, 2.0);
+  const Result skip = judged([](Arrays&) {}, "2");
   CHECK(find_claim(skip, "shallow/eq-29").verdict == Verdict::fails);
   CHECK(find_claim(skip, "shallow/eq-18").verdict == Verdict::fails);
   CHECK(find_claim(skip, "shallow/fig-3-closer").verdict == Verdict::not_applicable);

@@ -1,7 +1,5 @@
 // The study escalation agrees with a second implementation of [Shallow] Algorithm 1, and gives the
 // right verdicts on known records.
-#include "experiments/rank_collapse/escalation/escalation.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -9,11 +7,10 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/rank_collapse/escalation/config.hpp"
 #include "experiments/rank_collapse/escalation_reference.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/rank_collapse/token_escalation/path.hpp"
 #include "experiments/result_parts.hpp"
-#include "nn/blocks/model_row.hpp"
 
 namespace escalation_test {
 
@@ -39,7 +36,6 @@ Arrays as_claimed(std::size_t blocks, double jitter) {
     arrays["token_similarity"].push_back(1 - arrays["token_diversity"].back());
   }
   for (const auto& [name, value] : {std::pair{"rate", 2.0},
-                                    {"diversity_ratio", 0.5},
                                     {"mu_1", 1.0},
                                     {"mu_2", 1e-4},
                                     {"mu_1_bound", 0.98},
@@ -60,11 +56,6 @@ Arrays as_claimed(std::size_t blocks, double jitter) {
 // The result for three trials in the study's own setting, with their arrays modified by `change`.
 Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 16,
               const std::string& norm = "layer") {
-  EscalationConfig config;
-  config.spec.layers = blocks;
-  config.spec.norm = norm;
-  resolve_defaults(config.spec);
-  const token_escalation::Plan plan(config);
   Records records(3);
   for (std::size_t t = 0; t < records.size(); ++t) {
     Arrays arrays = as_claimed(blocks, 1 + 1e-4 * static_cast<double>(t));
@@ -73,9 +64,9 @@ Result judged(const std::function<void(Arrays&)>& change, std::size_t blocks = 1
     records[t].set("degenerate_rows", 0.0);
     records[t].set("diverged", 0.0);
     records[t].count("shallow/eq-6", false, 0.0);
-    escalation::add_numbers(plan, records[t]);
   }
-  return escalation::report(plan, records);
+  return result_of(make_escalation_study(), {{"layers", std::to_string(blocks)}, {"norm", norm}},
+                   records);
 }
 
 }  // namespace
@@ -173,7 +164,7 @@ TEST_CASE("escalation: verdicts follow from the numbers of the records") {
                             {"shallow/eq-11", "mu_1", 2, 0.97},
                             {"shallow/eq-11", "mu_2", 2, 0.002},
                             {"shallow/sec-2.4/variance/corrected", "mu_2", 0, 0.9},
-                            {"shallow/rem-2.8", "diversity_ratio", 12, 5.0},
+                            {"shallow/rem-2.8", "token_diversity", 16, 1e-3},
                             {"shallow/rem-2.8/step1", "rate", 12, 0.2}}) {
     CAPTURE(wrong.claim);
     const Result result =

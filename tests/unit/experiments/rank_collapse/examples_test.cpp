@@ -1,5 +1,5 @@
 // The study examples agrees with loops over plain numbers and with the paper's own formulas.
-#include "experiments/rank_collapse/examples/examples.hpp"
+#include "experiments/rank_collapse/examples.hpp"
 
 #include <doctest/doctest.h>
 
@@ -11,6 +11,7 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/result_parts.hpp"
 
 namespace examples_test {
@@ -90,10 +91,10 @@ TEST_CASE("examples: mu and the residual equal those of the recursion over plain
 
 TEST_CASE(
     "examples: the exact forms equal the paper's formulas for all lambda for which those hold") {
-  ExamplesConfig config;
+  examples::Config config;
   // Eq. (13) with its recurrence for alpha_k holds for lambda > -1.
   for (const double lambda : {-0.5, 0.0, 3.0}) {
-    const auto forms = examples::exact_forms(examples::two_token_system(config, lambda), 12);
+    const auto forms = examples::exact_forms(config.system_at(lambda), 12);
     double alpha = 1;
     for (const examples::TwoTokenForm& form : forms) {
       const auto [a, b, c_k, e] = form.Y();
@@ -110,7 +111,7 @@ TEST_CASE(
   config.system = "sys2";
   config.alpha0 = 0.6;
   for (const double lambda : {-3.0, -1.75, -1.25, -0.5, 1.0}) {
-    const examples::TwoTokenSystem system = examples::two_token_system(config, lambda);
+    const examples::TwoTokenSystem system = config.system_at(lambda);
     CHECK(std::abs(system.beta0 - 0.8) < tight);
     const auto exact = examples::exact_forms(system, 9),
                printed = examples::printed_forms(system, 9);
@@ -155,13 +156,15 @@ TEST_CASE(
 }
 
 TEST_CASE("examples: the rate of Sys-2 meets eq. (7) for some lambda below 0, and for none above") {
-  using examples::prop_4_3_2::margin;
+  using examples::margin_of_eq_7;
   // a = (0.25/1.25)^2 = 0.04, S C_M = sqrt 2 sqrt 3: 0.5625 - 0.04 (2.449 + 0.75)^2.
-  CHECK(margin(-0.75, 1) == doctest::Approx(0.5625 - 0.04 * std::pow(std::sqrt(6) + 0.75, 2)));
-  CHECK(margin(-0.75, 1) == doctest::Approx(0.153).epsilon(2e-3));
+  CHECK(margin_of_eq_7(-0.75, 1) ==
+        doctest::Approx(0.5625 - 0.04 * std::pow(std::sqrt(6) + 0.75, 2)));
+  CHECK(margin_of_eq_7(-0.75, 1) == doctest::Approx(0.153).epsilon(2e-3));
   // mu^2 shrinks by (11/12)^2 = 0.840, and eq. (7) allows less than (10/(10 + sqrt 6))^2 = 0.645.
-  CHECK(margin(10, 1) == doctest::Approx(100 - 121.0 / 144 * std::pow(std::sqrt(6) + 10, 2)));
-  CHECK(std::abs(margin(examples::prop_4_3_2::highest_attained, 1)) < tight);
+  CHECK(margin_of_eq_7(10, 1) ==
+        doctest::Approx(100 - 121.0 / 144 * std::pow(std::sqrt(6) + 10, 2)));
+  CHECK(std::abs(margin_of_eq_7(examples::highest_attained, 1)) < tight);
   const auto judged = [](const char* lambdas, const char* alpha0 = "0.6") {
     return run_examples({{"system", "sys2"}, {"lambda", lambdas}, {"alpha0", alpha0}});
   };

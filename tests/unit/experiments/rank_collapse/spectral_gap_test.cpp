@@ -1,6 +1,6 @@
 // The study spectral-gap: its matrices are those of the formulas, its limits agree with sampled
 // moments and with the spectral radius of the product that they describe.
-#include "experiments/rank_collapse/spectral_gap/spectral_gap.hpp"
+#include "experiments/rank_collapse/spectral_gap.hpp"
 
 #include <doctest/doctest.h>
 #include <armadillo>
@@ -9,6 +9,7 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/result_parts.hpp"
 
 namespace spectral_gap_test {
@@ -19,14 +20,8 @@ namespace study = ranklab::spectral_gap;
 namespace {
 
 const FlagValues tiny = {{"tokens", "32,8,16"}, {"dim", "4,512"}};
+constexpr std::uint64_t tiny_tokens[] = {8, 16, 32}, tiny_dim[] = {4, 512};
 constexpr std::uint64_t seed = 5;
-
-study::Plan tiny_plan() {
-  SpectralGapConfig config;
-  config.tokens = {32, 8, 16};
-  config.dim = {4, 512};
-  return study::Plan(config);
-}
 
 arma::mat uniforms(const std::string& name, arma::uword rows, arma::uword cols, double low,
                    double high) {
@@ -46,16 +41,15 @@ bool agree(const arma::mat& A, const arma::mat& B) {
 
 // Records of `trials` trials with |lambda_2| = n^power for every matrix, with a little spread.
 Records power_law(double power, std::size_t trials) {
-  const study::Plan plan = tiny_plan();
   Records records(trials);
   for (std::size_t t = 0; t < trials; ++t) {
     std::vector<double> values;
-    for (const std::uint64_t n : plan.tokens) {
+    for (const std::uint64_t n : tiny_tokens) {
       values.push_back(std::pow(static_cast<double>(n), power) *
                        (1 + 0.001 * static_cast<double>(t)));
     }
-    for (const study::Law law : study::laws) records[t].set(study::array_of(law), values);
-    for (const std::uint64_t d : plan.dim) records[t].set(study::array_of(d), values);
+    for (const study::Law& law : study::laws) records[t].set(study::array_of(law), values);
+    for (const std::uint64_t d : tiny_dim) records[t].set(study::array_of(d), values);
   }
   return records;
 }
@@ -74,18 +68,18 @@ TEST_CASE("spectral-gap: random stochastic matrices equal their formulas") {
   const auto normalized = [](const arma::mat& A) {
     return arma::mat(A * arma::diagmat(1 / arma::sum(A, 0)));
   };
-  CHECK(agree(study::markov_matrix(study::Law::uniform, 5, streams), normalized(u)));
-  CHECK(agree(study::markov_matrix(study::Law::exponential, 5, streams), normalized(e)));
-  CHECK(agree(study::markov_matrix(study::Law::lognormal, 5, streams), normalized(l)));
+  CHECK(agree(study::markov_matrix(study::laws[0], 5, streams), normalized(u)));
+  CHECK(agree(study::markov_matrix(study::laws[1], 5, streams), normalized(e)));
+  CHECK(agree(study::markov_matrix(study::laws[2], 5, streams), normalized(l)));
 }
 
 TEST_CASE("spectral-gap: the variation of each law is that of many draws") {
   constexpr arma::uword count = 1000;
   const arma::mat u = uniforms("u", count, count, 0, 1),
                   draws[] = {u, -arma::log(u), arma::exp(normals("z", count, count))};
-  for (const study::Law law : study::laws) {
-    const arma::vec entries = arma::vectorise(draws[static_cast<std::size_t>(law)]);
-    CHECK(study::variation(law) ==
+  for (std::size_t i = 0; i < study::laws.size(); ++i) {
+    const arma::vec entries = arma::vectorise(draws[i]);
+    CHECK(study::laws[i].variation ==
           doctest::Approx(arma::stddev(entries) / arma::mean(entries)).scale(0).epsilon(0.02));
   }
 }
@@ -101,13 +95,11 @@ TEST_CASE("spectral-gap: attention equals eq. (2), with tokens in rows") {
 }
 
 TEST_CASE("spectral-gap: |lambda_2| of two rows is |P_11 + P_22 - 1|") {
-  SpectralGapConfig config;
-  config.tokens = {2};
-  config.dim = {3};
-  const TrialRecord record = study::run_trial(study::Plan(config), Trial(seed, 0, 0));
-  const Streams streams(seed, 0);
+  const TrialRecord record =
+      records_of(*configured(make_spectral_gap_study(), {{"tokens", "2"}, {"dim", "3"}}))[0];
+  const Streams streams(Pool::Settings{}.seed, 0);
   const auto second = [](const arma::mat& P) { return std::abs(P(0, 0) + P(1, 1) - 1); };
-  for (const study::Law law : study::laws) {
+  for (const study::Law& law : study::laws) {
     CHECK(record.array(study::array_of(law))[0] ==
           doctest::Approx(second(study::markov_matrix(law, 2, streams))));
   }
@@ -156,7 +148,7 @@ TEST_CASE("spectral-gap: verdicts follow the order of |lambda_2|") {
   Records predicted = power_law(-0.5, 5);
   for (TrialRecord& record : predicted) {
     std::vector<double> values;
-    for (const std::uint64_t n : tiny_plan().tokens)
+    for (const std::uint64_t n : tiny_tokens)
       values.push_back(study::predicted_second_eigenvalue(n, 4));
     record.set(study::array_of(4), values);
   }

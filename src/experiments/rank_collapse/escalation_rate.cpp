@@ -1,0 +1,427 @@
+// `rank-collapse --study escalation-rate`: the escalation rate of step 1 over redraws of only its
+// W, compared with its expectation and with the estimates from the attention matrices ([Shallow]
+// Figure 3).
+//
+// The path through the blocks (token_escalation/path.hpp) is that of trial 0 of `escalation`, and
+// it is the same in every trial. A trial redraws the W of every block and measures step 1 of each
+// block on the path.
+#include <algorithm>
+#include <numeric>
+
+#include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "linalg/decompositions.hpp"
+#include "nn/blocks/attention.hpp"
+#include "nn/blocks/model_row.hpp"
+#include "nn/blocks/stack.hpp"
+#include "nn/blocks/transformer.hpp"
+#include "run/once_per_run.hpp"
+
+namespace ranklab::escalation_rate {
+namespace {
+
+using namespace token_escalation;
+
+// Flags -------------------------------------------------------------------------------------------
+
+struct Config : PathConfig {
+  std::vector<Field> flags() { return path_flags({"post-norm"}); }
+  void fill_defaults() { resolve_defaults(spec); }
+  Estimate memory() const {
+    const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
+                 h = static_cast<double>(spec.heads), K = static_cast<double>(spec.layers);
+    constexpr double states = 5;
+    // The whole path is computed once and stays in memory; its memory counts in every trial.
+    const double r = std::min(d, N), path = 8 * K * ((d + r) * N + h * N * N);
+    return {.bytes = PathConfig::memory().bytes + path + 8 * (r * d + states * d * N)};
+  }
+};
+
+// What a trial records: arrays over blocks, in addition to those of every path --------------------
+
+// These belong to the path and are the same in every trial: means over heads of |lambda_2(P)| and
+// of the estimates (16) and (17) of E[xi_1]/E[xi_2] - 1, and the largest omega + delta and ||P -
+// P'||_F/||P||_F of a head.
+constexpr char lambda_2[] = "lambda_2", estimate_1[] = "estimate_1", estimate_2[] = "estimate_2",
+               largest_sum[] = "omega_plus_delta", largest_asymmetry[] = "asymmetry";
+// Step 1 with the W of the trial, in addition to its `rate`.
+constexpr char xi_1[] = "xi_1", xi_2[] = "xi_2", excess[] = "xi_ratio_minus_1";
+
+// The path, which is the same for all trials ------------------------------------------------------
+
+// One block: its input X (d, N), the triangular factor R (r, N) of X, and P' (N, N) of each head.
+struct FixedBlock {
+  arma::mat X, R;
+  std::vector<arma::mat> P;
+  TokenParts parts;  // of X
+};
+
+struct FixedPath {
+  std::vector<FixedBlock> blocks;  // up to the block that diverges
+  TrialRecord record;
+};
+
+// The path through the blocks of `first`, which is trial 0 of the run.
+FixedPath fixed_path(const Config& c, const Trial& first) {
+  BlockArrays arrays =
+      undefined_blocks(c, {lambda_2, estimate_1, estimate_2, largest_sum, largest_asymmetry});
+  FixedPath path;
+  path.record = follow_path(c, first, [&](std::uint64_t k, const BlockPassage& passage) {
+    for (auto& [name, values] : arrays) values[k] = 0;
+    const double share = 1 / static_cast<double>(passage.P.size());
+    for (std::size_t h = 0; h < passage.P.size(); ++h) {
+      const HeadMeasures& head = passage.heads[h];
+      const arma::mat& P = passage.P[h];
+      const double eigenvalue = second_eigenvalue(P);
+      arrays[lambda_2][k] += share * eigenvalue;
+      arrays[estimate_1][k] +=
+          share * expected_excess(c.strength(), head.mu_1_bound(), head.mu_2_bound());
+      arrays[estimate_2][k] += share * expected_excess(c.strength(), 1.0, eigenvalue * eigenvalue);
+      double &sum = arrays[largest_sum][k], &asymmetric = arrays[largest_asymmetry][k];
+      sum = std::max(sum, head.omega + head.delta);
+      asymmetric = std::max(asymmetric, asymmetry(P));
+    }
+    path.blocks.push_back(
+        {passage.X, triangular_factor(passage.X), passage.P, passage.parts.front()});
+  });
+  for (auto& [name, values] : arrays) path.record.set(name, std::move(values));
+  return path;
+}
+
+// A trial -----------------------------------------------------------------------------------------
+
+// lambda X + alpha [P_1 X W_1 ... P_h X W_h]. W acts only on the span of the tokens. Let Q (d, r)
+// be an orthonormal basis of the span, r = min(d, N). Then X = QR and W'X = (Q'W)'R, and the
+// entries of Q'W (r, d) are independent and normal, as those of W. A trial draws Q'W instead of W,
+// from the stream `layer<k>.W_in_span`.
+arma::mat redrawn_step(const Config& c, const FixedBlock& block, std::uint64_t k,
+                       const Trial& trial) {
+  DrawnTensors<double> tensors = block_tensors<double>(c.spec, trial, k);
+  const arma::mat W =
+      tensors.matrix("W_in_span", block.R.n_rows, c.spec.dim, value_start(c.spec));  // Q'W
+  return c.lambda * block.X + c.spec.alpha * mixed_heads<double>(W.t() * block.R, block.P);
+}
+
+TrialRecord redraw(const Config& c, const FixedPath& path, const Trial& trial) {
+  BlockArrays arrays = undefined_blocks(c, {xi_1, xi_2, excess, rate});
+  Tally identity;
+  for (std::uint64_t k = 0; k < path.blocks.size(); ++k) {
+    trial.check_interrupt();
+    const FixedBlock& block = path.blocks[k];
+    const Escalation step =
+        measure_escalation(block.parts, token_parts(redrawn_step(c, block, k, trial)));
+    arrays[xi_1][k] = step.xi_1;
+    arrays[xi_2][k] = step.xi_2;
+    arrays[excess][k] = step.xi_ratio() - 1;
+    arrays[rate][k] = step.rate;
+    count_identity(step, block.parts.similarity(), identity);
+  }
+  TrialRecord record = path.record;
+  for (auto& [name, values] : arrays) record.set(name, std::move(values));
+  record.add(eq_6.id, identity);
+  return record;
+}
+
+Work work(const Config& config) {
+  const auto path = std::make_shared<OncePerRun<FixedPath>>();
+  return each_trial([&config, path](Trial& trial) {
+    return redraw(config, path->get([&] { return fixed_path(config, trial.first()); }), trial);
+  });
+}
+
+// What follows from the records, at block k -------------------------------------------------------
+
+// The rate that an estimate of E[xi_1]/E[xi_2] - 1 predicts.
+double rate_by(const char* estimate, const TrialRecord& record, std::size_t k) {
+  return rate_from_excess(at(record, estimate, k), at(record, token_similarity, k));
+}
+
+// The excess minus its first-order terms in xi_i - E[xi_i], with E[xi_i] from eq. (9) as control
+// variates. It has the same mean over W but far less spread, because only second-order terms
+// remain.
+double sharpened_excess(const Config& c, const TrialRecord& record, std::size_t k) {
+  const double E_1 = expected_xi(c.strength(), at(record, mu_1, k)),
+               E_2 = expected_xi(c.strength(), at(record, mu_2, k));
+  return at(record, excess, k) - (at(record, xi_1, k) - E_1) / E_2 +
+         (at(record, xi_2, k) - E_2) * E_1 / (E_2 * E_2);
+}
+
+// Claims ------------------------------------------------------------------------------------------
+
+// Our threshold: the largest difference between two curves relative to the smaller one.
+constexpr double nearly_identical = 0.05;
+const std::string by_control_variates =
+    "with the expectations (9) as control variates, which reduces the spread";
+
+// Marks a statement about E[r]: these are for large d.
+Statement for_large_d(const Config& c, const Statement& statement) {
+  return asymptotic(statement, say("d = {} counts as large", c.spec.dim));
+}
+
+// [Shallow] Theorem 2.6 for several heads: the means of the bounds (11) over heads enter eq. (16).
+void judge_guarantee(const Config& c, const Records& records, Claims& claims) {
+  const Statement eq_16 =
+      for_large_d(c, {"shallow/thm-2.6", "shallow/eq-16", "Theorem 2.6, eq. (16)",
+                      "E[r] >= 1 + Estimate 1 (averaged over heads) times t_sim at every block "
+                      "with omega + delta < 1"});
+  if (!claims.applies(eq_16, c.strength().attention == 0 ? "step 1 has no attention" : "")) return;
+  const auto margin = [&](const TrialRecord& record, std::size_t k) {
+    if (!(at(record, largest_sum, k) < 1)) return undefined;
+    const double guaranteed =
+        expected_excess(c.strength(), at(record, mu_1_bound, k), at(record, mu_2_bound, k));
+    return (sharpened_excess(c, record, k) - guaranteed) * at(record, token_similarity, k);
+  };
+  claims.add(judge_blocks(eq_16, clean_values(records, margin), at_least(0),
+                          "mean rate minus its bound, " + by_control_variates));
+}
+
+// [Shallow] eq. (17) is a bound for symmetric P. If P is not symmetric, its distance from the mean
+// is reported but not judged.
+void judge_symmetric(const Config& c, const Records& records, Claims& claims) {
+  const auto margin = [&](const TrialRecord& record, std::size_t k) {
+    return (sharpened_excess(c, record, k) - at(record, estimate_2, k)) *
+           at(record, token_similarity, k);
+  };
+  const double asymmetric = spread_of(records.front().array(largest_asymmetry)).largest;
+  const auto symmetric = claims.only_where(
+      asymmetric <= slack ? ""
+                          : say("P is not symmetric: ||P - P'||_F/||P||_F up to {}", asymmetric),
+      Claims::Unmet::verdict_alone);
+  const Statement eq_17 =
+      for_large_d(c, {"shallow/cor-2.7", "shallow/eq-17", "Corollary 2.7, eq. (17)",
+                      "E[r] >= 1 + Estimate 2 times t_sim at every block if P is symmetric"});
+  claims.add(judge_blocks(eq_17, clean_values(records, margin), at_least(0),
+                          "mean rate minus the rate from Estimate 2, " + by_control_variates));
+}
+
+void judge_estimates(const Config& c, const Records& records, Claims& claims) {
+  // Estimate 2 is closer if and only if the mean is on its side of the midpoint.
+  const auto side = [&](const TrialRecord& record, std::size_t k) {
+    const double first = at(record, estimate_1, k), second = at(record, estimate_2, k);
+    if (first == second) return undefined;
+    return (second > first ? 1 : -1) * (sharpened_excess(c, record, k) - (first + second) / 2);
+  };
+  claims.add(judge_blocks(
+      in_figure("shallow/fig-3", "shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
+          "fig-3-closer",
+          "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1 at every block"),
+      clean_values(records, side), compared(at_least(0)),
+      "distance of the mean from the midpoint of the two estimates, positive toward Estimate 2, " +
+          by_control_variates));
+
+  const auto spread = [&](const TrialRecord& record, std::size_t k) {
+    const double mean =
+        rate_from_excess(sharpened_excess(c, record, k), at(record, token_similarity, k));
+    const auto [low, high] =
+        std::minmax({mean, rate_by(estimate_1, record, k), rate_by(estimate_2, record, k)});
+    return std::isfinite(low + high) ? high / low - 1 : undefined;
+  };
+  const std::string within_this = say("{} %", 100 * nearly_identical);
+  claims.add(judge_blocks(
+      reading(
+          in_figure("shallow/fig-3", "shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
+              "fig-3-rates",
+              say("The mean rate and its two estimates are nearly identical (within {}) at every "
+                  "block",
+                  within_this)),
+          within_this),
+      clean_values(records, spread), {0.0, nearly_identical},
+      "largest relative difference of the three rates, " + by_control_variates));
+}
+
+// How far estimates are from their formulas, in standard errors. Many are compared, so more
+// standard errors are allowed than for one.
+struct Distances {
+  Tally tally;
+  double width = 0;  // the largest standard error relative to the value of the formula
+
+  void add(double value, double error, double expected) {
+    if (!std::isfinite(error) || !std::isfinite(expected)) return;
+    const double distance = std::abs(value - expected);
+    tally.count(distance > tolerance::standard_errors * error + slack * expected,
+                error > 0 ? distance / error : 0);
+    width = std::max(width, error / expected);
+  }
+  // `largest` has gaps for the largest distance and, in percent, for the width.
+  void judge(const Statement& statement, Sentence<double, double> largest, Claims& claims) const {
+    if (claims.applies(statement, tally.cases == 0
+                                      ? "a standard error requires two trials and a defined block"
+                                      : "")) {
+      claims.never_violated(statement, tally, say(largest, tally.largest, 100 * width),
+                            WorstCase::largest);
+    }
+  }
+};
+
+std::string allowed_distance() {
+  return say("within {} standard errors at every block", tolerance::standard_errors);
+}
+// "(lambda = 1 in the paper ...)": how the formulas below differ from the printed ones.
+std::string difference_from_paper(const Config& c) {
+  return say("(lambda = 1 in the paper{})",
+             c.spec.heads == 1 ? "" : ", mu_i^2 averaged over heads");
+}
+
+// [Shallow] eq. (9), and (29) for several heads.
+void judge_expectation(const Config& c, const Records& records, Claims& claims) {
+  Distances distances;
+  for (const auto& [xi, mu] : {std::pair<const char*, const char*>{xi_1, mu_1}, {xi_2, mu_2}}) {
+    const BlockValues sampled = clean_values(records, xi);
+    for (std::size_t k = 0; k < sampled.size(); ++k) {
+      const Summary summary = summarize(sampled[k]);
+      distances.add(summary.mean, standard_error(summary),
+                    expected_xi(c.strength(), at(records.front(), mu, k)));
+    }
+  }
+  const bool one = c.spec.heads == 1;
+  const Place place = one ? Place{"shallow/lemma-2.4", "shallow/", "Lemma 2.4, eq. (9)"}
+                          : Place{"shallow/lemma-A.6", "shallow/", "Lemma A.6, eq. (29)"};
+  distances.judge(
+      place(one ? "eq-9" : "eq-29", say("E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 {}, {}",
+                                        difference_from_paper(c), allowed_distance())),
+      "largest distance of a sample mean from the expectation {} standard errors, which are at "
+      "most {} % of the expectation",
+      claims);
+}
+
+// The quotient of the means of xi_1 and xi_2 with its standard error by the delta method: the error
+// of mean(xi_1 - q xi_2)/mean(xi_2). NaN where a block is not clean.
+struct Quotient {
+  double value, error;
+};
+Quotient quotient_of_means(const std::vector<double>& xi_1_values,
+                           const std::vector<double>& xi_2_values) {
+  const double below = summarize(xi_2_values).mean, value = summarize(xi_1_values).mean / below;
+  std::vector<double> rest;
+  for (std::size_t t = 0; t < xi_1_values.size(); ++t)
+    rest.push_back(xi_1_values[t] - value * xi_2_values[t]);
+  return {value, standard_error(summarize(rest)) / below};
+}
+
+// [Shallow] eq. (13), and (18) for several heads: their quotient E[xi_1]/E[xi_2]. The rest of both
+// is the identity (6) and the definition (14) of eta.
+void judge_expected_rate(const Config& c, const Records& records, Claims& claims) {
+  const BlockValues first = clean_values(records, xi_1), second = clean_values(records, xi_2);
+  Distances distances;
+  for (std::size_t k = 0; k < first.size(); ++k) {
+    const Quotient measured = quotient_of_means(first[k], second[k]);
+    distances.add(measured.value, measured.error,
+                  1 + expected_excess(c.strength(), at(records.front(), mu_1, k),
+                                      at(records.front(), mu_2, k)));
+  }
+  const bool one = c.spec.heads == 1;
+  const Place place = one ? Place{"shallow/prop-2.5", "shallow/", "Proposition 2.5, eq. (13)"}
+                          : Place{"shallow/prop-2.9", "shallow/", "Proposition 2.9, eq. (18)"};
+  distances.judge(
+      place(one ? "eq-13" : "eq-18",
+            say("In E[r] = 1 + (E[xi_1]/E[xi_2] - 1 - E[eta]) t_sim, the quotient of expectations "
+                "is (lambda^2 + alpha^2 d sigma^2 mu_1^2)/(lambda^2 + alpha^2 d sigma^2 mu_2^2) "
+                "{}, {}",
+                difference_from_paper(c), allowed_distance())),
+      "quotient of the sample means of xi_1 and xi_2; largest distance from the formula {} "
+      "standard errors, which are at most {} % of it",
+      claims);
+}
+
+void judge_hypothesis(const TrialRecord& path, Claims& claims) {
+  Tally tally;
+  for (const std::size_t k : clean_blocks(path)) {
+    const double sum = at(path, largest_sum, k);
+    if (!std::isfinite(sum)) continue;
+    tally.count(sum >= 1, std::max(at(path, mu_1, k) - at(path, mu_1_bound, k),
+                                   at(path, mu_2_bound, k) - at(path, mu_2, k)));
+  }
+  claims.never_violated(
+      beyond(Statement{"shallow/thm-2.6", "shallow/thm-2.6-hypothesis", "Theorem 2.6",
+                       "The hypothesis omega + delta < 1 is met for every head of every block"}),
+      tally,
+      tally.cases > 0 ? say("largest omega + delta {}; smallest left-hand side of (15) {}",
+                            spread_of(path.array(largest_sum)).largest, tally.smallest)
+                      : "");
+}
+
+void judge(const Config& c, const Records& records, Claims& claims) {
+  const auto path = claims.about({divergence_of(records, "the path", diverged)});
+  judge_guarantee(c, records, claims);
+  judge_symmetric(c, records, claims);
+  {
+    const auto setting = claims.only_where(c.unmet_setting());
+    judge_estimates(c, records, claims);
+  }
+  judge_expectation(c, records, claims);
+  judge_expected_rate(c, records, claims);
+  judge_identity(records, claims);
+  judge_bounds({records.front()}, claims);
+  judge_hypothesis(records.front(), claims);
+}
+
+// The result --------------------------------------------------------------------------------------
+
+void add_series(const Config& c, ResultBuilder& out) {
+  out.series(token_similarity, "block");
+  for (const char* name :
+       {excess, estimate_1, estimate_2, rate, xi_1, xi_2, mu_1, mu_2, omega, delta, lambda_2}) {
+    out.series(name, "block", 1);
+  }
+  std::vector<double> blocks(c.spec.layers);
+  std::iota(blocks.begin(), blocks.end(), 1);
+  for (const char* estimate : {estimate_1, estimate_2}) {
+    out.series(say("rate_{}", estimate), "block", blocks,
+               [estimate](const TrialRecord& record, std::size_t k) {
+                 return rate_by(estimate, record, k);
+               });
+  }
+  out.series(
+      "xi_ratio_minus_1_sharpened", "block", blocks,
+      [&](const TrialRecord& record, std::size_t k) { return sharpened_excess(c, record, k); });
+}
+
+void add_figure(ResultBuilder& out) {
+  const std::string mean = "mean over draws of W", by_bounds = "Estimate 1, from omega and delta",
+                    by_eigenvalue = "Estimate 2, from the second eigenvalue";
+  const CurveLook measured = {.style = LineStyle::line_points,
+                              .color = 0,
+                              .band = BandKind::standard_error},
+                  first = {.style = LineStyle::dashed, .color = 1},
+                  second = {.style = LineStyle::dotted, .color = 2};
+  out.panel("Token similarity on the fixed path", {"number of blocks"},
+            unit_axis("token similarity"))
+      .curve(token_similarity, "the path, the same in every draw", {.color = 3});
+  out.panel("Step 1: excess growth of the mean part", {"block"},
+            {"xi_1/xi_2 - 1 (growth of mean part over rest)"})
+      .curve(excess, mean, measured)
+      .curve(estimate_1, by_bounds, first)
+      .curve(estimate_2, by_eigenvalue, second);
+  out.panel("Step 1: escalation rate", {"block"}, {"token diversity before / after step 1"})
+      .curve(rate, mean, measured)
+      .curve("rate_estimate_1", by_bounds, first)
+      .curve("rate_estimate_2", by_eigenvalue, second);
+}
+
+Result report(const Config& c, const Records& records) {
+  ResultBuilder out("Escalation rate of step 1 over redraws of its weights", records);
+  out.claims().set_unit(Unit::draw);
+  out.scalars({token_escalation::degenerate_rows, diverged});
+  out.diverged_where(diverged);
+  add_series(c, out);
+  judge(c, records, out.claims());
+  add_figure(out);
+  out.note(
+      "Only the W of step 1 differs between trials. The path through the blocks is that of trial 0 "
+      "of the study escalation with the same seed.");
+  out.note(
+      "The figure shows the means over W with their standard errors, because the estimates predict "
+      "a mean.");
+  return out.take();
+}
+
+}  // namespace
+}  // namespace ranklab::escalation_rate
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_escalation_rate_study() {
+  return study_of<escalation_rate::Config>(escalation_rate::work, escalation_rate::report);
+}
+
+}  // namespace ranklab
