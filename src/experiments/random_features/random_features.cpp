@@ -2,7 +2,6 @@
 
 #include "experiments/random_features/concentration/config.hpp"
 #include "experiments/random_features/stable_rank/config.hpp"
-#include "experiments/random_features/trajectory/config.hpp"
 
 namespace ranklab {
 
