@@ -5,7 +5,6 @@
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/mlp/config.hpp"
 #include "experiments/one_step_compare/regression/config.hpp"
-#include "experiments/one_step_compare/transformer_init/config.hpp"
 
 namespace ranklab {
 
