@@ -1,7 +1,6 @@
 #include "experiments/random_features/random_features.hpp"
 
 #include "experiments/random_features/concentration/config.hpp"
-#include "experiments/random_features/stable_rank/config.hpp"
 
 namespace ranklab {
 
