@@ -1,6 +1,5 @@
 #include "experiments/random_features/random_features.hpp"
 
-#include "experiments/random_features/concentration/config.hpp"
 
 namespace ranklab {
 

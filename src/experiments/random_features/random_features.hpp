@@ -13,5 +13,6 @@ Experiment random_features_experiment();
 // One for each study, at the end of its file.
 std::unique_ptr<Study> make_trajectory_study();
 std::unique_ptr<Study> make_stable_rank_study();
+std::unique_ptr<Study> make_concentration_study();
 
 }  // namespace ranklab
