@@ -4,7 +4,6 @@
 #include "experiments/one_step_compare/curvature/config.hpp"
 #include "experiments/one_step_compare/gpt/config.hpp"
 #include "experiments/one_step_compare/mlp/config.hpp"
-#include "experiments/one_step_compare/regression/config.hpp"
 
 namespace ranklab {
 

@@ -11,6 +11,7 @@ namespace ranklab {
 Experiment one_step_compare_experiment();
 
 // One for each study, at the end of its file.
+std::unique_ptr<Study> make_regression_study();
 std::unique_ptr<Study> make_mlp_init_study();
 std::unique_ptr<Study> make_transformer_init_study();
 
