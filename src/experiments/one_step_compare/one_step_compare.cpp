@@ -1,9 +1,6 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
 #include "experiments/advise/config.hpp"
-#include "experiments/one_step_compare/mlp_init/config.hpp"
-#include "experiments/one_step_compare/regression/config.hpp"
-#include "experiments/one_step_compare/transformer_init/config.hpp"
 
 namespace ranklab {
 

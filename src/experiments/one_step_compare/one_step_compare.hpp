@@ -13,6 +13,9 @@ Experiment one_step_compare_experiment();
 // One for each study, at the end of its file.
 std::unique_ptr<Study> make_curvature_study();
 std::unique_ptr<Study> make_gpt_study();
+std::unique_ptr<Study> make_mlp_init_study();
 std::unique_ptr<Study> make_mlp_study();
+std::unique_ptr<Study> make_regression_study();
+std::unique_ptr<Study> make_transformer_init_study();
 
 }  // namespace ranklab

@@ -1,8 +1,5 @@
 #include "experiments/random_features/random_features.hpp"
 
-#include "experiments/random_features/concentration/config.hpp"
-#include "experiments/random_features/stable_rank/config.hpp"
-#include "experiments/random_features/trajectory/config.hpp"
 
 namespace ranklab {
 

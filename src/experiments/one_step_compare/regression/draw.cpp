@@ -1,8 +1,7 @@
+// The random problem of a trial of the study regression.
 #include <algorithm>
-#include <cmath>
-#include <string>
 
-#include "experiments/one_step_compare/regression/problem.hpp"
+#include "experiments/one_step_compare/regression/regression.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "models/random_features.hpp"
@@ -18,13 +17,12 @@ double root_mean_square(const arma::mat& A) {
 }
 
 // The rank of A: full, or log-uniform in the share `deficient` of the trials.
-std::uint64_t drawn_rank(const RegressionConfig& config, const Trial& trial, std::uint64_t full) {
+std::uint64_t drawn_rank(const Config& config, const Trial& trial, std::uint64_t full) {
   const bool cut = uniform_number(trial, "deficient", 0.0, 1.0) < config.deficient;
   return cut ? log_uniform_integer(trial, "rank", 1, full) : full;
 }
 
-arma::mat gaussian_features(const RegressionConfig& config, const Trial& trial,
-                            const FeatureSizes& sizes) {
+arma::mat gaussian_features(const Config& config, const Trial& trial, const FeatureSizes& sizes) {
   const std::uint64_t full = std::min(sizes.k, sizes.n), rank = drawn_rank(config, trial, full);
   if (rank == full) return draw_gaussian<double>(trial, "A", sizes.k, sizes.n, 1.0);
   return draw_gaussian<double>(trial, "A.left", sizes.k, rank,
@@ -33,8 +31,7 @@ arma::mat gaussian_features(const RegressionConfig& config, const Trial& trial,
 }
 
 // Random orthonormal singular vectors, s_i = i^-p.
-arma::mat power_law_features(const RegressionConfig& config, const Trial& trial,
-                             const FeatureSizes& sizes) {
+arma::mat power_law_features(const Config& config, const Trial& trial, const FeatureSizes& sizes) {
   const std::uint64_t rank = drawn_rank(config, trial, std::min(sizes.k, sizes.n));
   const double decay = uniform_number(trial, "decay", 0.0, config.decay);
   const arma::mat U =
@@ -45,7 +42,7 @@ arma::mat power_law_features(const RegressionConfig& config, const Trial& trial,
   return std::sqrt(static_cast<double>(sizes.n)) * U * arma::diagmat(s) * V.t();
 }
 
-arma::mat drawn_features(const RegressionConfig& config, const Trial& trial, FeatureSizes sizes,
+arma::mat drawn_features(const Config& config, const Trial& trial, FeatureSizes sizes,
                          const std::string& name) {
   if (name == "gaussian") return gaussian_features(config, trial, sizes);
   if (name == "power-law") return power_law_features(config, trial, sizes);
@@ -64,7 +61,7 @@ arma::mat after_descent(const arma::mat& W, const arma::mat& W_sharp, const arma
 }
 
 // Sets Y, and W for `late` labels.
-void draw_labels(const RegressionConfig& config, const Trial& trial, const std::string& kind,
+void draw_labels(const Config& config, const Trial& trial, const std::string& kind,
                  OneStepProblem& problem) {
   const arma::uword m = problem.W.n_rows, k = problem.A.n_rows, n = problem.A.n_cols;
   const arma::mat &A = problem.A, prediction = problem.W * A;
@@ -115,7 +112,7 @@ std::uint64_t log_uniform_integer(const Trial& trial, const char* name, std::uin
   return std::clamp(static_cast<std::uint64_t>(drawn), low, high);
 }
 
-OneStepProblem draw_one_step_problem(const RegressionConfig& config, const Trial& trial) {
+OneStepProblem draw_one_step_problem(const Config& config, const Trial& trial) {
   FeatureSizes sizes;
   sizes.m = log_uniform_integer(trial, "m", config.m_low, config.m_high);
   sizes.k = log_uniform_integer(trial, "k", config.k_low, config.k_high);

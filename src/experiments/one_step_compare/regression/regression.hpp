@@ -1,198 +1,196 @@
-// Internals of the study regression: what a trial records, the statements that it counts, and the
-// functions from a trial to the result.
+// The config of the study regression and its mathematics: the random problem of a trial, and the
+// decrease of the loss by one step of each kind.
+//
+// L(W) = ||W A - Y||_F^2 / (2 n) with A (k, n), W (m, k), Y (m, n). Legend: L_F = ||A||_op^2 / n,
+// L_op = ||A||_F^2 / n; the steps are -G / a and -(||G||_* / b) polar(G) with a = L_F and b = L_op,
+// or larger constants if the loss has a second term. A positive decrease means that the loss falls.
+// [Spectral] Section 1.2 and eqs. (4.14) to (4.18).
 #pragma once
 
-#include <string>
-#include <vector>
+#include <armadillo>
 
-#include "core/record.hpp"
-#include "experiments/one_step_compare/regression/config.hpp"
-#include "report/claims.hpp"
-#include "run/trials.hpp"
+#include "experiments/kit.hpp"
 
 namespace ranklab::regression {
 
-// Names of the scalars of a trial; NaN if the gradient is zero up to rounding ---------------------
+struct Config {
+  // Sizes, each drawn log-uniformly: W (m, k), A (k, n).
+  std::uint64_t m_low = 1, m_high = 128, k_low = 2, k_high = 128, n_low = 2, n_high = 512;
+  // Constructions of A, one drawn per trial: `gaussian`, `power-law` (random singular vectors, s_i
+  // = i^-p), or the activation sigma of random features sigma(V X).
+  std::vector<std::string> features = {"gaussian", "power-law", "relu", "abs",   "leaky-relu",
+                                       "relu2",    "gelu",      "silu", "swiglu"};
+  // Constructions of Y, one drawn per trial: `realizable` (W# A), `noisy` (W# A + noise),
+  // `arbitrary`, `low-rank` (the residual has low rank), `late` (realizable, with W after some
+  // steps of gradient descent).
+  std::vector<std::string> labels = {"realizable", "noisy", "arbitrary", "low-rank", "late"};
+  double decay = 3.0;             // p of power-law features is uniform in [0, decay]
+  double deficient = 0.3;         // share of gaussian and power-law A with a log-uniform rank
+  double scale_decades = 3.0;     // A and W are each multiplied by 10^u, u uniform in +-this
+  std::uint64_t late = 1000;      // largest number of steps of `late` labels, log-uniform from 1
+  double coupling_decades = 2.0;  // C_op / L_F = 10^u, u uniform in +-this, eq. (4.16)
 
-inline constexpr char predicted_ratio[] = "predicted_ratio";  // nr(G) / st(A)
-inline constexpr char actual_ratio[] = "actual_ratio";        // decrease of SpecGD over that of GD
-inline constexpr char nr_G[] = "nuclear_rank", st_A[] = "stable_rank_A";
-inline constexpr char margin_gd[] = "margin.guarantee_gd",
-                      margin_spec[] = "margin.guarantee_spec";  // decrease over guarantee, minus 1
-// Trials in which nr >= st picks the worse step: in which direction, and by which factor the other
-// step is better.
-inline constexpr char specgd_behind[] = "violations.predicate_specgd_behind",
-                      specgd_ahead[] = "violations.predicate_specgd_ahead",
-                      wrong_factor[] = "predicate_wrong_factor";
-inline constexpr char meets_4_16[] = "conditions.eq_4_16", meets_4_18[] = "conditions.eq_4_18";
-inline constexpr char conditions_disagree[] = "diagonal.conditions_disagree",
-                      condition_wrong[] = "diagonal.condition_wrong",
-                      condition_wrong_sharp_step[] = "diagonal.condition_wrong_against_sharp_step",
-                      sharp_condition_wrong[] = "diagonal.sharp_condition_wrong",
-                      constant_ratio[] = "diagonal.constant_ratio";
-inline constexpr char zero_gradient[] = "zero_gradient";  // 0 or 1
-// 0 or 1: rounding decides the spectral step, because a singular value of the gradient is close to
-// its rounding error. Another BLAS kernel may then take another step.
-inline constexpr char undetermined_step[] = "undetermined_step";
-inline constexpr char features[] = "features",
-                      labels[] = "labels";  // indices into the config's lists
-inline constexpr const char* smooth_losses[] = {"log_cosh", "logistic"};
-
-// Statements, some with a scalar for their violations ---------------------------------------------
-
-inline const Place eq_1_3{"spectral/eq-1.3", "spectral/eq-1.3/", "Section 1.2, eq. (1.3)"};
-inline const Inequality expansion =
-    eq_1_3.counted("expansion",
-                   "The computed difference L(W) - L(W + U) equals the expansion (1.3) up to "
-                   "rounding for both steps");
-
-inline const Place eq_1_4{"spectral/eq-1.4", "spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"};
-inline const Inequality guarantee_gd = eq_1_4.counted(
-    "guarantee-gd", "A Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)",
-    "violations.guarantee_gd");
-inline const Inequality guarantee_spec = eq_1_4.counted(
-    "guarantee-specgd",
-    "A spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 L_op)",
-    "violations.guarantee_spec");
-
-inline const auto at_1_5 = [](const std::string& source, Part part = Part::statement,
-                              Kind kind = Kind::theorem) {
-  return Place{"spectral/eq-1.5", "spectral/eq-1.5/", source, part, kind};
+  std::vector<Field> flags();
+  void check() const;
+  Estimate memory() const;
 };
-inline const std::string after_1_5 = "Section 1.2, after eq. (1.5)";
-inline const Inequality two_sided = at_1_5(after_1_5).counted(
-    "two-sided",
-    "If nr(G) >= 2 st(A), the loss after one spectral step is at most the loss "
-    "after one Euclidean step",
-    "violations.two_sided");
-inline const Inequality two_sided_mirrored =
-    at_1_5(after_1_5 + " (the same interval argument, the other way)", Part::ours, Kind::beyond)
-        .counted("two-sided/mirrored",
-                 "If nr(G) <= st(A) / 2, the loss after one Euclidean step is at "
-                 "most the loss after one spectral step",
-                 "violations.two_sided_mirrored");
-inline const Inequality within_two =
-    at_1_5(after_1_5 + " (the same interval argument)", Part::ours, Kind::beyond)
-        .counted("within-a-factor-of-two",
-                 "The decrease of the spectral step over that of the Euclidean step is "
-                 "within a factor of 2 of the predicted ratio nr(G) / st(A)",
-                 "violations.within_two");
-inline const Inequality predicate =
-    beyond(at_1_5("Section 1.2, eq. (1.5)")
-               .counted("predicate",
-                        "The spectral step decreases the loss at least as much as the Euclidean "
-                        "step if nr(G) >= st(A), and at most as much otherwise",
-                        "violations.predicate"));
 
-// Counted over both smooth losses. The scalars are per loss, with the prefix "violations.<loss>.".
-inline const Place eq_1_6{"spectral/eq-1.6", "spectral/eq-1.6/", "Section 1.2, after eq. (1.6)",
-                          Part::definition};
-inline constexpr char one_over_n[] = "spectral/eq-1.6/one-over-n";  // the slip
-inline const Inequality smooth_gd_printed = showing(
-    one_over_n,
-    eq_1_6.counted(
-        "guarantee-gd/as-printed",
-        "The Euclidean step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with "
-        "L_F = ||A||_op^2 / n",
-        "guarantee_gd_as_printed"));
-inline const Inequality smooth_spec_printed = showing(
-    one_over_n,
-    eq_1_6.counted(
-        "guarantee-specgd/as-printed",
-        "The spectral step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), "
-        "with L_op = ||A||_F^2 / n"));
-inline const Inequality smooth_gd =
-    correcting(smooth_gd_printed, eq_1_6.counted("guarantee-gd/corrected",
-                                                 "The Euclidean step 1/(||A||_op^2 L) decreases "
-                                                 "f(W A) by at least ||G||_F^2 / (2 ||A||_op^2 L)",
-                                                 "guarantee_gd"));
-inline const Inequality smooth_spec = correcting(
-    smooth_spec_printed, eq_1_6.counted("guarantee-specgd/corrected",
-                                        "The spectral step ||G||_*/(||A||_F^2 L) decreases f(W A) "
-                                        "by at least ||G||_*^2 / (2 ||A||_F^2 L)",
-                                        "guarantee_spec"));
+// The problem (draw.cpp) --------------------------------------------------------------------------
 
-inline const auto section_4_4 = [](const std::string& equation, const std::string& at) {
-  return Place{"spectral/" + equation, "spectral/" + equation + "/", "Section 4.4, " + at};
+struct OneStepProblem {
+  arma::mat A, W, Y;
+  std::size_t features = 0, labels = 0;  // indices into the config's lists
+  double log10_scale = 0.0;              // log10 of the factor on A
 };
-inline const Inequality eq_4_14 =
-    section_4_4("eq-4.14", "eq. (4.14)")
-        .counted("guarantee",
-                 "The Euclidean step 1/(L_F + C_op/st(G)) decreases the loss by at least ||G||_F^2 "
-                 "/ (2 (L_F + C_op/st(G)))",
-                 "violations.eq_4_14");
-inline const Inequality eq_4_15 =
-    section_4_4("eq-4.15", "eq. (4.15)")
-        .counted("guarantee",
-                 "The spectral step ||G||_*/(L_op + C_op) decreases the loss by at least ||G||_*^2 "
-                 "/ (2 (L_op + C_op))",
-                 "violations.eq_4_15");
-inline const Inequality eq_4_16_guarantees =
-    section_4_4("eq-4.16", "eq. (4.16)")
-        .counted(
-            "guarantees",
-            "(4.16) holds if and only if the guarantee (4.15) is at least the guarantee (4.14)");
-inline const Inequality stable_at_most_nuclear =
-    section_4_4("eq-4.17", "before eq. (4.17)").counted("st-at-most-nr", "st(G) <= nr(G)");
-inline const Inequality eq_4_17_equivalent =
-    section_4_4("eq-4.18", "eqs. (4.17), (4.18)")
-        .counted("equivalent", "(4.17) is equivalent to nr(G) >= st(A), (4.18), for every C_op");
-inline const Inequality implies_4_16 =
-    section_4_4("eq-4.18", "eqs. (4.16) to (4.18)")
-        .counted("implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16) for every C_op");
-inline const Inequality implies_4_18 =
-    beyond(section_4_4("eq-4.16", "eqs. (4.16) to (4.18)")
-               .counted("implies-4.18",
-                        "(4.16) implies nr(G) >= st(A), (4.18), for every C_op (the paper prints "
-                        "only the converse)",
-                        "violations.eq_4_16_implies_4_18"));
 
-inline const Place section_4_5{"spectral/section-4.5", "spectral/section-4.5/", "Section 4.5"};
-inline const Inequality diagonal_gd =
-    section_4_5.counted("guarantee-gd/as-printed",
-                        "The Euclidean step on gamma with the constant L = ||A||_op^2 / n "
-                        "decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))");
-inline const Inequality diagonal_sign =
-    section_4_5.counted("guarantee-sign",
-                        "The sign step on gamma with the constant L_op = ||A||_F^2 / n decreases "
-                        "the loss by at least ||g||_1^2 / (2 (L_op + C_op))");
-// Ours: a sharper constant than the printed one, and the interval argument of Section 1.2, whose
-// analog the paper does not print.
-inline const Inequality diagonal_gd_sharp = beyond(
-    section_4_5.counted("guarantee-gd/corrected",
-                        "The Euclidean step on gamma with the sharp constant L = max_i ||a_i||^2 / "
-                        "n decreases the loss by at least ||g||_2^2 / (2 (L + C_op/st(g)))"));
-inline const Inequality diagonal_two_sided = beyond(
-    section_4_5.counted("two-sided/as-printed",
-                        "If ||g||_1^2/||g||_2^2 >= 2 st(A), the loss after the sign step is at "
-                        "most the loss after the Euclidean step with the printed constant"));
-inline const Inequality diagonal_two_sided_sharp_step = beyond(
-    section_4_5.counted("two-sided/sharp-step",
-                        "If ||g||_1^2/||g||_2^2 >= 2 st(A), the loss after the sign step is at "
-                        "most the loss after the Euclidean step with the sharp constant"));
-inline const Inequality diagonal_two_sided_sharp = beyond(section_4_5.counted(
-    "two-sided/corrected",
-    "If ||g||_1^2/||g||_2^2 >= 2 ||A||_F^2 / max_i ||a_i||^2, the loss after the sign step is "
-    "at most the loss after the Euclidean step with the sharp constant"));
+/// Draws a problem; every matrix and every number has its own random stream.
+OneStepProblem draw_one_step_problem(const Config& config, const Trial& trial);
 
-// From a trial to the result ----------------------------------------------------------------------
+/// A number from the stream `name`: uniform in (low, high), log-uniform in (low, high), or a
+/// log-uniform integer in [low, high].
+double uniform_number(const Trial& trial, const char* name, double low, double high);
+double log_uniform_number(const Trial& trial, const char* name, double low, double high);
+std::uint64_t log_uniform_integer(const Trial& trial, const char* name, std::uint64_t low,
+                                  std::uint64_t high);
 
-/// An inequality between decreases counts as violated beyond this relative excess, because many
-/// hold with equality up to rounding: a full-rank spectral step with m >= k meets its guarantee
-/// exactly.
-inline constexpr double decrease_tolerance = 1e-10;
+// Both steps (steps.cpp) --------------------------------------------------------------------------
 
-/// Allowed error of a computed L(W) - L(W + U), in units of epsilon (||W A||_F + ||Y||_F)^2 / n.
-inline constexpr double expansion_roundings = 1000;
+/// A gradient without the singular values that are rounding errors, its polar factor, and its
+/// norms.
+struct GradientParts {
+  arma::mat G, polar;  // (m, k); zero if all singular values are rounding errors
+  double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0;
+  double smallest = 0.0;                         // singular value that was kept
+  double nuclear_rank = 0.0, stable_rank = 0.0;  // NaN for a zero gradient
 
-/// The scalar for the violations of a statement after eq. (1.6) by one smooth loss.
-std::string smooth_violations(const std::string& loss, const Inequality& statement);
+  bool zero() const { return op == 0; }
+};
 
-/// Records the scalars and the tallies declared above.
-TrialRecord run_trial(const RegressionConfig& config, const Trial& trial);
+/// Singular values up to `noise`, the size of rounding errors, are removed, from G as well, because
+/// a spectral step would follow them. Throws Failure for a non-finite G.
+GradientParts gradient_parts(arma::mat G, double noise);
 
-void judge(const Records& records, Claims& claims);
+/// Both steps on one problem. All of the paper's inequalities are functions of these numbers.
+struct StepComparison {
+  double loss = 0.0, L_F = 0.0, L_op = 0.0, stable_rank_A = 0.0;
+  double frobenius_squared = 0.0, nuclear = 0.0, op = 0.0, nuclear_rank = 0.0,
+         stable_rank_G = 0.0;  // of G
+  double inner = 0.0;          // <G, polar(G)>, equal to ||G||_* up to rounding
+  double curvature_gd = 0.0, curvature_specgd = 0.0;  // ||G A||_F^2 / n and ||polar(G) A||_F^2 / n
+  double loss_difference_gd = 0.0,
+         loss_difference_specgd = 0.0;  // L(W) minus the loss after the step, both computed
+  double loss_rounding = 0.0;  // unit of rounding of the two: epsilon (||W A||_F + ||Y||_F)^2 / n
 
-Result report(const RegressionConfig& config, const Records& records);
+  /// Whether rounding leaves the direction of the spectral step as it is: all singular values of G
+  /// are far above their rounding errors.
+  bool determined = false;
+
+  bool defined() const { return op > 0; }
+  /// nr(G) / st(A): the ratio of the guaranteed decreases, SpecGD over GD, eq. (1.5).
+  double predicted_ratio() const { return nuclear_rank / stable_rank_A; }
+
+  /// ||G||_F^2 / (2 a) and ||G||_*^2 / (2 b) with a = L_F + C_op / st(G) and b = L_op + C_op, eqs.
+  /// (4.14), (4.15). At C_op = 0 they are the guarantees after eq. (1.4).
+  double guarantee_gd(double C_op = 0.0) const;
+  double guarantee_specgd(double C_op = 0.0) const;
+
+  /// The decreases of the same steps by the exact expansion (1.3). With C_op > 0, the loss has the
+  /// additional term C_op / 2 <u v', W' - W>^2, where u and v are the first singular vectors of G.
+  /// The curvature of this term along U is at most C_op ||U||_op^2, with equality for both steps.
+  double decrease_gd(double C_op = 0.0) const;
+  double decrease_specgd(double C_op = 0.0) const;
+};
+
+StepComparison compare_steps(const OneStepProblem& problem);
+
+/// The three conditions of [Spectral] Section 4.4 as the ratio of left to right side, at alpha =
+/// C_op / L_F.
+struct Conditions {
+  double eq_4_16, eq_4_17, eq_4_18;
+};
+Conditions conditions(double nuclear_rank, double stable_rank_G, double stable_rank_A,
+                      double alpha);
+
+// Losses that are not quadratic (steps.cpp) -------------------------------------------------------
+//
+// L(W) = f(W A), where the gradient of f is Lipschitz with constant L ([Spectral] eq. (1.6)).
+
+/// f(Z) = (1/n) sum of l(z_ij; y_ij): l = log cosh(z - y), whose curvature is at most 1, or the
+/// logistic loss log(1 + exp(-y z)) of signs y, whose curvature is at most 1/4. Therefore L = 1/n
+/// or L = 1/(4 n).
+enum class SmoothLoss { log_cosh, logistic };
+
+/// l(z + step; y) - l(z; y), without cancellation for a small step.
+double loss_change(SmoothLoss loss, double z, double y, double step);
+/// l'(z; y).
+double loss_slope(SmoothLoss loss, double z, double y);
+/// The Lipschitz constant of l'.
+double loss_curvature(SmoothLoss loss);
+
+/// The decrease of each step over its guarantee; NaN if the gradient is zero.
+struct SmoothRatios {
+  double gd, specgd;
+};
+
+/// `corrected`: with the constants ||A||_op^2 L and ||A||_F^2 L, which follow from the bounds after
+/// (1.6). `as_printed`: with L_F L and L_op L, L_F and L_op as in eq. (1.4), so that the steps are
+/// n times as long.
+struct SmoothComparison {
+  SmoothRatios corrected, as_printed;
+};
+
+/// Steps from W on f(W A; Y). A (k, n), W (m, k), Y (m, n).
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const arma::mat& A, const arma::mat& W,
+                                      const arma::mat& Y);
+
+/// Uses the trial's A, and W scaled so that the entries of W A have a root mean square between 0.1
+/// and 10. The labels are new: N(0, r^2) with r in the same range for log cosh, random signs for
+/// the logistic loss.
+SmoothComparison compare_smooth_steps(SmoothLoss loss, const OneStepProblem& problem,
+                                      const Trial& trial);
+
+// The diagonal block (steps.cpp) ------------------------------------------------------------------
+//
+// [Spectral] Section 4.5: the gains gamma of an RMSNorm, with the loss
+//
+//   L(gamma) = ||Diag(gamma) A - Y||_F^2 / (2 n) + (C_op / 2) (a term of curvature at most
+//   ||delta||_inf^2 along a step delta)
+//
+// The first term's curvature along delta is sum_i delta_i^2 ||a_i||^2 / n with a_i the rows of A,
+// so the smallest constant for ||delta||_2^2 is max_i ||a_i||^2 / n. The paper has ||A||_op^2 / n,
+// which is never smaller. The smallest constant for ||delta||_inf^2 is ||A||_F^2 / n, as printed.
+
+struct DiagonalComparison {
+  double L_F = 0.0;                                           // ||A||_op^2 / n, as printed
+  double L_F_sharp = 0.0;                                     // max_i ||a_i||^2 / n
+  double L_sign = 0.0;                                        // ||A||_F^2 / n
+  double norm_1 = 0.0, norm_2_squared = 0.0, norm_inf = 0.0;  // of the gradient g
+  double curvature_gd = 0.0;                                  // sum_i g_i^2 ||a_i||^2 / n
+  double curvature_sign = 0.0;  // sum of ||a_i||^2 / n over the i with g_i != 0
+
+  bool defined() const { return norm_inf > 0; }
+  /// ||g||_1^2 / ||g||_2^2, and ||g||_2^2 / ||g||_inf^2.
+  double nuclear_rank() const { return norm_1 * norm_1 / norm_2_squared; }
+  double stable_rank_g() const { return norm_2_squared / (norm_inf * norm_inf); }
+  /// st(A) as printed, and its replacement with the sharp constant, ||A||_F^2 / max_i ||a_i||^2.
+  double stable_rank_A() const { return L_sign / L_F; }
+  double sharp_rank_A() const { return L_sign / L_F_sharp; }
+
+  /// Guarantee and decrease of the step -g / a, a = L + C_op / st_diag(g), where L is a constant
+  /// for the Euclidean norm.
+  double guarantee_gd(double L, double C_op = 0.0) const;
+  double decrease_gd(double L, double C_op = 0.0) const;
+  /// Guarantee and decrease of the step -(||g||_1 / b) sign(g), b = L_sign + C_op.
+  double guarantee_sign(double C_op = 0.0) const;
+  double decrease_sign(double C_op = 0.0) const;
+};
+
+/// A (k, n), gamma (k), Y (k, n).
+DiagonalComparison compare_diagonal_steps(const arma::mat& A, const arma::vec& gamma,
+                                          const arma::mat& Y);
+
+/// Uses the RMSNorm of the trial's activations as A, gamma = 1 + N(0, 1) and Y = Diag(gamma#) A +
+/// noise.
+DiagonalComparison compare_diagonal_steps(const OneStepProblem& problem, const Trial& trial);
 
 }  // namespace ranklab::regression

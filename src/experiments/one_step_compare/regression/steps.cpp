@@ -1,9 +1,7 @@
+// One step of each kind on quadratic losses, on smooth losses, and on the gains of an RMSNorm.
 #include <algorithm>
-#include <cmath>
 
-#include "core/tolerances.hpp"
-#include "core/undefined.hpp"
-#include "experiments/one_step_compare/regression/problem.hpp"
+#include "experiments/one_step_compare/regression/regression.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"

@@ -1,12 +1,9 @@
-// Tails and moments by summation or series, and the laws with their constants.
-#include <cmath>
+// Tails and moments by summation or series.
+#include <algorithm>
 #include <limits>
 #include <numbers>
 
-#include "core/statistics.hpp"
 #include "experiments/random_features/concentration/concentration.hpp"
-#include "linalg/decompositions.hpp"
-#include "linalg/spectra.hpp"
 
 namespace ranklab::concentration {
 namespace {
@@ -22,14 +19,6 @@ double log_of_sum(double log_a, double log_b) {
 // P(g > t) for a standard Gaussian g.
 double normal_tail(double t) {
   return 0.5 * std::erfc(t / std::numbers::sqrt2);
-}
-
-void keep(arma::mat&) {}
-void add_one(arma::mat& G) {
-  G += 1.0;
-}
-void rectify(arma::mat& G) {
-  G.for_each([](double& g) { g = std::max(0.0, g); });
 }
 
 }  // namespace
@@ -118,11 +107,6 @@ MeanEvidence binomial_interval(double failures, double draws, double level) {
           static_cast<std::uint64_t>(draws)};
 }
 
-double block_epsilon(double p, std::uint64_t k, std::uint64_t columns) {
-  return std::sqrt(2.0 * std::log(20.0 * static_cast<double>(columns)) /
-                   (p * static_cast<double>(k)));
-}
-
 double sub_exponential_parameter(const std::function<double(double)>& log_mgf, double deviation) {
   // exp|y| = exp(y) + exp(-y) - exp(-|y|), and E exp(-|Y|/L) >= exp(-E|Y|/L) >= exp(-deviation/L)
   // by Jensen.
@@ -135,59 +119,6 @@ double sub_exponential_parameter(const std::function<double(double)>& log_mgf, d
   while (high - low > 1e-10 * high)
     (suffices(0.5 * (low + high)) ? high : low) = 0.5 * (low + high);
   return high;
-}
-
-double printed_samples(double p0, double c) {
-  return std::log(1.0 / (2.0 * c)) / (8.0 * p0);
-}
-
-double needed_samples(double p0, double c) {
-  return 8.0 * std::log(1.0 / c) / p0;
-}
-
-double Law::effective_rank() const {
-  return ranklab::effective_rank(symmetric_eigenvalues(M));
-}
-
-std::vector<Law> make_laws(std::uint64_t d) {
-  const double dimension = static_cast<double>(d), pi = std::numbers::pi;
-  const arma::vec zero(d, arma::fill::zeros), one(d, arma::fill::ones);
-  const arma::mat I(d, d, arma::fill::eye);
-
-  // log E exp(t (||z||^2 - E||z||^2)) for z ~ N(mu, I): -d/2 log(1 - 2t) + t ||mu||^2/(1 - 2t) - t
-  // (d + ||mu||^2).
-  const auto gaussian = [&](double mu_squared) {
-    return [=](double t) {
-      if (t >= 0.5) return infinity;
-      return -0.5 * dimension * std::log1p(-2.0 * t) + t * mu_squared / (1.0 - 2.0 * t) -
-             t * (dimension + mu_squared);
-    };
-  };
-  // The entries of ||z||^2 are max(0, g)^2: 0 or g^2, with probability 1/2 each.
-  const auto rectified = [=](double t) {
-    if (t >= 0.5) return infinity;
-    return dimension * (std::log(0.5 + 0.5 / std::sqrt(1.0 - 2.0 * t)) - 0.5 * t);
-  };
-
-  Law isotropic{"isotropic", "N(0, I)", zero, I};
-  isotropic.K = isotropic.K_norm = gaussian_psi_2;
-  isotropic.L = sub_exponential_parameter(gaussian(0.0), std::sqrt(2.0 * dimension));
-  isotropic.from_gaussian = keep;
-
-  Law shifted{"shifted", "N(1, I)", one, I + one * one.t()};
-  shifted.K = shifted.K_norm = gaussian_psi_2;  // Sigma = I <= M
-  shifted.L = sub_exponential_parameter(gaussian(dimension), std::sqrt(6.0 * dimension));
-  shifted.from_gaussian = add_one;
-
-  // E max(0, g) = 1/sqrt(2 pi), E max(0, g)^2 = 1/2, E max(0, g)^4 = 3/2.
-  Law relu{"relu", "ReLU features", one / std::sqrt(2.0 * pi),
-           (0.5 - 0.5 / pi) * I + one * one.t() / (2.0 * pi)};
-  // Example 2.1 with the constant of Gaussian concentration: z is a 1-Lipschitz function of g.
-  relu.K_norm = gaussian_psi_2;
-  relu.K = relu.K_norm / std::sqrt(0.5 - 0.5 / pi);
-  relu.L = sub_exponential_parameter(rectified, std::sqrt(1.25 * dimension));
-  relu.from_gaussian = rectify;
-  return {isotropic, shifted, relu};
 }
 
 }  // namespace ranklab::concentration

@@ -1,19 +1,107 @@
-// Internal header of the study concentration: the laws of z, what a trial records, the closed forms
-// and the claims.
+// The study concentration: its parts, what they share, and the closed forms, which the tests check.
+//
+// z is a random vector with second moment M = E zz' and mean mu; Z_n has n independent copies of z
+// in its columns, and M_n = Z_n Z_n' / n. st(Z_n) = er(M_n) = tr(M_n) / ||M_n||_op.
 #pragma once
 
 #include <armadillo>
 #include <functional>
-#include <string>
-#include <vector>
 
-#include "core/record.hpp"
-#include "experiments/random_features/concentration/config.hpp"
+#include "experiments/kit.hpp"
 #include "models/activations.hpp"
-#include "report/claims.hpp"
-#include "run/trials.hpp"
 
 namespace ranklab::concentration {
+
+struct Config {
+  std::uint64_t draws = 20;  // independent samples per trial, for every statement and size
+  // Theorem 2.2
+  double p0 = 0.001, failure_probability = 0.25;  // c; the bound may fail with probability 2c
+  std::uint64_t bulk = 128;
+  // Lemmas 2.1 and 2.5, Theorems 2.3, B.1 and B.2
+  std::uint64_t d = 8;
+  std::vector<std::uint64_t> n = {1024, 4096, 16384, 65536};  // ascending
+  double u = 4.0, epsilon = 0.1;
+  // Theorem 2.8
+  std::uint64_t depth = 5, width = 64;  // width: also the columns of W of Lemma 2.12
+  double noise = 0.1;
+  // Lemmas 2.11 and 2.12
+  std::uint64_t vector = 1024, k = 512, columns = 32;
+
+  std::vector<Field> flags();
+  void check() const;
+  Estimate memory() const;
+
+  std::vector<double> sizes() const { return {n.begin(), n.end()}; }
+};
+
+Work work(const Config& config);
+
+// The parts: what a trial records, and the scalars, series, claims and panels from the records ----
+
+/// Theorem 2.2 (spike.cpp).
+void measure_spike(const Config& c, const Trial& trial, TrialRecord& record);
+void report_spike(const Config& c, ResultBuilder& out);
+
+/// Lemmas 2.1 and 2.5, Theorems 2.3, B.1 and B.2 (laws.cpp).
+void measure_laws(const Config& c, const Trial& trial, TrialRecord& record);
+void report_laws(const Config& c, ResultBuilder& out);
+
+/// Theorem 2.8 (quadratic.cpp), with this many inputs for M.
+void measure_quadratic(const Config& c, const Trial& trial, TrialRecord& record);
+void report_quadratic(const Config& c, ResultBuilder& out);
+inline constexpr std::uint64_t layer_population = 8192;
+
+/// Lemmas 2.11 and 2.12 (gaussian_layer.cpp).
+void measure_gaussian_layer(const Config& c, const Trial& trial, TrialRecord& record);
+void report_gaussian_layer(const Config& c, ResultBuilder& out);
+
+// What the parts share (concentration.cpp) --------------------------------------------------------
+
+/// N(0, deviation^2) entries, from the trial's stream `name`.
+arma::mat gaussian(const Trial& trial, const std::string& name, std::uint64_t rows,
+                   std::uint64_t columns, double deviation = 1.0);
+
+/// "name/i", a stream.
+std::string numbered(const std::string& name, std::size_t i);
+
+/// Means over the draws of a trial, for each of several sizes.
+class Means {
+ public:
+  Means(std::size_t sizes, std::uint64_t draws)
+      : sum_(sizes, 0.0), draws_(static_cast<double>(draws)) {}
+  void add(std::size_t i, double value) { sum_[i] += value / draws_; }
+  const std::vector<double>& values() const { return sum_; }
+
+ private:
+  std::vector<double> sum_;
+  double draws_;
+};
+
+/// The share of a trial's draws with left > right, and the largest left / right, for each size.
+struct BoundShares {
+  BoundShares(std::size_t sizes, std::uint64_t draws) : share(sizes, draws), quotient(sizes, 0.0) {}
+  void add(std::size_t i, double left, double right);
+
+  Means share;
+  std::vector<double> quotient;
+};
+
+/// Entry i of the array of every trial.
+std::vector<double> entry_of(const Records& records, const std::string& name, std::size_t i);
+double mean_of_entry(const Records& records, const std::string& name, std::size_t i);
+/// The size at which the array's mean is largest, among those with used[i].
+std::size_t worst_size(const Records& records, const std::string& name,
+                       const std::vector<bool>& used);
+
+/// Judges a probability from the shares of all trials, which have c.draws draws each, by its
+/// binomial interval. If the shares were chosen among several `candidates` because of their mean,
+/// the interval is wider (Bonferroni).
+void judge_probability(const Config& c, const Statement& statement,
+                       const std::vector<double>& shares, Region allowed, const std::string& detail,
+                       Claims& claims, double candidates = 1.0);
+
+/// The n that the proof of Theorem 2.2 needs: exp(-p0 n/8) <= c if n >= 8 log(1/c) / p0.
+double needed_samples(double p0, double c);
 
 // Closed forms (closed_forms.cpp) -----------------------------------------------------------------
 
@@ -45,33 +133,13 @@ MeanEvidence binomial_interval(double failures, double draws, double level);
 /// deviation and log E exp(t Y) = log_mgf(t), infinite if it does not exist.
 double sub_exponential_parameter(const std::function<double(double)>& log_mgf, double deviation);
 
-/// The psi_2 norm of N(0, 1): E exp(g^2 / K^2) = (1 - 2/K^2)^(-1/2) = 2 at K^2 = 8/3. Every
-/// centered Y with E exp(t Y) <= exp(t^2 / 2), such as a 1-Lipschitz function of Gaussian vectors
-/// minus its mean, has at most this norm.
-inline constexpr double gaussian_psi_2 = 1.6329931618554521;
+// For the tests -----------------------------------------------------------------------------------
 
-// The law of Theorem 2.2 --------------------------------------------------------------------------
+/// The sample sizes of Theorem 2.2, ascending: as printed, 1/4 to 4 times log(1/(2c))/p0, and as
+/// its proof needs it.
+std::vector<double> spike_sizes(const Config& c);
 
-/// z = e_1 / sqrt(p0) with probability p0, otherwise sqrt(energy/bulk) (0, g), g ~ N(0, I_bulk).
-/// Then ||M||_op = 1, u_* = e_1 and c_0 = 1/p0 satisfy (2.2), and p0 c_0 = 1 is the largest value
-/// that any law allows.
-struct SpikeLaw {
-  double p0;
-  std::uint64_t bulk;
-  static constexpr double energy = 0.1;
-
-  double effective_rank() const { return 1.0 + (1.0 - p0) * energy; }
-  /// The right side of (2.3), 2 / (p0 c_0 c) er(M).
-  double bound(double c) const { return 2.0 / c * effective_rank(); }
-};
-
-/// n as Theorem 2.2 prints it, log(1/(2c)) / (8 p0), and as its proof needs it: exp(-p0 n/8) <= c
-/// if n >= 8 log(1/c) / p0.
-double printed_samples(double p0, double c);
-double needed_samples(double p0, double c);
-
-// The laws of Theorem 2.3 and Appendix B ----------------------------------------------------------
-
+/// A law of z in Theorem 2.3 and Appendix B.
 struct Law {
   std::string name, text;  // in names, and for people
   arma::vec mean;          // mu (d)
@@ -87,97 +155,8 @@ struct Law {
 /// z = g; z = 1 + g with a mean of norm sqrt(d); z = max(0, g). g ~ N(0, I_d).
 std::vector<Law> make_laws(std::uint64_t d);
 
-// Plan and records --------------------------------------------------------------------------------
-
-struct Plan {
-  explicit Plan(const ConcentrationConfig& given);
-
-  ConcentrationConfig config;
-  SpikeLaw spike;
-  std::vector<double> spike_n;  // printed, ..., needed; ascending
-  std::vector<Law> laws;
-  std::vector<double> n;                 // config.n
-  std::vector<std::string> activations;  // of Lemma 2.12, beyond ReLU
-  double perturbation_epsilon = 0.45;    // of Lemma 2.11
-};
-
-/// Positions in spike_n: the smallest n of the printed theorem, half of log(1/(2c))/p0, and the
-/// corrected n.
-inline constexpr std::size_t at_printed = 0, at_half = 2;
-
-// Theorem 2.2, arrays over spike_n. Shares of a trial's draws: with st(Z_n) above the bound; with
-// st(M_n) above it, which the theorem prints; with tr(M_n) > tr(M) / c; with fewer than p0 n/2
-// large samples.
-inline constexpr char spike_above[] = "spike.share_above",
-                      spike_above_moment[] = "spike.share_above_moment",
-                      spike_trace[] = "spike.share_trace", spike_few[] = "spike.share_few",
-                      spike_rank[] = "spike.stable_rank";
-
-// The laws, arrays over n, after the law's name: the mean of |st(Z_n) - er(M)| / er(M); the shares
-// of draws that exceed a bound; the largest quotient of both sides.
-inline constexpr char rank_error[] = ".rank_error", noise_above[] = ".noise.share_above";
-struct Bounded {
-  std::string array;
-  Place place;
-  std::string text;
-  double tail;  // factor of exp(-u) in the failure probability
-};
-inline const Bounded theorem_2_3{".rank",
-                                 {"spectral/thm-2.3", "spectral/thm-2.3/", "Theorem 2.3"},
-                                 "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)",
-                                 5.0},
-    theorem_B_1{".trace",
-                {"spectral/thm-B.1", "spectral/thm-B.1/", "Theorem B.1, eq. (B.2)"},
-                "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)",
-                4.0},
-    theorem_B_2{".moment",
-                {"spectral/thm-B.2", "spectral/thm-B.2/", "Theorem B.2"},
-                "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + u)/n) ||M||_op",
-                4.0};
-inline const auto share_above = [](const Bounded& bounded) { return bounded.array + ".share"; };
-inline const auto largest_quotient = [](const Bounded& bounded) {
-  return bounded.array + ".quotient";
-};
-inline const Misprint split_of_moment =
-    Place{"spectral/thm-B.2", "spectral/thm-B.2/", "Theorem B.2, proof", Part::proof}.misprint(
-        "spectral/thm-B.2/split", "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
-        "M_n - M = z-bar mu' + mu z-bar' + Sigma_n - Sigma");
-
-// Theorem 2.8, arrays over layers: p0 of (2.2) with c_0 = 1/2 and u_* the top eigenvector, lowered
-// by three standard errors; er(M); the mean of st(A_l), and the share of draws above (2.3).
-inline constexpr char layer_p0[] = "layer.p0", layer_effective_rank[] = "layer.effective_rank",
-                      layer_rank[] = "layer.stable_rank", layer_above[] = "layer.share_above";
-inline constexpr double layer_c0 = 0.5;
-inline constexpr std::uint64_t layer_samples = 256, layer_population = 8192;
-
-// Lemma 2.11: the share of draws outside the interval, for each ||x||^2 / (sigma^2 d). Lemma 2.12:
-// the share of draws below the bound, and the smallest quotient of both sides.
-inline const std::vector<double> perturbation_norms = {0.25, 1.0, 4.0};
-inline constexpr char perturbation_outside[] = "perturbation.share_outside";
-inline const auto block_below = [](const std::string& sigma) { return sigma + ".share_below"; };
-inline const auto block_quotient = [](const std::string& sigma) { return sigma + ".quotient"; };
-inline constexpr double block_tau = 1.0;  // tau_sigma of Assumption B
 /// The epsilon at which (2.16) with c1 = p/2 allows a failure probability of a tenth: 2n exp(-p
 /// eps^2 k/2) = 1/10. The lemma needs epsilon < 1.
 double block_epsilon(double p, std::uint64_t k, std::uint64_t columns);
-
-TrialRecord run_trial(const Plan& plan, const Trial& trial);
-
-// Claims ------------------------------------------------------------------------------------------
-
-/// Judges a probability from the shares of all trials, which have `draws` draws each, by its
-/// binomial interval. If the shares were chosen among several `candidates` because of their mean,
-/// the interval is wider (Bonferroni).
-void judge_probability(const Statement& statement, const std::vector<double>& shares,
-                       Region allowed, const std::string& detail, const Plan& plan, Claims& claims,
-                       double candidates = 1.0);
-
-/// Theorem 2.2 and its proof; Lemmas 2.1 and 2.5, Theorems 2.3, B.1 and B.2 (claims.cpp).
-void judge_constant_probability(const Plan& plan, const Records& records, Claims& claims);
-void judge_high_probability(const Plan& plan, const Records& records, Claims& claims);
-
-/// Theorem 2.8, Lemmas 2.11 and 2.12 (layer_claims.cpp).
-void judge_quadratic_layers(const Plan& plan, const Records& records, Claims& claims);
-void judge_blocks(const Plan& plan, const Records& records, Claims& claims);
 
 }  // namespace ranklab::concentration

@@ -1,11 +1,10 @@
-#include "experiments/one_step_compare/mlp_init/config.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
 #include "models/random_features.hpp"
 #include "nn/mlp.hpp"

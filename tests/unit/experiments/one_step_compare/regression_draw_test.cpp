@@ -1,5 +1,5 @@
 // The random problems of the study regression have the structure that their flags describe.
-#include "experiments/one_step_compare/regression/problem.hpp"
+#include "experiments/one_step_compare/regression/regression.hpp"
 
 #include <doctest/doctest.h>
 
@@ -15,8 +15,8 @@ using namespace ranklab::regression;
 
 namespace {
 
-RegressionConfig only(const std::string& features, const std::string& labels) {
-  RegressionConfig config;
+Config only(const std::string& features, const std::string& labels) {
+  Config config;
   config.m_low = config.m_high = 7;
   config.k_low = config.k_high = 9;
   config.n_low = config.n_high = 15;
@@ -50,7 +50,7 @@ TEST_CASE("sizes are drawn log-uniformly from their range, including both ends")
 }
 
 TEST_CASE("power-law features have the drawn singular values, and their rank can be reduced") {
-  RegressionConfig config = only("power-law", "realizable");
+  Config config = only("power-law", "realizable");
   for (std::uint64_t i = 0; i < 5; ++i) {
     const arma::vec s = arma::svd(draw_one_step_problem(config, Trial(2, i, 0)).A);
     const double p = -std::log2(s(1) / s(0));
@@ -98,7 +98,7 @@ TEST_CASE(
 }
 
 TEST_CASE("late labels put W on the path of gradient descent with the step 1/L_F") {
-  RegressionConfig config = only("relu", "realizable");
+  Config config = only("relu", "realizable");
   config.late = 40;
   const Trial trial(4, 1, 0);
   OneStepProblem p = draw_one_step_problem(config, trial);
@@ -115,7 +115,7 @@ TEST_CASE("late labels put W on the path of gradient descent with the step 1/L_F
 }
 
 TEST_CASE("the scale multiplies A") {
-  RegressionConfig config = only("relu", "noisy");
+  Config config = only("relu", "noisy");
   const Trial trial(5, 0, 0);
   const auto plain = draw_one_step_problem(config, trial);
   config.scale_decades = 3;

@@ -1,5 +1,5 @@
 // One step of each kind, compared with closed forms and with losses computed by loops.
-#include "experiments/one_step_compare/regression/problem.hpp"
+#include "experiments/one_step_compare/regression/regression.hpp"
 
 #include <doctest/doctest.h>
 

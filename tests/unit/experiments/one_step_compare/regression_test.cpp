@@ -1,13 +1,11 @@
 // The study regression as a whole: its flags, names and verdicts.
-#include "experiments/one_step_compare/regression/config.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "experiments/configured_study.hpp"
-#include "experiments/one_step_compare/regression/regression.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
 
 namespace regression_test {
@@ -19,20 +17,13 @@ namespace {
 const FlagValues tiny = {{"m-high", "12"}, {"k-high", "12"}, {"n-high", "24"}};
 
 Records some_records() {
-  RegressionConfig config;
-  config.m_high = config.k_high = config.n_high = 12;
-  Records records;
-  for (std::uint64_t i = 0; i < 30; ++i)
-    records.push_back(regression::run_trial(config, Trial(1, i, 0)));
-  return records;
+  return records_of(
+      *configured(make_regression_study(), {{"m-high", "12"}, {"k-high", "12"}, {"n-high", "12"}}),
+      30);
 }
 
-Verdict verdict(const Records& records, const std::string& id) {
-  Claims claims;
-  regression::judge(records, claims);
-  Result result;
-  result.claims = claims.take();
-  return find_claim(result, id).verdict;
+Result judged(const Records& records) {
+  return result_of(make_regression_study(), {}, records);
 }
 
 }  // namespace
@@ -102,22 +93,21 @@ TEST_CASE(
 }
 
 TEST_CASE("the true statements of regression hold on drawn problems") {
-  using namespace regression;
-  const Records records = some_records();
-  for (const Inequality* each :
-       {&expansion, &guarantee_gd, &guarantee_spec, &within_two, &smooth_gd, &smooth_spec, &eq_4_14,
-        &eq_4_15, &eq_4_16_guarantees, &stable_at_most_nuclear, &eq_4_17_equivalent, &implies_4_16,
-        &diagonal_gd, &diagonal_gd_sharp, &diagonal_sign, &diagonal_two_sided}) {
-    CAPTURE(each->id);
-    CHECK(verdict(records, each->id) == Verdict::holds);
+  const Result result = judged(some_records());
+  for (const char* id :
+       {"eq-1.3/expansion", "eq-1.4/guarantee-gd", "eq-1.4/guarantee-specgd",
+        "eq-1.5/within-a-factor-of-two", "eq-1.6/guarantee-gd/corrected",
+        "eq-1.6/guarantee-specgd/corrected", "eq-4.14/guarantee", "eq-4.15/guarantee",
+        "eq-4.16/guarantees", "eq-4.17/st-at-most-nr", "eq-4.18/equivalent", "eq-4.18/implies-4.16",
+        "section-4.5/guarantee-gd/as-printed", "section-4.5/guarantee-gd/corrected",
+        "section-4.5/guarantee-sign", "section-4.5/two-sided/as-printed"}) {
+    CAPTURE(std::string(id));
+    CHECK(find_claim(result, "spectral/" + std::string(id)).verdict == Verdict::holds);
   }
 }
 
 TEST_CASE("Section 4.5 has no slip: the sharp constant and the two-sided comparison are ours") {
-  Claims claims;
-  regression::judge(some_records(), claims);
-  Result result;
-  result.claims = claims.take();
+  const Result result = judged(some_records());
   for (const char* id : {"guarantee-gd/corrected", "two-sided/as-printed", "two-sided/sharp-step",
                          "two-sided/corrected"}) {
     const Claim& claim = find_claim(result, "spectral/section-4.5/" + std::string(id));
@@ -130,9 +120,9 @@ TEST_CASE("Section 4.5 has no slip: the sharp constant and the two-sided compari
 }
 
 TEST_CASE("the steps printed after eq. (1.6) are n times too long") {
-  const auto records = some_records();
-  CHECK(verdict(records, "spectral/eq-1.6/guarantee-gd/as-printed") == Verdict::fails);
-  CHECK(verdict(records, "spectral/eq-1.6/guarantee-specgd/as-printed") == Verdict::fails);
+  const Result result = judged(some_records());
+  for (const char* id : {"guarantee-gd/as-printed", "guarantee-specgd/as-printed"})
+    CHECK(find_claim(result, "spectral/eq-1.6/" + std::string(id)).verdict == Verdict::fails);
 }
 
 TEST_CASE("regression refuses ranges with low above high and unknown words, and names the flag") {
@@ -150,10 +140,10 @@ TEST_CASE(
   // The last ratio lies 4e-6 of a bin below the edge.
   const std::vector<double> ratios = {1 - 1e-12, 1 - 1e-15, 1, 1 + 1e-12, std::exp2(-1e-6)};
   for (std::size_t i = 0; i < ratios.size(); ++i) {
-    records[i].set(regression::predicted_ratio, ratios[i]);
-    records[i].set(regression::actual_ratio, 1.0);
+    records[i].set("predicted_ratio", ratios[i]);
+    records[i].set("actual_ratio", 1.0);
   }
-  const Result result = regression::report({}, records);
+  const Result result = judged(records);
   const Series& trials = find_series(result, "trials");
   CHECK(trials.mean == std::vector<double>{1, 4});
   CHECK(std::fabs(trials.x.at(1) - std::exp2(0.125)) <= 1e-15);

@@ -1,5 +1,5 @@
 // The constants of Section 2.2, worked out by hand.
-#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
+#include "experiments/one_step_compare/transformer_init.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,5 +1,5 @@
 // The decoder block agrees with loops over tokens that follow the equations.
-#include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
+#include "experiments/one_step_compare/transformer_init.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The study transformer-init agrees with states recomputed with singular values, and gives the
 // right verdicts.
-#include "experiments/one_step_compare/transformer_init/transformer_init.hpp"
+#include "experiments/one_step_compare/transformer_init.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/one_step_compare/transformer_init/decoder_block.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/spectra.hpp"
 #include "models/tokens.hpp"
@@ -22,16 +22,6 @@ using transformer_init::decoder_block, transformer_init::draw_decoder_weights,
     transformer_init::DecoderStates, transformer_init::DecoderWeights;
 
 namespace {
-
-TransformerInitConfig small_config() {
-  TransformerInitConfig config;
-  config.layers = 4;
-  config.d = 24;
-  config.n = 20;
-  config.k = 48;
-  config.vocabulary = 40;
-  return config;
-}
 
 const FlagValues tiny = {{"layers", "4"}, {"d", "24"}, {"n", "20"}, {"vocabulary", "40"}};
 
@@ -45,32 +35,30 @@ double stable_rank_by_svd(const arma::mat& A) {
   return arma::dot(s, s) / (s(0) * s(0));
 }
 
-Records some_records(const TransformerInitConfig& config) {
+TrialRecord trial_of(const FlagValues& flags, std::uint64_t index) {
+  Trial trial(2, index, 0);
+  return configured(make_transformer_init_study(), flags)->work().trial(trial);
+}
+
+Records some_records(const FlagValues& flags) {
   Records records;
-  for (std::uint64_t i = 0; i < 5; ++i)
-    records.push_back(transformer_init::run_trial(config, Trial(2, i, 0)));
+  for (std::uint64_t i = 0; i < 5; ++i) records.push_back(trial_of(flags, i));
   return records;
 }
 
-Claim claim(const TransformerInitConfig& config, const Records& records, const std::string& id) {
-  Claims claims;
-  transformer_init::judge(config, records, claims);
-  Result result;
-  result.claims = claims.take();
-  return find_claim(result, id);
+Claim claim(const FlagValues& flags, const Records& records, const std::string& id) {
+  return find_claim(result_of(make_transformer_init_study(), flags, records), id);
 }
 
-Verdict verdict(const TransformerInitConfig& config, const Records& records,
-                const std::string& id) {
-  return claim(config, records, id).verdict;
+Verdict verdict(const FlagValues& flags, const Records& records, const std::string& id) {
+  return claim(flags, records, id).verdict;
 }
 
 }  // namespace
 
 TEST_CASE("transformer-init measures the states of its blocks") {
-  const TransformerInitConfig config = small_config();
   const Trial trial(2, 0, 0);
-  const TrialRecord record = transformer_init::run_trial(config, trial);
+  const TrialRecord record = trial_of(tiny, 0);
 
   Stream token_stream = trial.stream("tokens"), embedding_stream = trial.stream("embedding");
   const TokenCounts counts = count_tokens(ZipfLaw(40, 0.86).draw(20, token_stream));
@@ -87,8 +75,8 @@ TEST_CASE("transformer-init measures the states of its blocks") {
 
   arma::mat X(24, 20);
   for (arma::uword t = 0; t < 20; ++t) X.col(t) = E.col(counts.index[t]);
-  for (std::uint64_t block = 1; block <= config.layers; ++block) {
-    const DecoderStates states = decoder_block(draw_decoder_weights(trial, block, 24, 48), X);
+  for (std::uint64_t block = 1; block <= 4; ++block) {
+    const DecoderStates states = decoder_block(draw_decoder_weights(trial, block, 24, 96), X);
     const auto recorded = [&](const std::string& name) { return record.array(name)[block - 1]; };
     CHECK(recorded("X.stable_rank") == equal_to(stable_rank_by_svd(X)));
     CHECK(recorded("A_rms.stable_rank") == equal_to(stable_rank_by_svd(states.A_rms)));
@@ -165,10 +153,9 @@ TEST_CASE("transformer-init does not depend on threads") {
 
 TEST_CASE(
     "each statement of transformer-init holds on the run and fails if one block violates it") {
-  TransformerInitConfig config = small_config();
-  config.d = 128;  // large enough for the concentration that the bounds need
-  config.k = 512;
-  const Records records = some_records(config);
+  // Large enough for the concentration that the bounds need.
+  const FlagValues large = {{"layers", "4"}, {"d", "128"}, {"n", "20"}, {"vocabulary", "40"}};
+  const Records records = some_records(large);
   struct Case {
     const char *id, *array;
     double factor;
@@ -195,28 +182,27 @@ TEST_CASE(
   };
   for (const Case& each : cases) {
     CAPTURE(std::string(each.id));
-    CHECK(verdict(config, records, each.id) == Verdict::holds);
+    CHECK(verdict(large, records, each.id) == Verdict::holds);
     Records broken = records;
     std::vector<double> values = broken[1].array(each.array);
     values[0] *= each.factor;
     broken[1].set(each.array, values);
-    CHECK(verdict(config, broken, each.id) == Verdict::fails);
+    CHECK(verdict(large, broken, each.id) == Verdict::fails);
   }
-  CHECK(verdict(config, records, "spectral/eq-E.12/as-printed") == Verdict::fails);
+  CHECK(verdict(large, records, "spectral/eq-E.12/as-printed") == Verdict::fails);
   Records broken = records;
   for (TrialRecord& record : broken) record.set("A_rms.stable_rank", {20, 8, 64, 256});
   // The exponent is fitted up to the state after the last block, which still has a low rank here.
-  CHECK(verdict(config, broken, "spectral/cor-2.15/growth/A_rms") == Verdict::holds);
+  CHECK(verdict(large, broken, "spectral/cor-2.15/growth/A_rms") == Verdict::holds);
   for (TrialRecord& record : broken) record.set("A_final.stable_rank", 2000.0);
-  CHECK(verdict(config, broken, "spectral/cor-2.15/growth/A_rms") == Verdict::fails);
+  CHECK(verdict(large, broken, "spectral/cor-2.15/growth/A_rms") == Verdict::fails);
 }
 
 TEST_CASE(
     "two steps of the proof of Proposition 2.14 fail between numbers, and hold as corrected") {
-  const TransformerInitConfig config = small_config();
-  const Records records = some_records(config);
+  const Records records = some_records(tiny);
   const auto evidence = [&](const std::string& id) {
-    return std::get<CountEvidence>(claim(config, records, "spectral/" + id).evidence);
+    return std::get<CountEvidence>(claim(tiny, records, "spectral/" + id).evidence);
   };
   for (const char* id : {"eq-E.14/as-printed", "eq-E.14/corrected", "eq-E.7/step/as-printed",
                          "eq-E.7/step/corrected"})
@@ -231,16 +217,15 @@ TEST_CASE(
   // delta = 0.01, c_+ = 10: c_+^att = 11.11, c_sigma = (1 - Phi(1))/2 = 0.07932762696572854.
   const double over = 11.11 / 0.07932762696572854;
   CHECK(evidence("eq-E.14/as-printed").worst == equal_to((2 * over + 1) / (1 + over / 0.99)));
-  CHECK(claim(config, records, "spectral/eq-E.14/as-printed").slip == "spectral/prop-2.14/eq-E.14");
-  CHECK(claim(config, records, "spectral/eq-E.7/step/as-printed").slip ==
+  CHECK(claim(tiny, records, "spectral/eq-E.14/as-printed").slip == "spectral/prop-2.14/eq-E.14");
+  CHECK(claim(tiny, records, "spectral/eq-E.7/step/as-printed").slip ==
         "spectral/prop-2.14/eq-E.7");
 }
 
 TEST_CASE("only the bound on A_rms holds for every weight; the others are with high probability") {
-  const TransformerInitConfig config = small_config();
-  const Records records = some_records(config);
+  const Records records = some_records(tiny);
   for (const char* matrix : {"A_rms", "X_att", "A_mlp_rms", "B", "X_plus"}) {
-    const Claim judged = claim(config, records, "spectral/prop-2.14/ii/" + std::string(matrix));
+    const Claim judged = claim(tiny, records, "spectral/prop-2.14/ii/" + std::string(matrix));
     CHECK(judged.kind == (matrix == std::string("A_rms") ? Kind::theorem : Kind::asymptotic));
   }
 }
@@ -259,28 +244,26 @@ TEST_CASE(
 TEST_CASE(
     "the exponent over depth is that of a power law in 1 + l, from l = 1 to the state after the "
     "last block") {
-  const TransformerInitConfig config = small_config();
-  Records records = some_records(config);
+  Records records = some_records(tiny);
   const auto power = [](double layer) { return 3 * std::pow(1 + layer, 1.5); };
   for (TrialRecord& record : records) {
     record.set("A_rms.stable_rank", {100, power(1), power(2), power(3)});
     record.set("A_final.stable_rank", power(4));
   }
-  CHECK(claim(config, records, "spectral/cor-2.15/growth/A_rms").measured == equal_to(1.5));
+  CHECK(claim(tiny, records, "spectral/cor-2.15/growth/A_rms").measured == equal_to(1.5));
 }
 
 TEST_CASE(
     "too few layers give no verdict on growth, and token norms far from one give none on Lemma "
     "2.9") {
-  TransformerInitConfig config = small_config();
-  config.layers = 2;
-  CHECK(verdict(config, some_records(config), "spectral/cor-2.15/growth/A_mlp_rms") ==
+  const FlagValues shallow = {{"layers", "2"}, {"d", "24"}, {"n", "20"}, {"vocabulary", "40"}};
+  CHECK(verdict(shallow, some_records(shallow), "spectral/cor-2.15/growth/A_mlp_rms") ==
         Verdict::not_applicable);
-  Records records = some_records(config);
+  Records records = some_records(shallow);
   for (TrialRecord& record : records) record.set("embedding.norm_deviation", 1.5);
   for (const char* id :
        {"spectral/lemma-2.9", "spectral/cor-2.15/embedding-layer", "spectral/cor-2.15/depth"}) {
-    CHECK(verdict(config, records, id) == Verdict::not_applicable);
+    CHECK(verdict(shallow, records, id) == Verdict::not_applicable);
   }
 }
 

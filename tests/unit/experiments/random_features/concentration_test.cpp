@@ -7,6 +7,7 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/random_features/random_features.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/decompositions.hpp"
 #include "models/gaussian_moments.hpp"
@@ -80,25 +81,27 @@ FlagValues tiny_flags(const FlagValues& more = {}) {
   return values;
 }
 
-ConcentrationConfig tiny() {
-  ConcentrationConfig config;
-  config.draws = 3;
-  config.p0 = 0.05;
-  config.bulk = 12;
-  config.d = 3;
-  config.n = {40, 160};
-  config.depth = 2;
-  config.width = 6;
-  config.vector = 20;
-  config.k = 700;
-  config.columns = 4;
-  return config;
+Config tiny() {
+  return {.draws = 3,
+          .p0 = 0.05,
+          .bulk = 12,
+          .d = 3,
+          .n = {40, 160},
+          .depth = 2,
+          .width = 6,
+          .vector = 20,
+          .k = 700,
+          .columns = 4};
+}
+
+TrialRecord tiny_record(std::uint64_t index) {
+  Trial trial(seed, index, 0);
+  return work(tiny()).trial(trial);
 }
 
 std::vector<TrialRecord> tiny_records(std::uint64_t trials) {
   std::vector<TrialRecord> records;
-  for (std::uint64_t t = 0; t < trials; ++t)
-    records.push_back(run_trial(Plan(tiny()), Trial(seed, t, 0)));
+  for (std::uint64_t t = 0; t < trials; ++t) records.push_back(tiny_record(t));
   return records;
 }
 
@@ -234,15 +237,15 @@ TEST_CASE("the constants of every law satisfy their definitions, by quadrature i
 }
 
 TEST_CASE("the samples of Theorem 2.2 are those of the law, recomputed from the whole matrix") {
-  const Plan plan(tiny());
+  const std::vector<double> spike_n = spike_sizes(tiny());
   const Trial trial(seed, 0, 0);
-  const TrialRecord record = run_trial(plan, trial);
-  CHECK(plan.spike_n.front() == std::ceil(std::log(2.0) / 0.4));
-  CHECK(plan.spike_n.back() == std::ceil(8.0 * std::log(4.0) / 0.05));
+  const TrialRecord record = tiny_record(0);
+  CHECK(spike_n.front() == std::ceil(std::log(2.0) / 0.4));
+  CHECK(spike_n.back() == std::ceil(8.0 * std::log(4.0) / 0.05));
   // The second moment by integration over the two cases, M = diag(1, (1 - p0) 0.1/12, ...).
   const double er = 1.0 + 12.0 * (0.95 * 0.1 / 12.0), bound = 2.0 / 0.25 * er;
-  for (std::size_t i = 0; i < plan.spike_n.size(); ++i) {
-    const auto n = static_cast<arma::uword>(plan.spike_n[i]);
+  for (std::size_t i = 0; i < spike_n.size(); ++i) {
+    const auto n = static_cast<arma::uword>(spike_n[i]);
     double above = 0, above_moment = 0, trace = 0, few = 0, rank = 0;
     for (int draw = 0; draw < 3; ++draw) {
       const std::string name = "spike/" + std::to_string(i) + "/" + std::to_string(draw);
@@ -256,26 +259,25 @@ TEST_CASE("the samples of Theorem 2.2 are those of the law, recomputed from the 
       if (large < n)
         Z.submat(1, large, 12, n - 1) =
             normal(trial, name + "/small", 12, n - large, std::sqrt(0.1 / 12.0));
-      const arma::vec s = singular_values(Z), w = arma::square(s) / plan.spike_n[i];
+      const arma::vec s = singular_values(Z), w = arma::square(s) / spike_n[i];
       rank += arma::accu(w) / w(0) / 3.0;
       above += arma::accu(w) / w(0) > bound ? 1.0 / 3 : 0.0;
       above_moment += arma::accu(arma::square(w)) / (w(0) * w(0)) > bound ? 1.0 / 3 : 0.0;
       trace += arma::accu(w) > er / 0.25 ? 1.0 / 3 : 0.0;
-      few += static_cast<double>(large) < 0.025 * plan.spike_n[i] ? 1.0 / 3 : 0.0;
+      few += static_cast<double>(large) < 0.025 * spike_n[i] ? 1.0 / 3 : 0.0;
     }
     CAPTURE(i);
-    CHECK(record.array(spike_rank).at(i) == close(rank));
-    CHECK(record.array(spike_above).at(i) == close(above));
-    CHECK(record.array(spike_above_moment).at(i) == close(above_moment));
-    CHECK(record.array(spike_trace).at(i) == close(trace));
-    CHECK(record.array(spike_few).at(i) == close(few));
+    CHECK(record.array("spike.stable_rank").at(i) == close(rank));
+    CHECK(record.array("spike.share_above").at(i) == close(above));
+    CHECK(record.array("spike.share_above_moment").at(i) == close(above_moment));
+    CHECK(record.array("spike.share_trace").at(i) == close(trace));
+    CHECK(record.array("spike.share_few").at(i) == close(few));
   }
 }
 
 TEST_CASE("errors and quotients of the laws equal those recomputed from the named draws") {
-  const Plan plan(tiny());
   const Trial trial(seed, 1, 0);
-  const TrialRecord record = run_trial(plan, trial);
+  const TrialRecord record = tiny_record(1);
   const arma::mat covariance = (0.5 - 0.5 / std::numbers::pi) * arma::eye(3, 3);
   const arma::mat M = covariance + arma::ones(3, 3) / (2.0 * std::numbers::pi);
   const double top = 0.5 - 0.5 / std::numbers::pi + 3.0 / (2.0 * std::numbers::pi), er = 1.5 / top;
@@ -316,7 +318,7 @@ TEST_CASE("errors and quotients of the laws equal those recomputed from the name
 
 TEST_CASE("constants of the quadratic layers equal those recomputed by loops") {
   const Trial trial(seed, 0, 0);
-  const TrialRecord record = run_trial(Plan(tiny()), trial);
+  const TrialRecord record = tiny_record(0);
   arma::mat A = 1.0 + normal(trial, "quadratic/population", 6, 8192, 0.1);
   for (int layer = 1; layer <= 2; ++layer) {
     A = normal(trial, "quadratic/W/" + std::to_string(layer), 6, 6, 1.0 / std::sqrt(6.0)) * A;
@@ -328,16 +330,16 @@ TEST_CASE("constants of the quadratic layers equal those recomputed by loops") {
       if (along * along >= 0.5 * svd.s(0) * svd.s(0) / 8192.0) reached += 1.0 / 8192.0;
     }
     const auto l = static_cast<std::size_t>(layer - 1);
-    CHECK(record.array(layer_p0).at(l) ==
+    CHECK(record.array("layer.p0").at(l) ==
           close(reached - 3.0 * std::sqrt(reached * (1.0 - reached) / 8192.0)));
-    CHECK(record.array(layer_effective_rank).at(l) ==
+    CHECK(record.array("layer.effective_rank").at(l) ==
           close(arma::accu(arma::square(svd.s)) / (svd.s(0) * svd.s(0))));
   }
 }
 
 TEST_CASE("the layer of Lemma 2.12 has columns of norm sqrt(d), recomputed in loops") {
   const Trial trial(seed, 2, 0);
-  const TrialRecord record = run_trial(Plan(tiny()), trial);
+  const TrialRecord record = tiny_record(2);
   // 2n exp(-p eps^2 k/2) = 1/10.
   CHECK(8.0 * std::exp(-0.5 * 0.2 * std::pow(block_epsilon(0.2, 700, 4), 2) * 700.0) == close(0.1));
   // abs is homogeneous, and gelu is not.
@@ -362,21 +364,23 @@ TEST_CASE("the layer of Lemma 2.12 has columns of norm sqrt(d), recomputed in lo
       quotient = std::max(quotient, (1.0 - epsilon) * 0.5 * p * 700.0 / 6.0 * 24.0 / sum);
     }
     CAPTURE(name);
-    CHECK(record.array(block_quotient(name)).at(0) == close(quotient, 1e-6));
+    CHECK(record.array(std::string(name) + ".quotient").at(0) == close(quotient, 1e-6));
   }
 }
 
 TEST_CASE("the law of Theorem 2.2 turns the verdicts of both forms") {
   const auto records = tiny_records(12);
-  const std::size_t last = Plan(tiny()).spike_n.size() - 1;
-  CHECK(claim_from(with_entry(records, spike_above, 0, 1.0), "thm-2.2/as-printed").verdict ==
-        Verdict::fails);
-  CHECK(claim_from(with_entry(records, spike_above, 0, 0.0), "thm-2.2/as-printed").verdict ==
-        Verdict::holds);
-  CHECK(claim_from(with_entry(records, spike_above, last, 1.0), "thm-2.2/corrected").verdict ==
-        Verdict::fails);
+  const std::size_t last = spike_sizes(tiny()).size() - 1;
+  CHECK(
+      claim_from(with_entry(records, "spike.share_above", 0, 1.0), "thm-2.2/as-printed").verdict ==
+      Verdict::fails);
+  CHECK(
+      claim_from(with_entry(records, "spike.share_above", 0, 0.0), "thm-2.2/as-printed").verdict ==
+      Verdict::holds);
+  CHECK(claim_from(with_entry(records, "spike.share_above", last, 1.0), "thm-2.2/corrected")
+            .verdict == Verdict::fails);
   const Claim corrected =
-      claim_from(with_entry(records, spike_above, last, 0.0), "thm-2.2/corrected");
+      claim_from(with_entry(records, "spike.share_above", last, 0.0), "thm-2.2/corrected");
   CHECK(corrected.verdict == Verdict::holds);
   CHECK(corrected.misprint_of == "spectral/thm-2.2/as-printed");
   // 36 draws without a failure bound its probability by 1 - 0.005^(1/36) = 0.14 only.
@@ -399,7 +403,7 @@ TEST_CASE("too few draws leave a small probability undecided, and unmet hypothes
   CHECK(claim_from(records, "lemma-2.11").detail.find("allows a failure") != std::string::npos);
   CHECK(claim_from(records, "eq-2.16/silu", {{"k", "8"}}).detail.find("eps < 1") !=
         std::string::npos);
-  const auto none = with_entry(records, layer_p0, 1, 0.01);
+  const auto none = with_entry(records, "layer.p0", 1, 0.01);
   CHECK(claim_from(none, "thm-2.2/quadratic/layer-2").detail.find("the theorem needs p0") !=
         std::string::npos);
 }

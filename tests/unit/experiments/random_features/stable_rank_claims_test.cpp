@@ -2,10 +2,8 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
-#include <functional>
 
 #include "core/tolerances.hpp"
-#include "experiments/random_features/stable_rank/stable_rank.hpp"
 #include "experiments/random_features/stable_rank_tiny.hpp"
 #include "experiments/result_parts.hpp"
 
@@ -16,107 +14,81 @@ using namespace ranklab::stable_ranks;
 
 namespace {
 
-Claim claim(const std::string& id, const std::function<void(Claims&)>& judge) {
-  Claims claims;
-  judge(claims);
-  Result result;
-  result.claims = claims.take();
-  return find_claim(result, id);
+Claim judged(const Config& config, const Records& records, const std::string& id) {
+  return find_claim(report(config, records), id);
 }
 
-Verdict table_verdict(const StableRankConfig& config, const std::string& id) {
-  return claim(id, [&](Claims& claims) { judge_table(config, claims); }).verdict;
-}
-
-Claim one_layer(const StableRankConfig& config, const Records& records, const std::string& id) {
-  return claim(id, [&](Claims& claims) { judge_one_layer(Plan(config), records, claims); });
-}
-
-Claim random_layers(const StableRankConfig& config, const Records& records, const std::string& id) {
-  return claim(id, [&](Claims& claims) { judge_random_layers(Plan(config), records, claims); });
-}
-
-Verdict quadratic_verdict(const StableRankConfig& config, const Records& records) {
-  return claim("spectral/thm-2.8/layer-1",
-               [&](Claims& claims) { judge_quadratic(Plan(config), records, claims); })
-      .verdict;
-}
-
-Claim token_claim(const StableRankConfig& config, const Records& records, const std::string& id) {
-  return claim(id, [&](Claims& claims) { judge_tokens(config, records, claims); });
+Verdict verdict(const Config& config, const Records& records, const std::string& id) {
+  return judged(config, records, id).verdict;
 }
 
 doctest::Approx close(double expected) {
   return doctest::Approx(expected).epsilon(tolerance::closed_form<double>);
 }
 
-TrialRecord measure(const StableRankConfig& config) {
-  return run_trial(Plan(config), Trial(11, 0, 0));
-}
-
 }  // namespace
 
 TEST_CASE("gelu's misprint is only detected if a variance exceeds one") {
-  StableRankConfig config = tiny();
+  Config config = tiny();
   config.activation = {"gelu"};
+  const TrialRecord record = measure(config);
   config.variances = {0.3, 0.9, 1.0};
-  CHECK(table_verdict(config, "spectral/fig-12/gelu/as-printed") == Verdict::holds);
+  CHECK(verdict(config, Records(3, record), "spectral/fig-12/gelu/as-printed") == Verdict::holds);
   config.variances = {1.1};
-  CHECK(table_verdict(config, "spectral/fig-12/gelu/as-printed") == Verdict::fails);
-  CHECK(table_verdict(config, "spectral/fig-12/gelu/corrected") == Verdict::holds);
+  CHECK(verdict(config, Records(3, record), "spectral/fig-12/gelu/as-printed") == Verdict::fails);
+  CHECK(verdict(config, Records(3, record), "spectral/fig-12/gelu/corrected") == Verdict::holds);
 }
 
 TEST_CASE("a wrong table fails") {
   const Activation& relu = find_activation("relu");
-  const auto verdict = [&](const std::string& id, const PrintedMoments& printed) {
-    return claim("spectral/fig-12/" + id,
-                 [&](Claims& claims) {
-                   judge_row("x", relu, printed, {1.0, 2.0}, claims);
-                 })
-        .verdict;
+  const auto row = [&](const std::string& id, const PrintedMoments& printed) {
+    Claims claims;
+    judge_row("x", relu, printed, {1.0, 2.0}, claims);
+    Result result;
+    result.claims = claims.take();
+    return find_claim(result, "spectral/fig-12/" + id).verdict;
   };
   PrintedMoments wrong = *printed_moments("relu");
-  CHECK(verdict("x", wrong) == Verdict::holds);
-  CHECK(verdict("x/nsr", wrong) == Verdict::holds);
+  CHECK(row("x", wrong) == Verdict::holds);
+  CHECK(row("x/nsr", wrong) == Verdict::holds);
   wrong.beta = 0.499;
-  CHECK(verdict("x", wrong) == Verdict::fails);
-  CHECK(verdict("x/nsr", wrong) == Verdict::holds);
+  CHECK(row("x", wrong) == Verdict::fails);
+  CHECK(row("x/nsr", wrong) == Verdict::holds);
   wrong = *printed_moments("relu");
   wrong.alpha = [](double) { return 0.16; };
-  CHECK(verdict("x", wrong) == Verdict::fails);
+  CHECK(row("x", wrong) == Verdict::fails);
   wrong.nsr_bound = [](double) { return 3.14; };
-  CHECK(verdict("x/nsr", wrong) == Verdict::fails);
+  CHECK(row("x/nsr", wrong) == Verdict::fails);
 }
 
 TEST_CASE("stable ranks above the bounds fail, unless the theorem's guarantee is vacuous") {
-  StableRankConfig config = tiny();
+  Config config = tiny();
   config.activation = {"relu"};
   config.n = 1000;  // n eps^2 = 10
   TrialRecord record = measure(config);
   config.k = 1000;  // the rows of W_l act as the samples of Theorem 2.7
-  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::holds);
-  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::holds);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.6/relu/dense") == Verdict::holds);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.7/relu") == Verdict::holds);
   record.set("relu.stable_rank", 4.27);  // bound 1.1/0.81 pi = 4.266
   record.set("relu.depth.stable_rank", {3.0, 4.27, 3.0});
-  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict == Verdict::fails);
-  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/low-rank").verdict == Verdict::holds);
-  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::fails);
-  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").measured == 1.0);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.6/relu/dense") == Verdict::fails);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.6/relu/low-rank") == Verdict::holds);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.7/relu") == Verdict::fails);
+  CHECK(judged(config, {record}, "spectral/thm-2.7/relu").measured == 1.0);
   config.n = 100;  // 4 exp(-1) > 1
-  CHECK(one_layer(config, {record}, "spectral/thm-2.6/relu/dense").verdict ==
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.6/relu/dense") ==
         Verdict::not_applicable);
-  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict == Verdict::fails);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.7/relu") == Verdict::fails);
   config.k = 100;
-  CHECK(random_layers(config, {record}, "spectral/thm-2.7/relu").verdict ==
-        Verdict::not_applicable);
+  CHECK(verdict(config, Records(3, record), "spectral/thm-2.7/relu") == Verdict::not_applicable);
 }
 
 TEST_CASE("the bounds with an open constant are asymptotic: never an error of the paper") {
-  StableRankConfig config = tiny();
+  Config config = tiny();
   config.activation = {"relu"};
   const TrialRecord record = measure(config);
-  for (const Claim& claim : {one_layer(config, {record}, "spectral/thm-2.6/relu/dense"),
-                             random_layers(config, {record}, "spectral/thm-2.7/relu")}) {
+  for (const Claim& claim : {judged(config, {record}, "spectral/thm-2.6/relu/dense"),
+                             judged(config, {record}, "spectral/thm-2.7/relu")}) {
     CHECK(claim.kind == Kind::asymptotic);
     CHECK(claim.threshold == "eps1 = eps2 = 0.1; the paper leaves c1 open");
   }
@@ -144,8 +116,9 @@ TEST_CASE("Theorem 2.7 fails with n in the exponent and holds with the rows of W
   CHECK(failure_of_copies() == doctest::Approx(fails).epsilon(1e-8));
 
   const auto evidence = [](const Claim& claim) { return std::get<CountEvidence>(claim.evidence); };
-  const Claim printed = claim("spectral/thm-2.7/exponent/as-printed", judge_exponent),
-              corrected = claim("spectral/thm-2.7/exponent/corrected", judge_exponent);
+  const Result result = report(tiny(), {measure(tiny())});
+  const Claim printed = find_claim(result, "spectral/thm-2.7/exponent/as-printed"),
+              corrected = find_claim(result, "spectral/thm-2.7/exponent/corrected");
   CHECK(printed.verdict == Verdict::fails);
   CHECK(printed.slip == "spectral/thm-2.7/exponent");
   CHECK(evidence(printed).violations == 3.0);
@@ -159,9 +132,9 @@ TEST_CASE("Theorem 2.7 fails with n in the exponent and holds with the rows of W
 }
 
 TEST_CASE("each row of Figure 12 belongs to the table, its last column to Lemma 2.4") {
-  const auto judged = [](const std::string& id) {
-    StableRankConfig config = tiny();
-    return claim("spectral/fig-12/" + id, [&](Claims& claims) { judge_table(config, claims); });
+  const Result result = report(tiny(), {measure(tiny())});
+  const auto judged = [&](const std::string& id) {
+    return find_claim(result, "spectral/fig-12/" + id);
   };
   CHECK(judged("relu").statement_id == "spectral/fig-12");
   CHECK(judged("relu").kind == Kind::printed_number);
@@ -178,42 +151,43 @@ TEST_CASE("Theorem 2.8: the bound, the required samples and the verdicts") {
   CHECK(quadratic_bound(1, 0.25) == close(354294.0));                             // 27 * 3^8 * 2
   CHECK(quadratic_samples(1, 0.25) == close(9.0 * 81.0 * std::log(2.0) / 32.0));  // 15.8
   CHECK(std::isinf(quadratic_bound(9, 0.25)));
-  StableRankConfig config = tiny();
+  Config config = tiny();
   config.depth = 1;
-  TrialRecord record;
-  record.set("quadratic.depth.stable_rank", 4e5);
-  CHECK(quadratic_verdict(config, {record}) == Verdict::fails);
-  config.k = config.n = 1000000;  // large enough for the bound not to be vacuous
-  CHECK(quadratic_verdict(config, {record, record, record}) == Verdict::fails);
-  TrialRecord small;
+  TrialRecord record = measure(config), small = record;
   small.set("quadratic.depth.stable_rank", 3.0);
-  CHECK(quadratic_verdict(config, {small, small, small}) == Verdict::holds);
+  record.set("quadratic.depth.stable_rank", 4e5);
+  const auto quadratic = [&](const Records& records) {
+    return verdict(config, records, "spectral/thm-2.8/layer-1");
+  };
+  CHECK(quadratic({record}) == Verdict::fails);
+  config.k = config.n = 1000000;  // large enough for the bound not to be vacuous
+  CHECK(quadratic({record, record, record}) == Verdict::fails);
+  CHECK(quadratic({small, small, small}) == Verdict::holds);
   config.n = 15;
-  CHECK(quadratic_verdict(config, {record}) == Verdict::not_applicable);
+  CHECK(quadratic({record}) == Verdict::not_applicable);
 }
 
 TEST_CASE("token claims fail if a number is wrong") {
-  const StableRankConfig config = tiny();
+  const Config config = tiny();
   const TrialRecord good = measure(config);
   TrialRecord bad = good;
   bad.set("token_indicator.stable_rank", good.scalar("token_indicator.stable_rank") * (1.0 + 1e-8));
-  CHECK(token_claim(config, {bad}, "spectral/eq-2.15").verdict == Verdict::fails);
+  CHECK(verdict(config, {bad}, "spectral/eq-2.15") == Verdict::fails);
   bad.set("embedding_rms.stable_rank", good.scalar("token_indicator.inverse_p_max") * 1.01);
-  CHECK(token_claim(config, {good, bad}, "spectral/lemma-2.9/rms-normalised").verdict ==
-        Verdict::fails);
+  CHECK(verdict(config, {good, bad}, "spectral/lemma-2.9/rms-normalised") == Verdict::fails);
   bad.set("embedding.norm_deviation", 0.5);
   bad.set("embedding.stable_rank", good.scalar("token_indicator.inverse_p_max") * 3.01);
-  CHECK(token_claim(config, {bad}, "spectral/lemma-2.9").verdict == Verdict::fails);
+  CHECK(verdict(config, {bad}, "spectral/lemma-2.9") == Verdict::fails);
   bad.set("embedding.norm_deviation", 1.0);
-  CHECK(token_claim(config, {bad}, "spectral/lemma-2.9").verdict == Verdict::not_applicable);
+  CHECK(verdict(config, {bad}, "spectral/lemma-2.9") == Verdict::not_applicable);
 
-  StableRankConfig paper = config;
+  Config paper = config;
   paper.vocabulary = 50257;
-  CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").verdict == Verdict::holds);
+  CHECK(verdict(paper, {good}, "spectral/eq-2.15/zipf") == Verdict::holds);
   // The integral bounds the sum of j^(-s) to within one term.
   const double integral = (std::pow(50257.0, 0.14) - 1.0) / 0.14;
-  CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured > integral);
-  CHECK(token_claim(paper, {good}, "spectral/eq-2.15/zipf").measured < integral + 1.0);
+  CHECK(judged(paper, {good}, "spectral/eq-2.15/zipf").measured > integral);
+  CHECK(judged(paper, {good}, "spectral/eq-2.15/zipf").measured < integral + 1.0);
 }
 
 }  // namespace stable_rank_claims_test

@@ -1,11 +1,10 @@
-#include "experiments/random_features/stable_rank/stable_rank.hpp"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/random_features/random_features.hpp"
 #include "experiments/random_features/stable_rank_tiny.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/decompositions.hpp"
@@ -44,14 +43,10 @@ arma::mat normal(const Trial& trial, const char* name, arma::uword rows, arma::u
   return G;
 }
 
-TrialRecord measure(const StableRankConfig& config) {
-  return stable_ranks::run_trial(stable_ranks::Plan(config), Trial(seed, 0, 0));
-}
-
 }  // namespace
 
 TEST_CASE("the measured stable ranks equal those recomputed from the named draws") {
-  const StableRankConfig config = tiny();
+  const stable_ranks::Config config = tiny();
   const TrialRecord record = measure(config);
   const Trial trial(seed, 0, 0);
   // The weights can stay unscaled because relu is homogeneous.
@@ -69,7 +64,7 @@ TEST_CASE("the measured stable ranks equal those recomputed from the named draws
 }
 
 TEST_CASE("swiglu multiplies the gate by the second product") {
-  StableRankConfig config = tiny();
+  stable_ranks::Config config = tiny();
   config.activation = {"swiglu"};
   config.depth = 1;
   const Trial trial(seed, 0, 0);
@@ -81,7 +76,7 @@ TEST_CASE("swiglu multiplies the gate by the second product") {
 }
 
 TEST_CASE("the three fixed weight matrices have the documented spectra") {
-  StableRankConfig config = tiny();
+  stable_ranks::Config config = tiny();
   config.activation = {"identity"};
   config.rank = 2;
   config.power = 1.5;
@@ -95,7 +90,7 @@ TEST_CASE("the three fixed weight matrices have the documented spectra") {
 }
 
 TEST_CASE("an activation's numbers do not depend on the others in the list") {
-  StableRankConfig all = tiny(), one = tiny();
+  stable_ranks::Config all = tiny(), one = tiny();
   all.activation = {"silu", "swiglu", "quadratic", "relu"};
   one.activation = {"relu"};
   const TrialRecord many = measure(all), few = measure(one);
@@ -106,7 +101,7 @@ TEST_CASE("an activation's numbers do not depend on the others in the list") {
 }
 
 TEST_CASE("the stable ranks of deep homogeneous stacks are finite and at least 1") {
-  StableRankConfig config = tiny();
+  stable_ranks::Config config = tiny();
   config.activation = {"relu", "relu2", "quadratic"};
   config.depth = 12;
   const TrialRecord record = measure(config);

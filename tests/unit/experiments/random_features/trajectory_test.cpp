@@ -1,7 +1,5 @@
 // The trajectory study agrees with a second implementation, which uses the n-sized formulas and
 // LAPACK's singular value decomposition and iterates W itself.
-#include "experiments/random_features/trajectory/config.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -9,7 +7,7 @@
 #include <limits>
 
 #include "experiments/configured_study.hpp"
-#include "experiments/random_features/trajectory/trajectory.hpp"
+#include "experiments/random_features/random_features.hpp"
 #include "experiments/result_parts.hpp"
 #include "models/random_features.hpp"
 
@@ -146,44 +144,6 @@ TEST_CASE("the one-step guarantees, which are theorems, are never violated") {
   }
 }
 
-TEST_CASE("verdicts follow from the numbers of the record") {
-  using namespace trajectory;
-  TrajectoryConfig config;
-  config.steps = 2;
-  config.restart_every = 0;
-  config.from_peak = false;
-  const Plan plan(config);
-  const auto record = [](std::vector<double> gd_rank, double last_specgd) {
-    TrialRecord out;
-    for (const char* name :
-         {nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged})
-      out.set(name, 0.0);
-    out.set(stable_rank_A, 2.0);
-    out.add(guarantee_gd.id, {2, 0});
-    out.add(guarantee_specgd.id, {2, 1});
-    out.set("gd.objective_gap", {1, 0.5, 0.1});
-    out.set("specgd.objective_gap", {1, 0.5, last_specgd});
-    out.set("gd.nuclear_rank", std::move(gd_rank));
-    out.set("specgd.nuclear_rank", {2, 3, 4});
-    return out;
-  };
-  const Result good = report(
-      plan, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.01001), record({5, 3, 4}, 0.01002)});
-  CHECK(find_claim(good, "spectral/eq-1.5/gd").verdict == Verdict::holds);
-  CHECK(find_claim(good, "spectral/fig-3/specgd-ahead").verdict == Verdict::holds);
-  CHECK(find_claim(good, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::holds);
-  CHECK(find_claim(good, "spectral/eq-1.4/guarantee-specgd").verdict == Verdict::fails);
-  CHECK(find_claim(good, "spectral/eq-1.5/two-sided").verdict == Verdict::not_applicable);
-  CHECK(find_claim(good, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
-  CHECK(find_claim(good, "spectral/fig-11/gd-ahead").verdict == Verdict::not_applicable);
-  const Result bad = report(
-      plan, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.0001), record({2, 3, 4}, 1.0002)});
-  CHECK(find_claim(bad, "spectral/eq-1.5/gd").verdict == Verdict::fails);
-  CHECK(find_claim(bad, "spectral/eq-1.5/gd").measured == 1.0);
-  CHECK(find_claim(bad, "spectral/eq-1.5/specgd").verdict == Verdict::holds);
-  CHECK(find_claim(bad, "spectral/fig-3/specgd-ahead").verdict == Verdict::fails);
-}
-
 namespace {
 
 const double lost = std::numeric_limits<double>::quiet_NaN();
@@ -191,12 +151,12 @@ const double lost = std::numeric_limits<double>::quiet_NaN();
 // A trial with these objective gaps and nuclear ranks along both methods; st(A) is 2.
 TrialRecord invented(const std::vector<double>& gd_gap, const std::vector<double>& specgd_gap,
                      const std::vector<double>& nuclear_rank) {
-  using namespace trajectory;
   TrialRecord out;
   for (const char* name :
-       {nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged})
+       {"nuclear_rank_init", "gd.nuclear_rank_peak", "gd.nuclear_rank_peak_iteration",
+        "first_iteration_specgd_ahead", "diverged_trajectories"})
     out.set(name, 0.0);
-  out.set(stable_rank_A, 2.0);
+  out.set("stable_rank_A", 2.0);
   out.set("gd.objective_gap", gd_gap);
   out.set("specgd.objective_gap", specgd_gap);
   out.set("gd.nuclear_rank", nuclear_rank);
@@ -221,6 +181,31 @@ Result invented_result(const std::string& activation, std::uint64_t iterations,
 }
 
 }  // namespace
+
+TEST_CASE("verdicts follow from the numbers of the record") {
+  const auto record = [](std::vector<double> gd_rank, double last_specgd) {
+    TrialRecord out = invented({1, 0.5, 0.1}, {1, 0.5, last_specgd}, {2, 3, 4});
+    out.set("gd.nuclear_rank", std::move(gd_rank));
+    out.add("spectral/eq-1.4/guarantee-gd", {2, 0});
+    out.add("spectral/eq-1.4/guarantee-specgd", {2, 1});
+    return out;
+  };
+  const Result good = invented_result(
+      "relu", 2, {record({2, 3, 4}, 0.01), record({5, 3, 4}, 0.01001), record({5, 3, 4}, 0.01002)});
+  CHECK(find_claim(good, "spectral/eq-1.5/gd").verdict == Verdict::holds);
+  CHECK(find_claim(good, "spectral/fig-3/specgd-ahead").verdict == Verdict::holds);
+  CHECK(find_claim(good, "spectral/eq-1.4/guarantee-gd").verdict == Verdict::holds);
+  CHECK(find_claim(good, "spectral/eq-1.4/guarantee-specgd").verdict == Verdict::fails);
+  CHECK(find_claim(good, "spectral/eq-1.5/two-sided").verdict == Verdict::not_applicable);
+  CHECK(find_claim(good, "spectral/fig-3/restarts-ahead").verdict == Verdict::not_applicable);
+  CHECK(find_claim(good, "spectral/fig-11/gd-ahead").verdict == Verdict::not_applicable);
+  const Result bad = invented_result(
+      "relu", 2, {record({2, 1.9, 4}, 1.0), record({2, 3, 4}, 1.0001), record({2, 3, 4}, 1.0002)});
+  CHECK(find_claim(bad, "spectral/eq-1.5/gd").verdict == Verdict::fails);
+  CHECK(find_claim(bad, "spectral/eq-1.5/gd").measured == 1.0);
+  CHECK(find_claim(bad, "spectral/eq-1.5/specgd").verdict == Verdict::holds);
+  CHECK(find_claim(bad, "spectral/fig-3/specgd-ahead").verdict == Verdict::fails);
+}
 
 TEST_CASE("a run that diverges before the end of the window is no case of (1.5) violated early") {
   // 40 iterations: the first quarter ends with iteration 10.

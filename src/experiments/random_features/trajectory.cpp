@@ -1,0 +1,590 @@
+// `random-features --study trajectory`: gradient descent compared with spectral gradient descent on
+// random-feature regression, with spectral restarts from the iterates of gradient descent
+// ([Spectral] Section 1.2, Figures 3 and 11).
+//
+//   L(W) = ||W A - W# A||_F^2 / (2 n),   G = grad L(W),   W_0 = 0
+//   GD:      W - G / L_F                       L_F = ||A||_op^2 / n
+//   SpecGD:  W - (||G||_* / L_op) polar(G)     L_op = ||A||_F^2 / n = st(A) L_F
+//   the step decreases L by at least ||G||_F^2 / (2 L_F), or ||G||_*^2 / (2 L_op)     eq. (1.4)
+//   the second bound is at least the first if nr(G) >= st(A)                          eq. (1.5)
+//
+// A (k, n), W and W# (m, k): models/random_features.hpp, with E = (W - W#) U in place of W.
+// Differs from [Spectral]: V ~ N(0, 1/d) and W# ~ N(0, 1/k) instead of the standard Gaussians of
+// its text, because these reproduce its figure.
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "experiments/kit.hpp"
+#include "experiments/random_features/random_features.hpp"
+#include "linalg/spectra.hpp"
+#include "models/activations.hpp"
+#include "models/random_features.hpp"
+#include "nn/optimizers/steps.hpp"
+
+namespace ranklab::trajectory {
+namespace {
+
+// A run is one descent: GD or SpecGD from W_0, or SpecGD from an iterate of GD.
+constexpr char gd[] = "gd", specgd[] = "specgd", specgd_from_peak[] = "specgd_from_peak";
+
+std::string specgd_from(std::uint64_t iteration) {
+  return say("specgd_from_{}", iteration);
+}
+
+// Flags -------------------------------------------------------------------------------------------
+
+struct Config {
+  std::string activation = "relu";
+  std::uint64_t m = 100, k = 100, d = 50, n = 400;  // as in Figure 3
+  std::uint64_t steps = 1000, restart_every = 100;
+  bool from_peak = true;
+  std::string scale = "code";
+  double step_scale = 1.0, polar_rtol = 0.0;
+
+  std::vector<Field> flags();
+  Estimate memory() const;
+
+  // Whether the step sizes are those of the statements about single steps.
+  bool steps_as_stated() const { return step_scale == 1.0 && polar_rtol == 0.0; }
+  // The iterations of GD that SpecGD restarts from at multiples of restart_every, ascending.
+  std::vector<std::uint64_t> restarts() const;
+  // The names of all runs that restart from GD.
+  std::vector<std::string> restarted_runs() const;
+};
+
+std::vector<Field> Config::flags() {
+  constexpr std::uint64_t largest = 1'000'000;
+  return {
+      choice_field("activation", activation, activation_names(), "sigma",
+                   "activation of the features; swiglu is gated"),
+      size_field("m", m, 1, largest, "m", "rows of W"),
+      size_field("k", k, 1, largest, "k", "features (columns of W)"),
+      size_field("d", d, 1, largest, "d", "input dimension"),
+      size_field("n", n, 1, largest, "n", "samples"),
+      size_field("steps", steps, 1, 100'000'000, "T", "iterations of each optimizer"),
+      size_field("restart-every", restart_every, 0, 100'000'000, "",
+                 "restart SpecGD from the GD iterates at multiples of this; 0: no such restarts"),
+      switch_field("from-peak", from_peak,
+                   "restart SpecGD from the GD iterate with the largest nuclear rank"),
+      choice_field(
+          "scale", scale, {"code", "paper"}, "",
+          "scale of the weights; code: V ~ N(0, 1/d), W# ~ N(0, 1/k); paper: both N(0, 1)"),
+      excluding_low(real_field("step-scale", step_scale, 0.0, 100.0, "",
+                               "factor on the steps of both methods; GD diverges above 2")),
+      real_field("polar-rtol", polar_rtol, 0.0, 1.0, "",
+                 "singular values up to this fraction of the largest count as 0; 0: max(m, k) eps"),
+  };
+}
+
+Estimate Config::memory() const {
+  const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
+  const double restart_count =
+      restart_every == 0 ? 0 : std::floor((real(steps) - 1) / real(restart_every));
+  const double spectral_steps = real(steps) * (1 + restart_count / 2 + (from_peak ? 1 : 0));
+  Estimate cost;
+  // The features, the Gram matrix and its eigenvectors, the iterates kept for restarts, the
+  // workspace of a step, and the series.
+  cost.bytes = 8 * (3 * real(k) * real(n) + real(d) * real(n) + 2 * real(k) * real(d) +
+                    4 * real(k) * real(k) + (restart_count + 16) * real(m) * real(k) +
+                    4 * real(steps) + spectral_steps);
+  return cost;
+}
+
+std::vector<std::uint64_t> Config::restarts() const {
+  std::vector<std::uint64_t> out;
+  for (std::uint64_t t = restart_every; restart_every > 0 && t < steps; t += restart_every)
+    out.push_back(t);
+  return out;
+}
+
+std::vector<std::string> Config::restarted_runs() const {
+  std::vector<std::string> out;
+  for (const std::uint64_t t : restarts()) out.push_back(specgd_from(t));
+  if (from_peak) out.emplace_back(specgd_from_peak);
+  return out;
+}
+
+// What a trial records ----------------------------------------------------------------------------
+
+// Arrays over the iterations of a run, NaN once the loss is not finite: L(W_t) - min L of every
+// run, and nr(grad L(W_t)) of gd and specgd.
+std::string gap_of(const std::string& run) {
+  return run + ".objective_gap";
+}
+std::string nuclear_rank_of(const std::string& run) {
+  return run + ".nuclear_rank";
+}
+
+// The peak is the GD iterate whose gradient has the largest nuclear rank; nuclear_rank_init is at
+// W_0.
+constexpr char stable_rank_A[] = "stable_rank_A", nuclear_rank_init[] = "nuclear_rank_init",
+               peak_nuclear_rank[] = "gd.nuclear_rank_peak",
+               peak_iteration[] = "gd.nuclear_rank_peak_iteration";
+// The first t at which SpecGD's loss is below GD's, and the number of runs that ended in a loss
+// that is not finite.
+constexpr char first_ahead[] = "first_iteration_specgd_ahead", diverged[] = "diverged_trajectories";
+
+// Statements about single steps. A trial counts no case if the steps are not those of the
+// statements.
+const Place eq_1_4{"spectral/eq-1.4", "spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"},
+    after_1_5{"spectral/eq-1.5", "spectral/eq-1.5/", "Section 1.2, after eq. (1.5)"};
+const Inequality guarantee_gd = eq_1_4.counted("guarantee-gd",
+                                               "A Euclidean step 1/L_F decreases the loss by at "
+                                               "least ||G||_F^2 / (2 L_F)"),
+                 guarantee_specgd = eq_1_4.counted(
+                     "guarantee-specgd",
+                     "A spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 "
+                     "L_op)"),
+                 two_sided = after_1_5.counted(
+                     "two-sided",
+                     "The loss after one spectral step is at most the loss after one Euclidean "
+                     "step if nr(G) >= 2 st(A)");
+
+// Slack for rounding in these statements, in units of the current loss.
+constexpr double slack = 1e-9;
+
+// A trial -----------------------------------------------------------------------------------------
+
+// One run of an optimizer. Entry t belongs to W_t; after a non-finite loss the entries are
+// undefined.
+struct Path {
+  explicit Path(std::uint64_t steps)
+      : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
+
+  std::vector<double> gap, nuclear_rank;
+  bool diverged = false;
+  Tally guarantee, two_sided;
+};
+
+// Follows the error E for as many steps as the path has room for, or until the loss is not finite.
+// step(t, G, E) takes the step from W_t, records the nuclear rank of its gradient G, and returns
+// the guaranteed decrease.
+template <class Step>
+void descend(const RegressionProblem& problem, const Config& c, const Trial& trial, arma::mat E,
+             Path& path, const Step& step) {
+  double guaranteed = 0.0;
+  for (std::uint64_t t = 0; t < path.gap.size(); ++t) {
+    trial.advance();
+    const double gap = problem.objective_gap(E);
+    path.diverged = !std::isfinite(gap);
+    if (path.diverged) return;
+    path.gap[t] = gap;
+    if (t > 0 && c.steps_as_stated()) {
+      const double previous = path.gap[t - 1];
+      path.guarantee.count(previous - gap < guaranteed - slack * previous);
+    }
+    guaranteed = step(t, problem.gradient(E), E);
+  }
+}
+
+// The start of a run of SpecGD: the error E after `iteration` steps of GD.
+struct Start {
+  std::string run;
+  std::uint64_t iteration = 0;
+  arma::mat E;
+};
+
+struct GradientDescentRun {
+  Path path;
+  std::vector<Start> restarts;  // of Config::restarts(), up to where GD diverged
+  Start peak;
+};
+
+// Euclidean steps G / L_F from W_0, whose guaranteed decrease is ||G||_F^2 / (2 L_F).
+GradientDescentRun run_gradient_descent(const RegressionProblem& problem, const Config& c,
+                                        const Trial& trial) {
+  GradientDescentRun run{Path(c.steps), {}, {specgd_from_peak, 0, problem.start}};
+  const std::vector<std::uint64_t> restarts = c.restarts();
+  auto next_restart = restarts.begin();
+  double largest = -1.0;
+  descend(problem, c, trial, problem.start, run.path,
+          [&](std::uint64_t t, const arma::mat& G, arma::mat& E) {
+            run.path.nuclear_rank[t] = nuclear_rank(G);
+            if (run.path.nuclear_rank[t] > largest) {
+              largest = run.path.nuclear_rank[t];
+              run.peak.iteration = t;
+              run.peak.E = E;
+            }
+            if (next_restart != restarts.end() && *next_restart == t) {
+              run.restarts.push_back({specgd_from(t), t, E});
+              ++next_restart;
+            }
+            E = problem.after_euclidean_step(E, c.step_scale);
+            return problem.L_F > 0 ? arma::dot(G, G) / (2 * problem.L_F) : 0.0;
+          });
+  return run;
+}
+
+// Spectral steps (||G||_* / L_op) polar(G) from a start to the last iteration; the guaranteed
+// decrease is ||G||_*^2 / (2 L_op).
+Path run_spectral_descent(const RegressionProblem& problem, const Config& c, const Trial& trial,
+                          const Start& start) {
+  const double polar_rtol = c.polar_rtol > 0 ? c.polar_rtol : -1.0;
+  Path path(c.steps - start.iteration);
+  double euclidean_gap = 0.0, ratio = 0.0;  // of the last iterate: the gap after one Euclidean step
+                                            // from it, and nr(G) / st(A)
+  descend(problem, c, trial, start.E, path, [&](std::uint64_t t, const arma::mat& G, arma::mat& E) {
+    if (ratio >= 2 && c.steps_as_stated())
+      path.two_sided.count(path.gap[t] > euclidean_gap + slack * path.gap[t - 1]);
+    const SpectralStep<double> spectral = spectral_step(G, problem.L_op, polar_rtol);
+    const double squared_norm = arma::dot(G, G);
+    path.nuclear_rank[t] =
+        squared_norm > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / squared_norm : undefined;
+    ratio = path.nuclear_rank[t] / problem.stable_rank_A;
+    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
+    E += c.step_scale * spectral.step;
+    return problem.L_op > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op)
+                            : 0.0;
+  });
+  return path;
+}
+
+RegressionProblem draw_problem(const Config& c, const Trial& trial) {
+  const bool standard = c.scale == "paper";
+  const double v_std = standard ? 1.0 : 1.0 / std::sqrt(static_cast<double>(c.d));
+  const double w_std = standard ? 1.0 : 1.0 / std::sqrt(static_cast<double>(c.k));
+  return regression_problem(draw_random_features(trial, {c.m, c.k, c.d, c.n}, c.activation, v_std),
+                            draw_gaussian<double>(trial, "W_sharp", c.m, c.k, w_std));
+}
+
+double first_below(const std::vector<double>& ahead, const std::vector<double>& behind) {
+  for (std::size_t t = 1; t < ahead.size(); ++t) {
+    if (ahead[t] < behind[t]) return static_cast<double>(t);
+  }
+  return undefined;
+}
+
+// For the progress bar; a run from the peak may be shorter.
+void expect_steps(const Config& c, const Trial& trial) {
+  std::uint64_t steps = (c.steps + 1) * (c.from_peak ? 3 : 2);
+  for (const std::uint64_t restart : c.restarts()) steps += c.steps + 1 - restart;
+  trial.expect(steps, "step");
+}
+
+TrialRecord descend_by_both(const Config& c, const Trial& trial) {
+  const RegressionProblem problem = draw_problem(c, trial);
+  expect_steps(c, trial);
+  GradientDescentRun descent = run_gradient_descent(problem, c, trial);
+  const std::uint64_t peak = descent.peak.iteration;
+  // The longest runs come first, so that the threads finish together.
+  std::vector<Start> starts = {{specgd, 0, problem.start}};
+  if (c.from_peak) starts.push_back(std::move(descent.peak));
+  std::move(descent.restarts.begin(), descent.restarts.end(), std::back_inserter(starts));
+  std::vector<Path> paths(starts.size(), Path(0));
+  trial.for_each_part(starts.size(), [&](std::size_t i) {
+    paths[i] = run_spectral_descent(problem, c, trial, starts[i]);
+  });
+
+  TrialRecord record;
+  record.set(stable_rank_A, problem.stable_rank_A);
+  record.set(nuclear_rank_init, descent.path.nuclear_rank[0]);
+  record.set(peak_nuclear_rank, descent.path.nuclear_rank[peak]);
+  record.set(peak_iteration, static_cast<double>(peak));
+  record.set(first_ahead, first_below(paths[0].gap, descent.path.gap));
+  record.add(guarantee_gd.id, descent.path.guarantee);
+  double not_finite = descent.path.diverged;
+  for (const Path& path : paths) {
+    not_finite += path.diverged;
+    record.add(guarantee_specgd.id, path.guarantee);
+    record.add(two_sided.id, path.two_sided);
+  }
+  record.set(diverged, not_finite);
+  record.set(gap_of(gd), std::move(descent.path.gap));
+  record.set(nuclear_rank_of(gd), std::move(descent.path.nuclear_rank));
+  record.set(nuclear_rank_of(specgd), std::move(paths[0].nuclear_rank));
+  // If GD diverged before an iterate, the restart from that iterate is undefined.
+  for (const std::uint64_t t : c.restarts())
+    record.set(gap_of(specgd_from(t)), Path(c.steps - t).gap);
+  for (std::size_t i = 0; i < paths.size(); ++i)
+    record.set(gap_of(starts[i].run), std::move(paths[i].gap));
+  return record;
+}
+
+// Claims ------------------------------------------------------------------------------------------
+
+// Matrices of rank one have nr = st = 1 up to rounding.
+constexpr double rounding = 1e-5;
+constexpr double early = 0.25;  // of the iterations
+
+const char* method_of(const std::string& run) {
+  return run == gd ? "GD" : "SpecGD";
+}
+
+// The last objective gap of a run; infinite if the run diverged.
+double final_gap(const TrialRecord& record, const std::string& run) {
+  const double last = record.array(gap_of(run)).back();
+  return std::isnan(last) ? std::numeric_limits<double>::infinity() : last;
+}
+
+std::vector<Divergence> divergences(const Records& records, const std::vector<std::string>& runs) {
+  std::vector<Divergence> out;
+  for (const std::string& run : runs) {
+    out.push_back({method_of(run), {}});
+    for (const TrialRecord& record : records)
+      out.back().in_trial.push_back(std::isinf(final_gap(record, run)));
+  }
+  return out;
+}
+
+// Where and how often one run violates nr(grad L(W_t)) >= st(A). If a run ends in a loss that is
+// not finite, its later iterations are no cases, and without a violation before them "at every
+// iteration" is undecided.
+void judge_condition(const std::string& run, const Records& records, Claims& claims) {
+  const Statement condition =
+      Place{"spectral/fig-3", "spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)",
+            Part::text,       Kind::figure,       {"Figure 3"}}(
+          run, say("The nuclear rank of the gradient is at least the stable rank of A at every "
+                   "iteration of {} on ReLU features",
+                   method_of(run)));
+  Tally violated_at;
+  const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+    const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(run));
+    const double stable_rank = record.scalar(stable_rank_A);
+    for (std::size_t t = 0; t < nuclear_rank.size(); ++t) {
+      const double ratio = nuclear_rank[t] / stable_rank;
+      if (!std::isfinite(ratio)) continue;
+      const bool violated = ratio < 1 - rounding;
+      tally.count(violated, ratio);
+      if (violated) violated_at.count(true, static_cast<double>(t));
+    }
+  });
+  std::string detail = found.cases > 0 ? say("smallest nr(grad L(W_t)) / st(A) {}", found.smallest)
+                                       : "the gradient or A is zero";
+  if (found.violations > 0)
+    detail +=
+        say(", violated between iterations {} and {}", violated_at.smallest, violated_at.largest);
+  const std::vector<Divergence> divergence = divergences(records, {run});
+  const bool cut_off = std::ranges::count(divergence.front().in_trial, true) > 0;
+  Claim claim = judge_tally(condition, found, detail);
+  if (claim.verdict == Verdict::holds && cut_off) leave_undecided(claim, "a run diverged");
+  const auto of_run = claims.about(divergence);
+  claims.add(std::move(claim));
+}
+
+// What a figure's caption says.
+Place in_caption(const std::string& statement_id, const std::string& source,
+                 const std::string& figure) {
+  return {statement_id, statement_id + "/", source, Part::caption, Kind::figure, {figure}};
+}
+
+// log10 of the ratio of the final gaps, SpecGD over GD, in each trial: 0 if they are equal,
+// infinite if one method ended at the minimum or diverged, undefined if both diverged.
+std::vector<double> final_log_ratio(const Records& records) {
+  return per_trial(records, [](const TrialRecord& record) {
+    const double spectral = final_gap(record, specgd), euclidean = final_gap(record, gd);
+    if (spectral == euclidean) return std::isfinite(spectral) ? 0.0 : undefined;
+    return std::log10(spectral / euclidean);
+  });
+}
+
+// Judges which method ends lower; `allowed` is the region of SpecGD's log ratio to GD.
+void judge_order(const Statement& statement, Region allowed, const Records& records,
+                 Claims& claims) {
+  const auto runs = claims.about(divergences(records, {gd, specgd}));
+  claims.mean(statement, final_log_ratio(records), compared(allowed),
+              "log10 of the ratio of the final objective gaps, SpecGD over GD");
+}
+
+void judge_restarts(const Config& c, const Records& records, Claims& claims) {
+  const Statement restarts_ahead =
+      in_caption("spectral/fig-3", "Figure 3, left, dashed curves", "Figure 3")(
+          "restarts-ahead",
+          "The final loss of SpecGD restarted from a GD iterate is below that of GD at the same "
+          "total number of iterations, on ReLU features");
+  const std::vector<std::string> runs = c.restarted_runs();
+  if (!claims.applies(
+          restarts_ahead,
+          runs.empty() ? "the run has no restarts (--restart-every is 0 or at least --steps)" : ""))
+    return;
+  Tally found, first_step_up;
+  std::vector<std::string> behind;
+  for (const std::string& run : runs) {
+    const Tally here = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+      const std::vector<double>& gap = record.array(gap_of(run));
+      // GD diverged before the restart, or the restarted run has no step.
+      if (std::isnan(gap.front()) || gap.size() < 2) return;
+      const double of_run = final_gap(record, run), of_gd = final_gap(record, gd);
+      // Both ended at the minimum, or both diverged.
+      if (of_run == of_gd && (of_run == 0 || std::isinf(of_run))) return;
+      tally.count(!(of_run < of_gd));
+      first_step_up.count(gap[1] > gap[0]);
+    });
+    found.add(here);
+    if (here.violations > 0)
+      behind.push_back(run + " in " +
+                       counted(static_cast<std::uint64_t>(here.violations), "trial"));
+  }
+  claims.never_violated(restarts_ahead, found,
+                        behind.empty() ? say("the first step increases the loss in {} restarts",
+                                             first_step_up.violations)
+                                       : "does not end below GD: " + joined(behind));
+}
+
+// The first iteration that violates (1.5), as a fraction of the run, in each trial; 1 if no
+// iteration does. Undefined if the run diverges in the first quarter without a violation: then
+// the rest of the quarter is unknown.
+std::vector<double> first_violation(const Records& records, const std::string& run) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    const std::vector<double>&nuclear_rank = record.array(nuclear_rank_of(run)),
+          &gap = record.array(gap_of(run));
+    const double stable_rank = record.scalar(stable_rank_A);
+    const auto fraction = [&](const auto& values, auto at) {
+      return static_cast<double>(at - values.begin()) / static_cast<double>(values.size() - 1);
+    };
+    const auto violated =
+        std::ranges::find_if(nuclear_rank, [&](double nr) { return nr < stable_rank; });
+    if (violated != nuclear_rank.end()) return fraction(nuclear_rank, violated);
+    const auto lost = std::ranges::find_if(gap, [](double value) { return std::isnan(value); });
+    return lost != gap.end() && fraction(gap, lost) <= early ? undefined : 1.0;
+  });
+}
+
+void judge_violated_early(const std::string& run, const Records& records, Claims& claims) {
+  const Place fig_11{"spectral/fig-11",  "spectral/fig-11/eq-1.5-violated-early/",
+                     "Figure 11, right", Part::text,
+                     Kind::figure,       {"Figure 11"}};
+  const Statement violated =
+      fig_11(run, say("Eq. (1.5), nr(grad L(W_t)) >= st(A), is violated within the first quarter "
+                      "of the iterations of {} on SwiGLU features",
+                      method_of(run)));
+  const auto of_run = claims.about(divergences(records, {run}));
+  claims.mean(reading(violated, "the first quarter of the iterations"),
+              first_violation(records, run), {0.0, early},
+              "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration "
+              "does; undefined if the run diverges before it is known");
+}
+
+void judge(const Config& c, const Records& records, Claims& claims) {
+  const auto unless_activation = [&](const char* name) {
+    return c.activation == name
+               ? ""
+               : say("the statement is about {}; this run uses {}", name, c.activation);
+  };
+  // Figure 11, where the paper says that (1.5) is violated, has a claim of its own.
+  if (c.activation == "relu") {
+    for (const char* run : {gd, specgd}) judge_condition(run, records, claims);
+  }
+  claims.never_violated(guarantee_gd, records, "counted at every step of GD");
+  claims.never_violated(guarantee_specgd, records,
+                        "counted at every step of SpecGD and of its restarts");
+  claims.never_violated(two_sided, records,
+                        "counted at every such iterate of SpecGD and of its restarts");
+  {
+    const auto hypothesis = claims.only_where(unless_activation("relu"));
+    judge_order(
+        in_caption("spectral/fig-3", "Figure 3 (ii)", "Figure 3")(
+            "specgd-ahead", "The final loss of SpecGD is below that of GD on ReLU features"),
+        at_most(0.0), records, claims);
+    judge_restarts(c, records, claims);
+  }
+  const auto hypothesis = claims.only_where(unless_activation("swiglu"));
+  for (const char* run : {gd, specgd}) judge_violated_early(run, records, claims);
+  judge_order(in_caption("spectral/fig-11", "Figure 11, left", "Figure 11")(
+                  "gd-ahead", "The final loss of GD is below that of SpecGD on SwiGLU features"),
+              at_least(0.0), records, claims);
+}
+
+// The result --------------------------------------------------------------------------------------
+
+// True if the mean reverses direction at most steps, because the step 1/L_op overshoots the
+// steepest directions.
+bool alternates(const Series& series) {
+  std::size_t turns = 0;
+  for (std::size_t t = 2; t < series.mean.size(); ++t) {
+    if ((series.mean[t] - series.mean[t - 1]) * (series.mean[t - 1] - series.mean[t - 2]) < 0)
+      ++turns;
+  }
+  return 2 * turns > series.mean.size();
+}
+
+// The iterates t = first, first + 2, ... of a series that alternates; each half is smooth.
+Series every_other(const Series& all, std::size_t first, const std::string& name) {
+  Series out{name, all.x_name, {}, {}, {}};
+  for (std::size_t t = first; t < all.x.size(); t += 2) {
+    out.x.push_back(all.x[t]);
+    out.mean.push_back(all.mean[t]);
+    out.std.push_back(all.std[t]);
+    if (!all.n.empty()) out.n.push_back(all.n[t]);
+  }
+  return out;
+}
+
+constexpr char even_iterates[] = "specgd.nuclear_rank.even",
+               odd_iterates[] = "specgd.nuclear_rank.odd";
+
+void add_series(const Config& c, ResultBuilder& out) {
+  for (const std::string& name :
+       {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)}) {
+    out.series(name, "iteration");
+  }
+  const Series nuclear_rank = out.result().series.back();
+  if (alternates(nuclear_rank)) {
+    out.note(
+        "The nuclear rank along SpecGD alternates from step to step; the figure draws even and odd "
+        "iterates as separate curves.");
+    out.series(every_other(nuclear_rank, 0, even_iterates));
+    out.series(every_other(nuclear_rank, 1, odd_iterates));
+  }
+  for (const std::string& run : c.restarted_runs()) out.series(gap_of(run), "iteration");
+}
+
+// Figures 3 and 11. A restarted run counts its iterations from 0; its curve is shifted to the
+// iteration at which it starts.
+void add_figure(const Config& c, ResultBuilder& out) {
+  const auto mean = [](LineStyle style, int color, double x_offset = 0.0) {
+    return CurveLook{style, color, x_offset, BandKind::interval};
+  };
+  PanelBuilder gap =
+      out.panel("Objective gap", {"iteration"}, log_axis("objective gap L(W) - min L"));
+  gap.curve(gap_of(gd), "gradient descent (GD)", mean(LineStyle::line, 0))
+      .curve(gap_of(specgd), "spectral descent (SpecGD)", mean(LineStyle::line, 1));
+  const char* label = "SpecGD from a GD iterate";
+  for (const std::uint64_t t : c.restarts()) {
+    gap.curve(gap_of(specgd_from(t)), label, mean(LineStyle::dashed, 1, static_cast<double>(t)));
+    label = "";
+  }
+  const double peak = std::round(summarize(scalars_of(out.records(), peak_iteration)).mean);
+  gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank",
+                        mean(LineStyle::dotted, 2, peak));
+  // Single iterates are judged here, so the bands show the spread.
+  PanelBuilder ranks =
+      out.panel("Nuclear rank of the gradient", {"iteration"}, rank_axis("nuclear rank nr(G)"));
+  ranks.curve(nuclear_rank_of(gd), "gradient descent (GD)", {LineStyle::line, 0});
+  if (out.has_series(even_iterates)) {
+    ranks.curve(even_iterates, "SpecGD, even iterates", {LineStyle::line, 1})
+        .curve(odd_iterates, "SpecGD, odd iterates", {LineStyle::dashed, 1});
+  } else {
+    ranks.curve(nuclear_rank_of(specgd), "spectral descent (SpecGD)", {LineStyle::line, 1});
+  }
+  ranks.line(summarize(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
+}
+
+Result report(const Config& c, const Records& records) {
+  ResultBuilder out(
+      say("GD compared with SpecGD on random-feature regression, {} features", c.activation),
+      records);
+  out.scalars(
+      {stable_rank_A, nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged});
+  out.diverged_where(diverged);
+  out.scalar("final_log10_gap_ratio", final_log_ratio(records));
+  add_series(c, out);
+  judge(c, records, out.claims());
+  add_figure(c, out);
+  return out.take();
+}
+
+Work work(const Config& config) {
+  return each_trial([c = config](Trial& trial) { return descend_by_both(c, trial); });
+}
+
+}  // namespace
+}  // namespace ranklab::trajectory
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_trajectory_study() {
+  return study_of<trajectory::Config>(trajectory::work, trajectory::report);
+}
+
+}  // namespace ranklab
