@@ -6,7 +6,7 @@
 #include <map>
 
 #include "experiments/result_parts.hpp"
-#include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
+#include "experiments/spike_plus_bulk/gradient_rank.hpp"
 
 namespace gradient_rank_claims_test {
 
@@ -23,15 +23,14 @@ doctest::Approx close(double expected, double tolerance) {
 // Records in which every quantity that a claim uses is a power of k; a small factor makes the
 // trials differ.
 Result judged(LabelModel model, const std::map<std::string, double>& exponents,
-              const std::vector<std::uint64_t>& k, const GradientRankConfig& base = {}) {
-  GradientRankConfig config = base;
+              const std::vector<std::uint64_t>& k, gradient_rank::Config config = {}) {
+  config.model = model;
   config.k = k;
   config.steps = 4;
   config.sample_steps = {"0", "4"};
-  const gradient_rank::Plan plan = gradient_rank::make_plan(config, model);
   Records records(trials);
   for (std::size_t i = 0; i < trials; ++i) {
-    for (const gradient_rank::Size& size : plan.sizes) {
+    for (const gradient_rank::Size& size : config.sizes()) {
       for (const auto& [name, exponent] : exponents) {
         const double jitter = 1 + 0.001 * static_cast<double>(i);
         records[i].set(size.at(name), 5 * jitter * std::pow(static_cast<double>(size.k), exponent));
@@ -41,7 +40,7 @@ Result judged(LabelModel model, const std::map<std::string, double>& exponents,
     records[i].set("closed_form_error", exponents.at("closed_form_error"));
     records[i].set("closed_form_tolerance", 0.5);
   }
-  return gradient_rank::report(plan, records);
+  return gradient_rank::report(config, records);
 }
 
 // Exponents as claimed by the paper.
@@ -170,7 +169,7 @@ TEST_CASE("gradient-rank: claims with an unmet hypothesis are not applicable and
   CHECK(find_claim(two, "spectral/fig-14a/first-step").verdict == Verdict::holds);
   const Result one = judged(LabelModel::teacher, as_claimed(), {16});
   CHECK(std::isnan(find_scalar(one, "slope_nuclear_rank_1")[0]));
-  GradientRankConfig config;
+  gradient_rank::Config config;
   config.activation = "tanh";
   const Result tanh = judged(LabelModel::teacher, as_claimed(), {16, 32, 64}, config);
   for (const char* id :

@@ -1,6 +1,6 @@
 // The study gradient-rank agrees with a second implementation, which uses the n-sized formulas and
 // iterates W itself.
-#include "experiments/spike_plus_bulk/gradient_rank/config.hpp"
+#include "experiments/spike_plus_bulk/gradient_rank.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/spike_plus_bulk/gradient_rank/gradient_rank.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
 #include "models/random_features.hpp"
 #include "svd_by_rotations.hpp"
 
@@ -305,15 +305,14 @@ TEST_CASE("gradient-rank: refused values are reported with the name of their fla
 }
 
 TEST_CASE("gradient-rank: the word 'all' and lists in any order are accepted") {
-  GradientRankConfig config;
+  gradient_rank::Config config;
   config.steps = 3;
-  const auto plan = [&] { return gradient_rank::make_plan(config, LabelModel::realizable); };
-  CHECK(plan().sampled == std::vector<std::uint64_t>{0, 1, 2, 3});
+  CHECK(config.sampled() == std::vector<std::uint64_t>{0, 1, 2, 3});
   config.sample_steps = {"3", "0"};
   config.k = {64, 16};
-  CHECK(plan().sampled == std::vector<std::uint64_t>{0, 3});
-  CHECK(plan().k == std::vector<double>{16, 64});
-  const gradient_rank::Size size = plan().sizes[1];
+  CHECK(config.sampled() == std::vector<std::uint64_t>{0, 3});
+  CHECK(config.sorted_k() == std::vector<double>{16, 64});
+  const gradient_rank::Size size = config.sizes()[1];
   CHECK(size.m == 64);
   CHECK(size.d == 32);
   CHECK(size.n == 128);

@@ -1,0 +1,47 @@
+// For the tests of the study gradient-rank.
+#pragma once
+
+#include "experiments/kit.hpp"
+#include "experiments/spike_plus_bulk/model.hpp"
+
+namespace ranklab::gradient_rank {
+
+/// The shapes at one k: X (d, n); V, V-bar (k, d); A, A-bar (k, n); W (m, k).
+struct Size {
+  std::uint64_t m, k, d, n;
+  /// The name of a number at this k: "k64." + quantity.
+  std::string at(const std::string& quantity) const { return say("k{}.{}", k, quantity); }
+};
+
+struct Config {
+  LabelModel model = LabelModel::realizable;
+  std::string activation = "relu";  // sigma; swiglu is gated and draws a second V
+  std::vector<std::uint64_t> k = {64, 128, 256, 512};  // features
+  double d_ratio = 0.5;        // d / k, input dimension over features; d is rounded
+  double n_ratio = 2.0;        // n / k, samples over features; n is rounded
+  std::uint64_t m = 0;         // rows of W; 0: m = k
+  std::uint64_t steps = 1024;  // T, the last iteration
+  std::vector<std::string> sample_steps = {
+      "all"};               // iterations to record, from 0 to T; or the one word "all"
+  double c = 1.0;           // eta = 1 / (c ||B|| + offset); below 1/2 gradient descent diverges
+  double eta_offset = 0.0;  // the constant c of Lemma 3.5 and Theorem 3.9
+
+  std::vector<Field> flags();
+  void check() const;
+  Estimate memory() const;
+
+  bool teacher() const { return model == LabelModel::teacher; }
+  /// By k, ascending. Throws a UsageError that names the flags if d or n would round to 0.
+  std::vector<Size> sizes() const;
+  std::vector<double> sorted_k() const;
+  bool samples_all() const;
+  /// The iterations to record, ascending. Throws a UsageError if --sample-steps is neither "all"
+  /// nor a list of different integers from 0 to --steps.
+  std::vector<std::uint64_t> sampled() const;
+  /// The offset of the step 1 / (||B|| + offset) at which Lemma 3.5 and Theorem 3.9 are judged.
+  double theorem_offset() const { return eta_offset > 0 ? eta_offset : 1.0; }
+};
+
+Result report(const Config& config, const Records& records);
+
+}  // namespace ranklab::gradient_rank
