@@ -1,14 +1,11 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
-#include "experiments/rank_collapse/ablation/config.hpp"
 #include "experiments/rank_collapse/bounds/config.hpp"
 #include "experiments/rank_collapse/describe.hpp"
 #include "experiments/rank_collapse/escalation/config.hpp"
 #include "experiments/rank_collapse/escalation_lemmas/config.hpp"
 #include "experiments/rank_collapse/escalation_rate/config.hpp"
 #include "experiments/rank_collapse/examples/config.hpp"
-#include "experiments/rank_collapse/lambda_sweep/config.hpp"
-#include "experiments/rank_collapse/layers/config.hpp"
 #include "experiments/rank_collapse/spectral_gap/config.hpp"
 #include "experiments/rank_collapse/train/config.hpp"
 

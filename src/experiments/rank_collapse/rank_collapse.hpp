@@ -10,6 +10,9 @@ namespace ranklab {
 Experiment rank_collapse_experiment();
 
 // One for each study, at the end of its file.
+std::unique_ptr<Study> make_layers_study();
+std::unique_ptr<Study> make_lambda_sweep_study();
+std::unique_ptr<Study> make_ablation_study();
 std::unique_ptr<Study> make_eta_study();
 
 }  // namespace ranklab
