@@ -1,6 +1,5 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
-#include "experiments/rank_collapse/bounds/config.hpp"
 #include "experiments/rank_collapse/describe.hpp"
 #include "experiments/rank_collapse/escalation/config.hpp"
 #include "experiments/rank_collapse/escalation_lemmas/config.hpp"

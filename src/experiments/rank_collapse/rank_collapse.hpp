@@ -14,5 +14,6 @@ std::unique_ptr<Study> make_layers_study();
 std::unique_ptr<Study> make_lambda_sweep_study();
 std::unique_ptr<Study> make_ablation_study();
 std::unique_ptr<Study> make_eta_study();
+std::unique_ptr<Study> make_bounds_study();
 
 }  // namespace ranklab
