@@ -185,6 +185,13 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
   };
 }
 
+std::vector<Field> all_fields(const std::vector<std::vector<Field>>& parts) {
+  std::vector<Field> fields;
+  for (const std::vector<Field>& part : parts)
+    fields.insert(fields.end(), part.begin(), part.end());
+  return fields;
+}
+
 std::vector<Field> file_fields(ModelSpec& spec) {
   return {
       text_field("weights", spec.weights,

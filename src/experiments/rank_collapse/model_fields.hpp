@@ -17,6 +17,9 @@ constexpr std::uint64_t largest_model_size = 1'000'000;  // for every size of a 
 std::vector<Field> model_fields(ModelSpec& spec,
                                 const std::vector<std::string>& models = model_names());
 
+/// The fields of all parts, in their order.
+std::vector<Field> all_fields(const std::vector<std::vector<Field>>& parts);
+
 /// --weights, --model-config, --ignore-tensors, --tokens-file.
 std::vector<Field> file_fields(ModelSpec& spec);
 

@@ -1,10 +1,6 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 
-#include "experiments/rank_collapse/ablation/config.hpp"
-#include "experiments/rank_collapse/bounds/config.hpp"
 #include "experiments/rank_collapse/describe.hpp"
-#include "experiments/rank_collapse/lambda_sweep/config.hpp"
-#include "experiments/rank_collapse/layers/config.hpp"
 
 namespace ranklab {
 

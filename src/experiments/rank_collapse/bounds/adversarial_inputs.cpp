@@ -2,11 +2,8 @@
 
 #include <cmath>
 #include <iterator>
-#include <memory>
 #include <optional>
-#include <string>
 
-#include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
@@ -25,7 +22,7 @@ double log_normalized_mu(const State<double>& state) {
   return log_mu(state) - log_norm(state);
 }
 
-ModelSpec pure_spec(const BoundsConfig& config, const std::string& model, Sizes sizes) {
+ModelSpec pure_spec(const Config& config, const std::string& model, Sizes sizes) {
   ModelSpec spec = stack_spec(config, model, sizes, "none");
   spec.layers = adversarial::layers;
   return spec;
@@ -35,10 +32,7 @@ using Blocks = std::vector<std::unique_ptr<BareBlock<double>>>;
 
 Blocks blocks_of(const ModelSpec& spec, const Trial& trial) {
   Blocks blocks;
-  for (std::uint64_t k = 0; k < spec.layers; ++k) {
-    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-    blocks.push_back(make_block_of<BareBlock>(spec, tensors));
-  }
+  for (std::uint64_t k = 0; k < spec.layers; ++k) blocks.push_back(bare_block(spec, trial, k));
   return blocks;
 }
 
@@ -54,8 +48,7 @@ State<double> state_of(const arma::mat& Y) {
   return state;
 }
 
-void judge_lti_stack(const BoundsConfig& config, Sizes sizes, const Trial& trial,
-                     TrialRecord& record) {
+void judge_lti_stack(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
   const ModelSpec spec = pure_spec(config, "lti-ssm", sizes);
   const Blocks blocks = blocks_of(spec, trial);
   State<double> input = draw_input<double>(spec, trial);
@@ -74,7 +67,6 @@ void judge_lti_stack(const BoundsConfig& config, Sizes sizes, const Trial& trial
 
 // Whether some size of the drawn input makes the tokens collapse; nullopt if they are not spread.
 std::optional<bool> attention_collapses(const ModelSpec& spec, const Trial& trial) {
-  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   const auto normalized = [](const SplitState& state) {
     const double log_shared =
         std::log(static_cast<double>(state.rest.n_cols)) / 2 + std::log(arma::norm(state.shared));
@@ -88,12 +80,7 @@ std::optional<bool> attention_collapses(const ModelSpec& spec, const Trial& tria
     if (!(before >= std::log(spread_input))) return std::nullopt;
     state.shared *= size;
     state.log2_scale += std::log2(size);
-    for (std::uint64_t k = 0; k < spec.layers; ++k) {
-      DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-      const arma::mat W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
-      split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start),
-                      tensors.matrix("W_K", spec.dim, spec.dim, start), W_V);
-    }
+    for (std::uint64_t k = 0; k < spec.layers; ++k) split_layer(spec, trial, k, state);
     // Tokens that are equal to the last digit have log mu = -infinity.
     if (Collapse{before, normalized(state)}.occurs()) return true;
   }
@@ -103,10 +90,8 @@ std::optional<bool> attention_collapses(const ModelSpec& spec, const Trial& tria
 // Multiples of the direction v whose |v'S v| is largest.
 Collapse selective_collapse(ModelSpec spec, const Trial& trial) {
   spec.share_weights = "on";
-  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   DrawnTensors<double> tensors = block_tensors<double>(spec, trial, 0);
-  const arma::mat S = tensors.matrix("W_C", spec.dim, spec.state, start) *
-                      tensors.matrix("W_B", spec.dim, spec.state, start).t();
+  const arma::mat S = w_bc(spec, tensors);
   const SymmetricEigen eigen = symmetric_eigen((S + S.t()) / 2);
   const arma::uword largest = arma::index_max(arma::abs(eigen.w));
   arma::vec y(spec.tokens, arma::fill::ones);
@@ -149,7 +134,7 @@ void judge_lti_input(const Collapse& collapse, TrialRecord& record) {
   if (collapse.defined()) record.count(adversarial::lti_as_printed.id, collapse.occurs());
 }
 
-void judge_adversarial_inputs(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& trial,
                               TrialRecord& record) {
   using namespace adversarial;
   judge_lti_stack(config, sizes, trial, record);

@@ -68,7 +68,7 @@ struct Collapse {
 void judge_lti_input(const Collapse& collapse, TrialRecord& record);
 
 /// All stacks of the trial at these sizes.
-void judge_adversarial_inputs(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& trial,
                               TrialRecord& record);
 
 void judge_adversarial_claims(const Records& records, Claims& claims);

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/statistics.hpp"
-#include "core/tolerances.hpp"
+#include "nn/blocks/bare_block.hpp"
 #include "nn/blocks/model_row.hpp"
+#include "nn/blocks/stack.hpp"
 
 namespace ranklab::bounds {
 
-std::vector<Sizes> all_sizes(const BoundsConfig& config) {
+std::vector<Sizes> all_sizes(const Config& config) {
   std::vector<Sizes> sizes;
   for (const std::uint64_t N : config.tokens) {
     for (const std::uint64_t d : config.dim) sizes.push_back({N, d});
@@ -17,11 +17,11 @@ std::vector<Sizes> all_sizes(const BoundsConfig& config) {
   return sizes;
 }
 
-bool representative(const BoundsConfig& config, Sizes sizes) {
+bool representative(const Config& config, Sizes sizes) {
   return sizes.tokens == config.tokens.back() && sizes.dim == config.dim.back();
 }
 
-ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes sizes,
+ModelSpec stack_spec(const Config& config, const std::string& model, Sizes sizes,
                      const std::string& norm) {
   ModelSpec spec = config.spec;
   spec.model = model;
@@ -34,6 +34,12 @@ ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes
   if (!row.has("decay")) spec.decay = ModelSpec{}.decay;
   ranklab::resolve_defaults(spec);
   return spec;
+}
+
+std::unique_ptr<BareBlock<double>> bare_block(const ModelSpec& spec, const Trial& trial,
+                                              std::uint64_t layer) {
+  DrawnTensors<double> tensors = block_tensors<double>(spec, trial, layer);
+  return make_block_of<BareBlock>(spec, tensors);
 }
 
 namespace {
@@ -119,11 +125,11 @@ std::vector<double> padded(std::vector<double> values, std::size_t size) {
 // Judging -----------------------------------------------------------------------------------------
 
 std::string violations_text(const Tally& tally) {
-  return count_text(tally.violations) + " of " + count_text(tally.cases);
+  return say("{} of {}", count_text(tally.violations), count_text(tally.cases));
 }
 
 std::string non_violations_text(const Tally& tally) {
-  return count_text(tally.cases - tally.violations) + " of " + count_text(tally.cases);
+  return say("{} of {}", count_text(tally.cases - tally.violations), count_text(tally.cases));
 }
 
 std::string mean_text(const Records& records, const Worst& number) {
@@ -138,14 +144,20 @@ void judge_counted(const Statement& statement, const Records& records, Claims& c
   all.add(example);
   if (!claims.applies(statement, all.cases == 0 ? clauses(unmet, detail) : "")) return;
   if (all.smallest > 0 && std::isfinite(all.smallest)) {
-    detail = clauses("smallest ratio of the two sides " + short_number(all.smallest), detail);
+    detail = clauses(say("smallest ratio of the two sides {}", all.smallest), detail);
   }
   if (example.cases > 0) {
-    detail = clauses("violations in random stacks: " + violations_text(random) +
-                         ", in worked examples: " + violations_text(example),
+    detail = clauses(say("violations in random stacks: {}, in worked examples: {}",
+                         violations_text(random), violations_text(example)),
                      detail);
   }
   claims.never_violated(statement, all, detail);
+}
+
+void judge_counted(const Misprint& statement, const Records& records, Claims& claims,
+                   const std::string& detail_as_printed, const std::string& detail_corrected) {
+  judge_counted(statement.as_printed, records, claims, detail_as_printed);
+  judge_counted(statement.corrected, records, claims, detail_corrected);
 }
 
 void judge_worst(const Statement& statement, const Worst& number, Region allowed,

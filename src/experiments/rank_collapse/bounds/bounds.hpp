@@ -1,7 +1,12 @@
-// Internal header of the study bounds: what the parts of a trial share, and the functions that turn
-// records into the result. with_skip.hpp and without_skip.hpp declare the theorems, each with its
-// bounds, its part of the trial and its claims. chosen_skip.hpp chooses lambda by Theorem 4.1,
-// norm_lemmas.hpp has the lemmas, and adversarial_inputs.hpp the inputs of Appendix A.13.1.
+// `rank-collapse --study bounds`: checks the theorems of [LambdaSkip] about mu (Theorems 4.1 to
+// 4.3, A.2, A.3, A.7, A.8, A.10), their lemmas, Remark 4.1 and the adversarial inputs of Appendix
+// A.13.1 on random stacks. Every bound and every hypothesis is evaluated on the matrices of the
+// run.
+//
+// Here is what the parts of a trial share. with_skip.hpp and without_skip.hpp declare the theorems,
+// each with its bounds, its part of the trial and its claims. chosen_skip.hpp chooses lambda by
+// Theorem 4.1, norm_lemmas.hpp has the lemmas, and adversarial_inputs.hpp the inputs of Appendix
+// A.13.1.
 //
 // A trial has several parts, and each part draws its own stacks. The curves over the layers come
 // from one representative stack per part, the one with the last sizes in the lists. Theorem 4.3
@@ -9,37 +14,84 @@
 #pragma once
 
 #include <armadillo>
-#include <cmath>
 #include <limits>
+#include <map>
 #include <numbers>
-#include <string>
-#include <vector>
+#include <utility>
 
-#include "core/record.hpp"
-#include "core/text.hpp"
-#include "core/undefined.hpp"
-#include "experiments/rank_collapse/bounds/config.hpp"
+#include "experiments/kit.hpp"
 #include "linalg/similarity.hpp"
+#include "nn/blocks/model_spec.hpp"
 #include "nn/blocks/norms.hpp"
-#include "report/claims.hpp"
-#include "run/trials.hpp"
+#include "nn/blocks/tensors.hpp"
 
-namespace ranklab::bounds {
+namespace ranklab {
+
+template <class T>
+class BareBlock;
+
+namespace bounds {
+
+struct Config {
+  ModelSpec spec;  // the settings that all stacks share; the lists below give models and sizes
+  std::vector<std::string> models = {"attention", "linear-attention", "lti-ssm",
+                                     "selective-ssm"};  // for Theorem 4.1
+  std::vector<std::uint64_t> tokens = {2, 8, 32};       // N
+  std::vector<std::uint64_t> dim = {4, 16};             // d
+  std::vector<double> lambda = {-1e6, -1e4, -100, -10, -1,  -0.5, 0,
+                                0.5,  1,    10,   100, 1e4, 1e6};  // for Theorem 4.1
+  std::vector<double> a = {0.01, 0.5, 0.9, 0.99};                  // collapse rates, below 1
+
+  Config();
+  std::vector<Field> flags();
+  void fill_defaults();
+  void check() const;
+  Estimate memory() const;
+};
 
 /// N and d of one stack.
 struct Sizes {
   std::uint64_t tokens = 0, dim = 0;
 };
 /// Every N of the list with every d.
-std::vector<Sizes> all_sizes(const BoundsConfig& config);
+std::vector<Sizes> all_sizes(const Config& config);
 /// Whether the curves of this stack are recorded: true for the last sizes of the lists.
-bool representative(const BoundsConfig& config, Sizes sizes);
+bool representative(const Config& config, Sizes sizes);
 
 /// The resolved spec of one bare stack. Switches that the model does not have keep their defaults.
-ModelSpec stack_spec(const BoundsConfig& config, const std::string& model, Sizes sizes,
+ModelSpec stack_spec(const Config& config, const std::string& model, Sizes sizes,
                      const std::string& norm);
 
-// Recording a stack -------------------------------------------------------------------------------
+/// The block of one layer (from 0) of a bare stack, with weights from the trial's streams.
+std::unique_ptr<BareBlock<double>> bare_block(const ModelSpec& spec, const Trial& trial,
+                                              std::uint64_t layer);
+
+/// Weights that a part of a trial computes itself, as the source of a block. Throws
+/// std::out_of_range for other names; there are no vectors.
+class GivenMatrices final : public Tensors<double> {
+ public:
+  explicit GivenMatrices(std::map<std::string, arma::mat> by_name) : by_name_(std::move(by_name)) {}
+  arma::mat matrix(const std::string& name, arma::uword, arma::uword, const Start&) override {
+    return by_name_.at(name);
+  }
+  arma::mat columns(const std::string& name, arma::uword, arma::uword,
+                    const std::vector<std::uint32_t>&, const Start&) override {
+    return by_name_.at(name);
+  }
+  arma::vec vector(const std::string&, arma::uword, const Start&) override { return {}; }
+
+ private:
+  std::map<std::string, arma::mat> by_name_;
+};
+
+// Statements and records --------------------------------------------------------------------------
+
+/// A statement of ours about the subject of a place, and why it holds or is here.
+inline Statement ours(const Place& place, const std::string& id, const std::string& why,
+                      std::string text) {
+  return beyond(Statement{place.statement_id, place.prefix + id, clauses("not in the paper", why),
+                          std::move(text)});
+}
 
 /// Counts the case `smaller <= larger` up to a rounding error of `slack`, and records larger /
 /// smaller if both are positive. Returns whether the case is a violation. If `smaller` or the
@@ -116,6 +168,9 @@ TrialRecord worked_examples();
 /// there is no case, it is not applicable for the reason `unmet`.
 void judge_counted(const Statement& statement, const Records& records, Claims& claims,
                    std::string detail = "", const std::string& unmet = "no case");
+/// The same for both forms.
+void judge_counted(const Misprint& statement, const Records& records, Claims& claims,
+                   const std::string& detail_as_printed, const std::string& detail_corrected = "");
 /// Judges the mean over trials of the worst number of each trial. If no trial has a finite value,
 /// the statement is not applicable for the reason `unmet`.
 void judge_worst(const Statement& statement, const Worst& number, Region allowed,
@@ -129,10 +184,11 @@ std::string non_violations_text(const Tally& tally);  // 5 of 7
 // From a trial to the result ----------------------------------------------------------------------
 
 /// All parts, for every model and size of the lists.
-TrialRecord run_trial(const BoundsConfig& config, const Trial& trial);
+TrialRecord run_trial(const Config& config, const Trial& trial);
 
-void judge(const BoundsConfig& config, const Records& records, Claims& claims);
+void judge(const Config& config, const Records& records, Claims& claims);
 
-Result report(const BoundsConfig& config, const Records& records);
+Result report(const Config& config, const Records& records);
 
-}  // namespace ranklab::bounds
+}  // namespace bounds
+}  // namespace ranklab

@@ -2,11 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <memory>
 #include <utility>
 
-#include "core/statistics.hpp"
-#include "core/tolerances.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "nn/blocks/bare_block.hpp"
 
@@ -30,8 +27,7 @@ struct DrawnStack {
 
   DrawnStack(const ModelSpec& spec, const Trial& trial) : input(draw_input<double>(spec, trial)) {
     for (std::uint64_t k = 0; k < spec.layers; ++k) {
-      DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-      auto block = make_block_of<BareBlock>(spec, tensors);
+      auto block = bare_block(spec, trial, k);
       const arma::mat C_V = block->value_matrix();
       layers.push_back({std::move(block), C_V, value_norms(C_V)});
     }
@@ -109,7 +105,7 @@ double own_lambda_for(double a, double mu, const StackNorms& norms, Condition co
   return lambda_for(a, norms.mix(), norms.N * cross / square(mu));
 }
 
-void judge_own_lambdas(const BoundsConfig& config, const std::string& model, Sizes sizes,
+void judge_own_lambdas(const Config& config, const std::string& model, Sizes sizes,
                        const Trial& trial, TrialRecord& record) {
   const DrawnStack stack(stack_spec(config, model, sizes, "rows"), trial);
   std::vector<double> largest, single;
@@ -190,7 +186,7 @@ void record_figure_2(const DrawnStack& stack, TrialRecord& record) {
 
 }  // namespace
 
-void judge_mamba(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+void judge_mamba(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
   using namespace remark_4_1;
   for (const bool in_cone : {false, true}) {
     ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
@@ -224,7 +220,7 @@ namespace {
 
 // By how much the one lambda exceeds the largest lambda_k at the i-th rate, over the models; empty
 // if it is nowhere within range.
-std::string factor_text(const BoundsConfig& config, const Records& records, std::size_t i) {
+std::string factor_text(const Config& config, const Records& records, std::size_t i) {
   double low = infinity, high = 0;
   for (const std::string& model : config.models) {
     const auto factor = per_trial(records, [&](const TrialRecord& record) {
@@ -235,14 +231,15 @@ std::string factor_text(const BoundsConfig& config, const Records& records, std:
     high = std::fmax(high, summarize(factor).mean);
   }
   if (high == 0) return "";
-  return "at a = " + short_number(config.a[i]) + ", b makes the one lambda " + short_number(low) +
-         " to " + short_number(high) +
-         " times as large as the largest lambda_k, at the last N and d";
+  return say(
+      "at a = {}, b makes the one lambda {} to {} times as large as the largest lambda_k, at the "
+      "last N and d",
+      config.a[i], low, high);
 }
 
 }  // namespace
 
-void judge_own_lambda_claims(const BoundsConfig& config, const Records& records, Claims& claims) {
+void judge_own_lambda_claims(const Config& config, const Records& records, Claims& claims) {
   using namespace own_lambda;
   const std::string unmet = "mu is 0 in every stack";
   judge_counted(layer, records, claims,
@@ -261,10 +258,9 @@ void judge_own_lambda_claims(const BoundsConfig& config, const Records& records,
                 unmet);
 }
 
-void judge_remark_claims(const BoundsConfig& config, const Records& records, Claims& claims) {
+void judge_remark_claims(const Config& config, const Records& records, Claims& claims) {
   using namespace remark_4_1;
   const auto mean = [&](const char* name) { return summarize(scalars_of(records, name)).mean; };
-  const auto text = [&](const char* name) { return short_number(mean(name)); };
   const double measured = mean(S), root_d = std::sqrt(static_cast<double>(config.dim.back()));
   claims.number(value_norm.as_printed, measured, within(1, 0),
                 "||C_V||_F at the last d; the spectral norm of I is 1",
@@ -280,20 +276,22 @@ void judge_remark_claims(const BoundsConfig& config, const Records& records, Cla
                 "0.9999^64 is 0.9936",
                 unmet);
   judge_counted(prevents_sharper, records, claims,
-                "lambda 1 % above the smallest one at which the condition on mu(Y^0) holds, at the "
-                "last N and d " +
-                    text(lambda_corrected),
+                say("lambda 1 % above the smallest one at which the condition on mu(Y^0) holds, at "
+                    "the last N and d {}",
+                    mean(lambda_corrected)),
                 unmet);
-  if (!claims.applies(in_figure_2, mean(lambda_printed) > much_larger
-                                       ? ""
-                                       : "eq. (7) does not require a much larger |lambda| at the "
-                                         "last N and d: " +
-                                             text(lambda_printed)))
+  const double required = mean(lambda_printed);
+  if (!claims.applies(in_figure_2,
+                      required > much_larger
+                          ? ""
+                          : say("eq. (7) does not require a much larger |lambda| at the last N and "
+                                "d: {}",
+                                required)))
     return;
   claims.mean(in_figure_2, scalars_of(records, mu_at_5), at_least(least_mu),
-              "smaller value of the two signs, at the last N and d, where eq. (7) requires "
-              "|lambda| > " +
-                  text(lambda_printed) + "; 1 - sigma_1^2/||Y||_F^2 is " + text(residual_at_5));
+              say("smaller value of the two signs, at the last N and d, where eq. (7) requires "
+                  "|lambda| > {}; 1 - sigma_1^2/||Y||_F^2 is {}",
+                  required, mean(residual_at_5)));
 }
 
 }  // namespace ranklab::bounds

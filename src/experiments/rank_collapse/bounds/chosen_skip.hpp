@@ -28,14 +28,14 @@ inline const Statement stack =
     place("stack",
           "mu(Y^K)^2 >= (prod_k a_k) mu(Y^0)^2, with one rate or with different rates, if every "
           "lambda_k meets the adapted eq. (7) and mu_k^2 meets the condition of its own layer");
-inline const Statement layer_sharper = beyond(Statement{
-    place.statement_id, place.prefix + "layer/sharper", "not in the paper; a weaker condition",
-    "mu_{k+1}^2 >= a mu_k^2 if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 |lambda_k| N "
-    "sigma_max(C_V) ||M||_2 / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2)"});
-inline const Statement saves = beyond(
-    Statement{place.statement_id, place.prefix + "saves", "not in the paper; mu_k^2 >= a^k mu_0^2",
-              "No lambda_k is larger than the one lambda that Theorem 4.1 requires for all "
-              "layers, with our weaker condition"});
+inline const Statement layer_sharper =
+    ours(place, "layer/sharper", "a weaker condition",
+         "mu_{k+1}^2 >= a mu_k^2 if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 |lambda_k| "
+         "N sigma_max(C_V) ||M||_2 / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2)");
+inline const Statement saves =
+    ours(place, "saves", "mu_k^2 >= a^k mu_0^2",
+         "No lambda_k is larger than the one lambda that Theorem 4.1 requires for all layers, with "
+         "our weaker condition");
 
 /// Names of curves over 1 - a, for the last sizes: the largest |lambda_k|, and the one |lambda| for
 /// all layers, if it is within the range of --lambda.
@@ -52,10 +52,10 @@ double own_lambda_for(double a, double mu, const StackNorms& norms, Condition co
 
 /// Stacks of `model` in which every layer gets its own lambda_k, with each sign: 1 % above
 /// own_lambda_for, by either condition.
-void judge_own_lambdas(const BoundsConfig& config, const std::string& model, Sizes sizes,
+void judge_own_lambdas(const Config& config, const std::string& model, Sizes sizes,
                        const Trial& trial, TrialRecord& record);
 
-void judge_own_lambda_claims(const BoundsConfig& config, const Records& records, Claims& claims);
+void judge_own_lambda_claims(const Config& config, const Records& records, Claims& claims);
 
 // Remark 4.1 --------------------------------------------------------------------------------------
 
@@ -79,11 +79,11 @@ inline const Statement prevents =
           "mu(Y^64)^2 >= 0.9999^64 mu(Y^0)^2 in Mamba if lambda meets eq. (7) with a = 0.9999 and "
           "S = 1, and mu(Y^0)^2 >= b = a^-64 2 |lambda| N d C_M / (lambda^2 - a (C_M + "
           "|lambda|)^2)");
-inline const Statement prevents_sharper = beyond(Statement{
-    place.statement_id, place.prefix + "prevents/sharper", "not in the paper; a weaker condition",
-    "mu(Y^64)^2 >= 0.9999^64 mu(Y^0)^2 in Mamba if lambda meets eq. (7) with a = 0.9999 and "
-    "S = sqrt d, and mu(Y^0)^2 >= a^-64 2 |lambda| N ||M||_2 / (lambda^2 - a (sqrt(d) C_M + "
-    "|lambda|)^2)"});
+inline const Statement prevents_sharper =
+    ours(place, "prevents/sharper", "a weaker condition",
+         "mu(Y^64)^2 >= 0.9999^64 mu(Y^0)^2 in Mamba if lambda meets eq. (7) with a = 0.9999 and S "
+         "= sqrt d, and mu(Y^0)^2 >= a^-64 2 |lambda| N ||M||_2 / (lambda^2 - a (sqrt(d) C_M + "
+         "|lambda|)^2)");
 // Section 5.1 calls the condition of Theorem 4.1 conservative, with Figure 2 as its evidence.
 inline const Statement in_figure_2 =
     reading(Statement{"lambda-skip/section-5.1/conservative",
@@ -121,8 +121,8 @@ void judge_remark(const StackEnd& end, double slack, TrialRecord& record);
 /// Selective stacks of 64 layers with C_V = I, rows normalized, for Gaussian tokens and for tokens
 /// in a cone: lambda with each sign, 1 % above the smallest |lambda| of either condition; and for
 /// Gaussian tokens of the last sizes at the largest |lambda| of Figure 2.
-void judge_mamba(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record);
+void judge_mamba(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
-void judge_remark_claims(const BoundsConfig& config, const Records& records, Claims& claims);
+void judge_remark_claims(const Config& config, const Records& records, Claims& claims);
 
 }  // namespace ranklab::bounds

@@ -49,7 +49,7 @@ void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, do
 /// Selective stacks with S = I + skew (G - G'), for Gaussian G: (S + S')/2 = I, so lambda_min =
 /// lambda_max = 1 as Theorem 4.3 allows, but S has larger singular values.
 inline constexpr double skews[] = {0, 0.5, 5};
-void judge_skewed(const BoundsConfig& config, Sizes sizes, const Trial& trial, TrialRecord& record);
+void judge_skewed(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
 // Lemma A.6 and Theorem A.8 -----------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
 #include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
@@ -132,7 +131,7 @@ TrialRecord worked_examples() {
 
 // All parts ---------------------------------------------------------------------------------------
 
-TrialRecord run_trial(const BoundsConfig& config, const Trial& trial) {
+TrialRecord run_trial(const Config& config, const Trial& trial) {
   TrialRecord record;
   for (const Sizes sizes : all_sizes(config)) {
     for (const std::string& model : config.models) {
@@ -153,7 +152,7 @@ TrialRecord run_trial(const BoundsConfig& config, const Trial& trial) {
   return record;
 }
 
-void judge(const BoundsConfig& config, const Records& records, Claims& claims) {
+void judge(const Config& config, const Records& records, Claims& claims) {
   judge_lemma_A_1(records, claims);
   judge_theorem_4_1(config, records, claims);
   judge_own_lambda_claims(config, records, claims);

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/statistics.hpp"
-#include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/decompositions.hpp"
@@ -61,8 +59,8 @@ const StackAtSkip& strongest_of(const std::vector<StackAtSkip>& runs) {
   });
 }
 
-void record_curves(const BoundsConfig& config, const std::string& model,
-                   std::vector<StackAtSkip>& runs, TrialRecord& record) {
+void record_curves(const Config& config, const std::string& model, std::vector<StackAtSkip>& runs,
+                   TrialRecord& record) {
   const double K = static_cast<double>(config.spec.layers);
   std::vector<double> last, printed, turning;
   for (StackAtSkip& run : runs) {
@@ -96,17 +94,17 @@ std::string by_sign_text(const Records& records, const Statement& statement) {
   const auto text = [&](double sign) {
     return violations_text(tally_of(records, thm_4_1::sign_tally(statement, sign)));
   };
-  return "violations for lambda > 0: " + text(1) + ", for lambda < 0: " + text(-1);
+  return say("violations for lambda > 0: {}, for lambda < 0: {}", text(1), text(-1));
 }
 
 // The tally counts a nontrivial bound as a violation.
 std::string nontrivial_text(const Records& records, const Statement& statement) {
-  return "the bound is above 0 in " +
-         count_text(tally_of(records, thm_4_1::nontrivial_tally(statement)).violations) + " cases";
+  return say("the bound is above 0 in {} cases",
+             count_text(tally_of(records, thm_4_1::nontrivial_tally(statement)).violations));
 }
 
 // The range over models of the needed |lambda|: the mean over trials, at each model's best rate.
-std::string lambda_needed_text(const BoundsConfig& config, const Records& records,
+std::string lambda_needed_text(const Config& config, const Records& records,
                                std::string (*needed)(const std::string& model, double a)) {
   double low = infinity, high = 0;
   for (const std::string& model : config.models) {
@@ -116,9 +114,10 @@ std::string lambda_needed_text(const BoundsConfig& config, const Records& record
     low = std::min(low, best);
     high = std::max(high, best);
   }
-  return "at the last N and d and " + count_text(static_cast<double>(config.spec.layers)) +
-         " layers the bound can apply only from |lambda| = " + short_number(low) + " to " +
-         short_number(high) + ", depending on the model";
+  return say(
+      "at the last N and d and {} layers the bound can apply only from |lambda| = {} to {}, "
+      "depending on the model",
+      config.spec.layers, low, high);
 }
 
 }  // namespace
@@ -227,8 +226,8 @@ void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack
   if (turning > 0) compare(record, stack_turning, turning, end.mu_K, slack * std::sqrt(N));
 }
 
-void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes,
-                 const Trial& trial, TrialRecord& record) {
+void judge_skips(const Config& config, const std::string& model, Sizes sizes, const Trial& trial,
+                 TrialRecord& record) {
   const ModelSpec spec = stack_spec(config, model, sizes, "rows");
   const State<double> input = draw_input<double>(spec, trial);
   std::vector<StackAtSkip> runs;
@@ -239,8 +238,7 @@ void judge_skips(const BoundsConfig& config, const std::string& model, Sizes siz
     runs.push_back({lambda, input, none, {token_spread(input.Y)}, input.degenerate_rows > 0});
   }
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
-    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-    const auto block = make_block_of<BareBlock>(spec, tensors);
+    const auto block = bare_block(spec, trial, k);
     const arma::mat C_V = block->value_matrix();
     const ValueNorms values = value_norms(C_V);
     for (StackAtSkip& run : runs) {
@@ -253,31 +251,24 @@ void judge_skips(const BoundsConfig& config, const std::string& model, Sizes siz
   if (representative(config, sizes)) record_curves(config, model, runs, record);
 }
 
-void judge_theorem_4_1(const BoundsConfig& config, const Records& records, Claims& claims) {
+void judge_theorem_4_1(const Config& config, const Records& records, Claims& claims) {
   using namespace thm_4_1;
   judge_counted(cap, records, claims);
   judge_counted(threshold, records, claims,
                 "a millionth below the threshold eq. (7) must fail, a millionth above it must hold",
                 "M is 0 in every stack");
-  judge_counted(cross_term.as_printed, records, claims,
-                by_sign_text(records, cross_term.as_printed));
-  judge_counted(cross_term.corrected, records, claims,
+  judge_counted(cross_term, records, claims, by_sign_text(records, cross_term.as_printed),
                 "by Cauchy-Schwarz; the factor d and the Frobenius norms are not needed");
-  judge_counted(row_normalization.as_printed, records, claims,
-                "worked example: rows (1, 0), (2, 0)");
-  judge_counted(row_normalization.corrected, records, claims);
-  judge_counted(largest_row.as_printed, records, claims,
+  judge_counted(row_normalization, records, claims, "worked example: rows (1, 0), (2, 0)");
+  judge_counted(largest_row, records, claims,
                 "S = ||C_V||_F, which can be as large as sqrt d sigma_max(C_V), may compensate for "
                 "the missing factor sqrt N; worked example: d = 1, a row of M adds N equal tokens");
-  judge_counted(largest_row.corrected, records, claims);
-  judge_counted(per_layer.as_printed, records, claims, by_sign_text(records, per_layer.as_printed));
-  judge_counted(per_layer.corrected, records, claims,
+  judge_counted(per_layer, records, claims, by_sign_text(records, per_layer.as_printed),
                 nontrivial_text(records, per_layer.corrected) +
                     "; two steps of the printed proof are wrong, but the bound is true");
-  judge_counted(per_layer_sketch.as_printed, records, claims,
+  judge_counted(per_layer_sketch, records, claims,
                 "Appendix A.4 has the factor S; in the random stacks d compensates for it; worked "
                 "example: d = 1, tokens 1 and -1, C_V = 4, lambda = 3");
-  judge_counted(per_layer_sketch.corrected, records, claims);
   judge_counted(per_layer_turning, records, claims, nontrivial_text(records, per_layer_turning));
   judge_counted(stack.as_printed, records, claims,
                 clauses(by_sign_text(records, stack.as_printed),
@@ -286,9 +277,9 @@ void judge_theorem_4_1(const BoundsConfig& config, const Records& records, Claim
                     "every input meets the hypothesis; worked example: Sys-1 at lambda = -0.9, a = "
                     "0.04, one layer");
   judge_counted(stack.corrected, records, claims,
-                clauses("the condition is weaker than b with |lambda|, because sigma_max(C_V) "
-                        "||M||_2 <= d S C_M, and so covers it; " +
-                            count_text(tally_of(records, meets_7).cases) + " cases meet eq. (7)",
+                clauses(say("the condition is weaker than b with |lambda|, because sigma_max(C_V) "
+                            "||M||_2 <= d S C_M, and so covers it; {} cases meet eq. (7)",
+                            count_text(tally_of(records, meets_7).cases)),
                         lambda_needed_text(config, records, lambda_needed_corrected)),
                 "no stack meets eq. (7) and mu(Y^0)^2 >= b");
   judge_counted(stack_turning, records, claims,

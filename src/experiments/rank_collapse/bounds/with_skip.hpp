@@ -21,9 +21,9 @@ namespace thm_4_1 {
 
 inline const std::string statement_id = "lambda-skip/thm-4.1", prefix = statement_id + "/",
                          absolute_value = prefix + "absolute-value";  // a slip
+inline const Place place = {statement_id, prefix, "Theorem 4.1"};
 inline const Statement cap =
-    beyond(Statement{statement_id, prefix + "cap", "not in the paper; rows have norm 1",
-                     "mu^2 <= N; if b > N, Theorem 4.1 is vacuous"});
+    ours(place, "cap", "rows have norm 1", "mu^2 <= N; if b > N, Theorem 4.1 is vacuous");
 inline const Statement threshold = {
     "lambda-skip/section-4.1/threshold", prefix + "threshold", "Section 4.1, after Theorem 4.1",
     "Eq. (7) is equivalent to |lambda| > (a + sqrt a) S C_M / (1 - a)"};
@@ -52,21 +52,20 @@ inline const Misprint per_layer_sketch =
         "mu_{k+1}^2 >= (lambda^2 mu_k^2 - 2 lambda N d S C_M) / (S C_M + |lambda|)^2 for lambda > "
         "0");
 inline const Statement per_layer_turning =
-    beyond(Statement{statement_id, prefix + "per-layer/turning",
-                     "not in the paper; by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
-                     "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|"});
+    ours(place, "per-layer/turning", "by |x/|x| - y/|y|| <= 2 |x - y|/(|x| + |y|)",
+         "mu_{k+1} >= mu_k - 2 sqrt(N) sigma_max(C_V) ||M||_2 / |lambda|");
 
 inline const std::string conclusion = "mu(Y^K)^2 >= a^K mu(Y^0)^2 if eq. (7) holds and ";
-inline const Misprint stack = Place{statement_id, prefix, "Theorem 4.1"}.misprint(
+inline const Misprint stack = place.misprint(
     absolute_value, "statement",
     conclusion + "mu(Y^0)^2 >= b as printed, without |lambda|; false for lambda < 0 only",
     conclusion +
         "mu(Y^0)^2 >= a^-K 2 |lambda| N sigma_max(C_V) ||M||_2 / (lambda^2 - a (S C_M + "
         "|lambda|)^2)");
-inline const Statement stack_turning = beyond(Statement{
-    statement_id, prefix + "statement/turning", "not in the paper; the per-layer bound, K times",
-    "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) ||M||_2 / |lambda|, if "
-    "the right-hand side is positive"});
+inline const Statement stack_turning =
+    ours(place, "statement/turning", "the per-layer bound, K times",
+         "mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup sigma_max(C_V) ||M||_2 / |lambda|, if the "
+         "right-hand side is positive");
 
 // Further tallies: the pairs of stack and rate that meet eq. (7); the cases by the sign of lambda;
 // and the cases whose bound is nontrivial, that is, above 0.
@@ -238,9 +237,9 @@ void judge_stack(const StackEnd& end, const std::vector<double>& a, double slack
 
 /// Judges one stack of `model` per skip strength. All stacks have the same weights
 /// and the same input.
-void judge_skips(const BoundsConfig& config, const std::string& model, Sizes sizes,
-                 const Trial& trial, TrialRecord& record);
+void judge_skips(const Config& config, const std::string& model, Sizes sizes, const Trial& trial,
+                 TrialRecord& record);
 
-void judge_theorem_4_1(const BoundsConfig& config, const Records& records, Claims& claims);
+void judge_theorem_4_1(const Config& config, const Records& records, Claims& claims);
 
 }  // namespace ranklab::bounds

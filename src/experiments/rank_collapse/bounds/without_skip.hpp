@@ -16,10 +16,15 @@
 
 namespace ranklab::bounds {
 
+struct SplitState;
+
 /// The growth of the steps of log mu counts as cubic within this distance of 3.
 inline constexpr double growth_margin = 0.1;
 inline const std::string cubic_growth = "0.1 in the growth factor 3 of the steps of log mu",
-                         falling_line = "a negative slope of log mu per layer";
+                         falling_line = "a negative slope of log mu per layer",
+                         growth_detail =
+                             "growth factor of the later steps of log mu, farthest from 3 over the "
+                             "sizes of a trial";
 
 // Theorem 4.2 (A.2): attention with normalized rows (without_skip_attention.cpp) ------------------
 
@@ -38,14 +43,13 @@ inline const Statement bound =
     asymptotic(in_appendix("bound", "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with N epsilon <= 1"),
                "r = 1, C = sqrt(N) and the smallest attention weight of the run as epsilon");
 inline const Statement angles =
-    beyond(Statement{in_appendix.statement_id, place.prefix + "angles",
-                     "not in the paper; a step of the proof in Wu et al.",
-                     "phi, the smallest inner product of two tokens, does not decrease from layer "
-                     "to layer in attention with normalized rows and no skip"});
-inline const Statement cubic = beyond(Statement{
-    place.statement_id, place.prefix + "growth", "not in the paper",
-    "With normalized rows each step of log mu is three times the previous one too, as without a "
-    "norm (Theorem A.3)"});
+    ours(in_appendix, "angles", "a step of the proof in Wu et al.",
+         "phi, the smallest inner product of two tokens, does not decrease from layer to layer in "
+         "attention with normalized rows and no skip");
+inline const Statement cubic =
+    ours(place, "growth", "",
+         "With normalized rows each step of log mu is three times the previous one too, as without "
+         "a norm (Theorem A.3)");
 
 // Of log mu per layer, up to the layer at which rounding hides mu.
 inline const Worst slope = {"thm-4.2.slope", larger_is_worse};
@@ -65,10 +69,9 @@ inline double attention_bound(double N, double epsilon, double K) {
 }
 
 /// Attention with orthogonal W_V, normalized rows and no skip, for tokens in a cone.
-void judge_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
-                     TrialRecord& record);
+void judge_attention(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
-void judge_theorem_4_2(const BoundsConfig& config, const Records& records, Claims& claims);
+void judge_theorem_4_2(const Config& config, const Records& records, Claims& claims);
 
 // Theorem A.3: attention without norm (without_skip_attention.cpp) --------------------------------
 
@@ -115,8 +118,12 @@ double log_ratio(double s, double power);
 /// absolute values, ||A||_inf the largest row sum.
 void judge_matrix_norms(const arma::mat& A, double slack, TrialRecord& record);
 
+/// One layer of attention without a skip, on a state that resolves mu below the rounding error of
+/// Y.
+void split_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer, SplitState& state);
+
 /// Attention without norm and skip.
-void judge_pure_attention(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+void judge_pure_attention(const Config& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record);
 
 void judge_theorem_A_3(const Records& records, Claims& claims);
@@ -134,9 +141,8 @@ inline const Statement as_printed =
     showing(place.prefix + "rate",
             place("as-printed", "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^K"));
 inline const Statement half_exponent =
-    beyond(Statement{place.statement_id, place.prefix + "half-exponent",
-                     "not in the paper; the proof bounds 1 - phi, which is of the order mu^2",
-                     "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^(K/2)"});
+    ours(place, "half-exponent", "the proof bounds 1 - phi, which is of the order mu^2",
+         "mu(Y^K) <= sqrt(N) (1 - c^2 lambda_min^2 alpha^(2N))^(K/2)");
 inline const Statement small_lambda_max = showing(
     place.prefix + "lambda-max",
     proof("step-lambda-max/as-printed", "lambda_max <= 1/N under the theorem's hypotheses"));
@@ -211,8 +217,7 @@ void compare_selective(const SelectiveNorms& norms, double K, double mu, bool le
 void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record);
 
 /// `selective-ssm` with W_B = W_C, normalized rows and no skip, for tokens in a cone.
-void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
-                     TrialRecord& record);
+void judge_selective(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
 void judge_theorem_4_3(const Records& records, Claims& claims);
 
@@ -248,8 +253,8 @@ inline const LtiTheorem thm_A_7 = lti_theorem("A.7", "on", "one W for all layers
                         thm_A_8 = lti_theorem("A.8", "off", "a separate W for each layer");
 
 /// `lti-ssm` without norm and skip.
-void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes sizes,
-               const Trial& trial, TrialRecord& record);
+void judge_lti(const Config& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial,
+               TrialRecord& record);
 
 void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims);
 
@@ -266,9 +271,8 @@ inline const Statement corrected = correcting(
     place("corrected",
           "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^k-1)/2) ||Y^0||_F^(3^k), with the exponent of Lemma "
           "A.9"));
-inline const Statement sharper = beyond(Statement{
-    place.statement_id, place.prefix + "sharper", "not in the paper; |entries of 1SS(alpha)| <= 1",
-    "mu(Y^k) <= ||W_BC||_F^((3^k-1)/2) ||Y^0||_F^(3^k)"});
+inline const Statement sharper = ours(place, "sharper", "|entries of 1SS(alpha)| <= 1",
+                                      "mu(Y^k) <= ||W_BC||_F^((3^k-1)/2) ||Y^0||_F^(3^k)");
 inline const Statement doubly_exponential = asymptotic(
     Statement{place.statement_id, place.prefix + "doubly-exponential", "Section 4.2.1",
               "mu shrinks or grows doubly exponentially in a selective state-space model without "
@@ -322,10 +326,13 @@ inline double semiseparable_norm(double N, double alpha) {
   return std::sqrt(sum);
 }
 
+/// W_C W_B' (d, d) of a selective block's weights.
+arma::mat w_bc(const ModelSpec& spec, Tensors<double>& tensors);
+
 /// `selective-ssm` without norm and skip, with the same weights at every layer.
-void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+void judge_pure_selective(const Config& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record);
 
-void judge_theorem_A_10(const BoundsConfig& config, const Records& records, Claims& claims);
+void judge_theorem_A_10(const Config& config, const Records& records, Claims& claims);
 
 }  // namespace ranklab::bounds

@@ -5,8 +5,6 @@
 #include <numbers>
 
 #include "core/fits.hpp"
-#include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/given_matrices.hpp"
 #include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
@@ -81,14 +79,6 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
 // not mu / ||Y||_F.
 constexpr double judged_norm = 0.9;
 
-// S = W_C W_B' of the block's weights.
-arma::mat w_bc(const ModelSpec& spec, Tensors<double>& tensors) {
-  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
-  const arma::mat B = tensors.matrix("W_B", spec.dim, spec.state, start),
-                  C = tensors.matrix("W_C", spec.dim, spec.state, start);
-  return C * B.t();
-}
-
 // ||1SS(alpha) o B||_F <= ||B||_F with B = Y S Y', whose left-hand side is the block's M.
 void judge_hadamard(const arma::mat& Y, const arma::mat& S, const arma::mat& M, double slack,
                     TrialRecord& record) {
@@ -97,6 +87,13 @@ void judge_hadamard(const arma::mat& Y, const arma::mat& S, const arma::mat& M, 
 }
 
 }  // namespace
+
+arma::mat w_bc(const ModelSpec& spec, Tensors<double>& tensors) {
+  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  const arma::mat B = tensors.matrix("W_B", spec.dim, spec.state, start),
+                  C = tensors.matrix("W_C", spec.dim, spec.state, start);
+  return C * B.t();
+}
 
 void compare_selective(const SelectiveNorms& norms, double K, double mu, bool lemma_holds,
                        double slack, TrialRecord& record) {
@@ -117,8 +114,7 @@ void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record) {
   }
 }
 
-void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
-                     TrialRecord& record) {
+void judge_selective(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
   ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
   spec.state = spec.dim;
   spec.input = "cone";
@@ -152,8 +148,8 @@ void judge_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial
   add_degenerate_rows(record, state.degenerate_rows);
 }
 
-void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes sizes,
-               const Trial& trial, TrialRecord& record) {
+void judge_lti(const Config& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial,
+               TrialRecord& record) {
   ModelSpec spec = stack_spec(config, "lti-ssm", sizes, "none");
   spec.share_weights = theorem.share_weights;
   State<double> state = draw_input<double>(spec, trial);
@@ -169,8 +165,7 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
                       bound = {std::exp(log_bound)}, normalized = {normalized_mu()};
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
-    DrawnTensors<double> tensors = block_tensors<double>(spec, trial, k);
-    const auto block = make_block_of<BareBlock>(spec, tensors);
+    const auto block = bare_block(spec, trial, k);
     const arma::mat M = block->mixing_matrix(state);
     now.k += 1;
     now.spectral += std::log(singular_values(M).front());
@@ -202,7 +197,7 @@ void judge_lti(const BoundsConfig& config, const LtiTheorem& theorem, Sizes size
   record.set(theorem.normalized_curve, normalized);
 }
 
-void judge_pure_selective(const BoundsConfig& config, Sizes sizes, const Trial& trial,
+void judge_pure_selective(const Config& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record) {
   using namespace thm_A_10;
   ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "none");
@@ -248,10 +243,10 @@ void judge_theorem_4_3(const Records& records, Claims& claims) {
       "no stack meets c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c "
       "lambda_min alpha^N <= 1";
   judge_counted(as_printed, records, claims,
-                "hypotheses met by " + non_violations_text(tally_of(records, hypothesis)) +
-                    " stacks, with M scaled to a smallest row sum of 1, which makes the bound "
-                    "weakest; worked examples: two tokens 20 degrees apart, W_B = W_C = I, alpha = "
-                    "1; tokens at 110 and 160 degrees that move apart",
+                say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
+                    "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
+                    "W_C = I, alpha = 1; tokens at 110 and 160 degrees that move apart",
+                    non_violations_text(tally_of(records, hypothesis))),
                 unmet);
   judge_counted(half_exponent, records, claims,
                 "the cases of the form as printed; D cancels the scale of M, "
@@ -284,30 +279,28 @@ void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims
       unmet);
   judge_worst(
       theorem.normalized, theorem.normalized_ratio, at_most(vanished), records, claims,
-      "mu / ||Y||_F after the last layer, relative to the input, largest over the sizes of a "
-      "trial; the scale of W changes mu and ||Y||_F by the same factor; 1 - sigma_1^2/||Y||_F^2 "
-      "after the last layer is at most " +
-          mean_text(records, theorem.rank_one_residual) +
-          " (mean over trials): tokens with the same direction and different lengths have rank "
-          "one but a large mu",
+      say("mu / ||Y||_F after the last layer, relative to the input, largest over the sizes of a "
+          "trial; the scale of W changes mu and ||Y||_F by the same factor; 1 - "
+          "sigma_1^2/||Y||_F^2 after the last layer is at most {} (mean over trials): tokens with "
+          "the same direction and different lengths have rank one but a large mu",
+          mean_text(records, theorem.rank_one_residual)),
       unmet);
 }
 
-void judge_theorem_A_10(const BoundsConfig& config, const Records& records, Claims& claims) {
+void judge_theorem_A_10(const Config& config, const Records& records, Claims& claims) {
   using namespace thm_A_10;
   std::vector<std::string> by_weights;
   for (const double factor : weight_factors) {
-    by_weights.push_back(series_number(factor) + ": " +
-                         violations_text(tally_of(records, at_weights(factor))));
+    by_weights.push_back(say("{}: {}", series_number(factor),
+                             violations_text(tally_of(records, at_weights(factor)))));
   }
   judge_counted(as_printed, records, claims,
-                "violations with weights times " + joined(by_weights) +
-                    "; worked example: N = 2, d = 1, W_BC = 2, tokens 1 and 0");
+                say("violations with weights times {}; worked example: N = 2, d = 1, W_BC = 2, "
+                    "tokens 1 and 0",
+                    joined(by_weights)));
   judge_counted(corrected, records, claims);
   judge_counted(sharper, records, claims, "the factor sqrt N is not needed");
-  judge_worst(doubly_exponential, growth, within(3, growth_margin), records, claims,
-              "growth factor of the later steps of log mu, farthest from 3 over the sizes of a "
-              "trial",
+  judge_worst(doubly_exponential, growth, within(3, growth_margin), records, claims, growth_detail,
               "a ratio of two steps requires at least two layers and tokens that differ");
   judge_counted(growth_bound, records, claims);
   Tally diagonals;  // needs no trial
@@ -316,9 +309,9 @@ void judge_theorem_A_10(const BoundsConfig& config, const Records& records, Clai
     diagonals.count(norm > std::sqrt(N) * (1 + tolerance::closed_form<double>),
                     norm / std::sqrt(N));
   }
-  claims.never_violated(semiseparable, diagonals,
-                        "one case for each N; ||1SS(alpha)||_F is up to " +
-                            short_number(diagonals.largest) + " sqrt N");
+  claims.never_violated(
+      semiseparable, diagonals,
+      say("one case for each N; ||1SS(alpha)||_F is up to {} sqrt N", diagonals.largest));
   judge_counted(hadamard, records, claims, "the entries of 1SS(alpha) are at most 1");
 }
 

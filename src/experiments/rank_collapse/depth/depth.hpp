@@ -1,6 +1,7 @@
-// Shared by the studies over depth (layers, lambda-sweep, ablation): curves through the blocks of a
-// model with the token geometry after every block, the names of the recorded quantities, and the
-// common parts of the results.
+// Shared by the studies over depth (layers, lambda-sweep, ablation). Such a study says whose
+// weights it uses (DepthConfig) and which curves go through the blocks of which models
+// (DepthGroup). It gets the token geometry after every block; an observer can keep more. Below are
+// also the names of the recorded quantities and the common parts of the results.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,24 @@
 #include "report/builder.hpp"
 
 namespace ranklab {
+
+template <class T>
+class Block;
+template <class T>
+struct State;
+
+/// What every study over depth runs: a model with random weights or with those of files, which may
+/// be several trainings of it.
+struct DepthConfig {
+  std::string precision = "f64";
+  ModelSpec model;
+  std::vector<std::string> also;  // further models, or weights files of further trainings
+
+  bool single_precision() const { return precision == "f32"; }
+  void adopt_files();
+  std::uint64_t trials_in_files() const;
+  void fill_defaults();
+};
 
 /// One trajectory through the depth, and the name of its series.
 struct DepthCurve {
@@ -32,6 +51,9 @@ struct DepthGroup {
   ModelSpec spec;  // resolved
   std::vector<DepthCurve> curves;
 };
+
+/// The names of all curves.
+std::vector<std::string> curve_names(const std::vector<DepthGroup>& groups);
 
 // Records of a curve ------------------------------------------------------------------------------
 
@@ -74,6 +96,16 @@ std::vector<Divergence> overflows(const std::vector<std::string>& curves, const 
 
 // Running (run.cpp) -------------------------------------------------------------------------------
 
+/// Passes trials through the weights of one training and returns a record for each. The training is
+/// 0 if there is only one, and for random weights, which each trial draws.
+using RunTrials = std::function<Records(std::uint64_t training, const std::vector<Trial>& trials)>;
+
+/// The work of a study over depth. If several trials share the weights of a file, `run` gets them
+/// in batches. If there are several trainings, each is a trial: the mean over the sequences of the
+/// token file, but the earliest overflow layer of each of the `curves`. Without a token file a
+/// training has one drawn sequence. The work refers to the config.
+Work depth_work(const DepthConfig& config, std::vector<std::string> curves, RunTrials run);
+
 /// Returns one record for each trial, with all curves of all groups. If the weights come from a
 /// file, each layer is read once for all trials, while the previous layer is still computing.
 Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
@@ -89,12 +121,16 @@ void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>
 Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
                      bool single_precision);
 
-/// The record of one training of a model: the mean over the sequences of the token file, which
-/// `run` passes through the weights in batches. The overflow layers of `curves` are the earliest,
-/// not the mean. Without a token file the training has one drawn sequence.
-TrialRecord run_training(const ModelSpec& spec, const std::vector<std::string>& curves,
-                         const Trial& training,
-                         const std::function<Records(const std::vector<Trial>& sequences)>& run);
+/// Called for each block and each curve with the state that enters the block, while that state is
+/// finite. Calls for different curves may be concurrent.
+template <class T>
+using DepthObserver =
+    std::function<void(std::size_t curve, const Block<T>& block, const State<T>& state)>;
+
+/// run_groups for one group and one trial, with an observer.
+template <class T>
+TrialRecord run_observed(const DepthGroup& group, const Trial& trial,
+                         const DepthObserver<T>& observe);
 
 /// The number of trials to run at once: several if they share weights from a file.
 std::uint64_t trials_per_batch(const ModelSpec& spec);
@@ -116,6 +152,10 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
 /// threshold, and which ones with only the square root of rank_one_residual below it.
 std::string collapse_note(const std::vector<std::string>& curves, double threshold,
                           const Records& records);
+
+/// [LambdaSkip] Figures 1 and 3 show Mamba-2 2.7B, which has 64 layers. A model with fewer than
+/// half as many cannot contradict a collapse: the unmet hypothesis, or nothing for a deeper model.
+std::string too_shallow(const ModelSpec& spec);
 
 /// Normalized mu below this is rounding noise in single precision.
 inline constexpr double single_precision_floor = tolerance::closed_form<float>;

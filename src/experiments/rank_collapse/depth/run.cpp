@@ -1,5 +1,3 @@
-#include "experiments/rank_collapse/depth/run.hpp"
-
 #include <cmath>
 #include <map>
 #include <memory>
@@ -7,8 +5,11 @@
 
 #include "core/machine.hpp"
 #include "core/undefined.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
+#include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
@@ -209,7 +210,62 @@ void expect_layers(const std::vector<DepthGroup>& groups, const Trial& trial) {
   trial.expect(layers, "layer");
 }
 
+// The record of one training: the mean over the sequences of the token file.
+TrialRecord mean_over_sequences(const ModelSpec& spec, const std::vector<std::string>& curves,
+                                const Trial& training, const RunTrials& run) {
+  if (spec.sequences == nullptr) return run(training.index(), {training}).front();
+  Records records;
+  const std::uint64_t sequences = spec.sequences->size(), at_once = trials_per_batch(spec);
+  for (std::uint64_t first = 0; first < sequences; first += at_once) {
+    std::vector<Trial> batch;
+    for (std::uint64_t s = first; s < std::min(first + at_once, sequences); ++s)
+      batch.push_back(training.at(s));
+    for (TrialRecord& record : run(training.index(), batch)) records.push_back(std::move(record));
+  }
+  TrialRecord out = mean_of(records);
+  for (const std::string& curve : curves) {
+    const std::string name = of_curve(curve, overflow_layer);
+    double earliest = 0;  // instead of the mean of the layers, which may not be a layer
+    for (const double layer : scalars_of(records, name)) {
+      if (layer > 0 && (earliest == 0 || layer < earliest)) earliest = layer;
+    }
+    out.set(name, earliest);
+  }
+  return out;
+}
+
 }  // namespace
+
+void DepthConfig::adopt_files() {
+  ranklab::adopt_files(model, also);
+}
+
+std::uint64_t DepthConfig::trials_in_files() const {
+  return ranklab::trials_in_files(model);
+}
+
+void DepthConfig::fill_defaults() {
+  resolve_defaults_with_files(model);
+}
+
+std::vector<std::string> curve_names(const std::vector<DepthGroup>& groups) {
+  std::vector<std::string> names;
+  for (const DepthGroup& group : groups) {
+    for (const DepthCurve& curve : group.curves) names.push_back(curve.name);
+  }
+  return names;
+}
+
+Work depth_work(const DepthConfig& config, std::vector<std::string> curves, RunTrials run) {
+  const ModelSpec& model = config.model;
+  if (model.trainings > 1) {
+    return each_trial([&model, curves = std::move(curves), run = std::move(run)](Trial& training) {
+      return mean_over_sequences(model, curves, training, run);
+    });
+  }
+  return in_batches(trials_per_batch(model),
+                    [run = std::move(run)](std::vector<Trial>& trials) { return run(0, trials); });
+}
 
 void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
                 const std::vector<Trial>& trials, bool single_precision, Records& records) {
@@ -237,32 +293,6 @@ Records run_variants(const std::vector<DepthGroup>& groups, const std::vector<Tr
   single_precision ? walk_variants<float>(groups, trials, records)
                    : walk_variants<double>(groups, trials, records);
   return records;
-}
-
-TrialRecord run_training(const ModelSpec& spec, const std::vector<std::string>& curves,
-                         const Trial& training,
-                         const std::function<Records(const std::vector<Trial>& sequences)>& run) {
-  if (spec.sequences == nullptr) return run({training}).front();
-  Records records;
-  for (std::uint64_t first = 0; first < spec.sequences->size(); first += trials_per_batch(spec)) {
-    std::vector<Trial> batch;
-    for (std::uint64_t s = first;
-         s < std::min<std::uint64_t>(first + trials_per_batch(spec), spec.sequences->size()); ++s) {
-      batch.push_back(training.at(s));
-    }
-    for (TrialRecord& record : run(batch)) records.push_back(std::move(record));
-  }
-  TrialRecord out = mean_of(records);
-  for (const std::string& curve : curves) {
-    const std::string name = of_curve(curve, overflow_layer);
-    if (!out.has(name)) continue;
-    double earliest = 0;  // instead of the mean of the layers, which may not be a layer
-    for (const double layer : scalars_of(records, name)) {
-      if (layer > 0 && (earliest == 0 || layer < earliest)) earliest = layer;
-    }
-    out.set(name, earliest);
-  }
-  return out;
 }
 
 template <class T>

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/bounds/given_matrices.hpp"
 #include "gaussian.hpp"
 #include "nn/blocks/bare_block.hpp"
 #include "nn/blocks/stack.hpp"
@@ -45,7 +44,7 @@ TEST_CASE("bounds: the preimage of a selective layer is mapped to its target by 
   // y^3 + y = 1.
   CHECK(selective_preimage(1, 1, {1, 1})(1) == nearly(0.68232780382801932737));
   CHECK(selective_preimage(8, 0, {1, 27})(1) == nearly(1.5));
-  ModelSpec spec = stack_spec(BoundsConfig(), "selective-ssm", {7, 3}, "none");
+  ModelSpec spec = stack_spec(Config(), "selective-ssm", {7, 3}, "none");
   spec.state = 3;
   spec.decay = 0.9;
   const arma::vec v = {0.6, 0, -0.8};
@@ -83,7 +82,7 @@ TEST_CASE("bounds: a collapse starts from spread tokens and loses nine tenths") 
 }
 
 TEST_CASE("bounds: every stack of a trial has its adversarial input") {
-  BoundsConfig config;
+  Config config;
   for (const bool causal : {false, true}) {
     config.spec.causal = causal;
     TrialRecord record;
@@ -100,7 +99,7 @@ TEST_CASE("bounds: every stack of a trial has its adversarial input") {
 }
 
 TEST_CASE("bounds: small tokens collapse in attention even if its logits are large otherwise") {
-  BoundsConfig config;
+  Config config;
   config.spec.weight_scale = 30;  // hard attention, which keeps tokens apart, for drawn tokens
   for (std::uint64_t index = 0; index < 10; ++index) {
     TrialRecord record;

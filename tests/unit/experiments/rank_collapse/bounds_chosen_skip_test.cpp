@@ -75,7 +75,7 @@ TEST_CASE("bounds: own_lambda_for is where the condition of a layer begins to ho
 }
 
 TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
-  BoundsConfig config;
+  Config config;
   config.spec.layers = 3;
   config.a = {0.3, 0.8};
   config.models = {"attention"};
@@ -218,7 +218,7 @@ TEST_CASE("bounds: eq. (7) is solved close to the rate 1, and only below it") {
 
 TEST_CASE("bounds: the stacks of Remark 4.1 have the strengths that its conditions require") {
   using namespace remark_4_1;
-  BoundsConfig config;
+  Config config;
   config.tokens = {3};
   config.dim = {5};
   TrialRecord record;

@@ -118,7 +118,7 @@ TEST_CASE("bounds: Lemma A.5 for two tokens 60 degrees apart") {
 }
 
 TEST_CASE("bounds: the skewed stacks have the weights and the mixing matrix of the lemma") {
-  BoundsConfig config;
+  Config config;
   config.spec.layers = 1;
   config.spec.decay = 0.8;
   const Trial trial(3, 0, 0);

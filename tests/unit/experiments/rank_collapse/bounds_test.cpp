@@ -10,6 +10,7 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
@@ -43,8 +44,8 @@ std::string usage_error(const FlagValues& values) {
   return refusal(make_bounds_study(), values);
 }
 
-BoundsConfig tiny_config() {
-  BoundsConfig config;
+bounds::Config tiny_config() {
+  bounds::Config config;
   config.tokens = {2, 6};
   config.dim = {2, 4};
   config.spec.layers = 8;
@@ -194,7 +195,7 @@ TEST_CASE(
 }
 
 TEST_CASE("bounds: means far from what the paper says change the verdict") {
-  const BoundsConfig config = tiny_config();
+  const bounds::Config config = tiny_config();
   Records measured;
   for (std::uint64_t i = 0; i < trials; ++i)
     measured.push_back(bounds::run_trial(config, Trial(1, i, 0)));
@@ -345,7 +346,7 @@ TEST_CASE(
 TEST_CASE(
     "bounds: unmet hypotheses exclude cases, and the weights of Theorem A.10 cause violations") {
   using namespace bounds;
-  BoundsConfig config = tiny_config();
+  bounds::Config config = tiny_config();
   const auto selective = [&](double width, std::uint64_t index = 0) {
     config.spec.cone_width = width;
     TrialRecord record;

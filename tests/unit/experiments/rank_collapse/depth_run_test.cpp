@@ -4,7 +4,7 @@
 
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/depth/run.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/model_row.hpp"
@@ -204,11 +204,13 @@ TEST_CASE("a record holds every measure for every layer") {
 
 TEST_CASE(
     "the record of a training is the mean over its sequences, with the earliest overflow layer") {
-  ModelSpec spec;
-  spec.sequences = std::make_shared<const TokenSequences>(TokenSequences{{1}, {2}, {3}});
+  DepthConfig config;
+  config.model.trainings = 5;
+  config.model.sequences = std::make_shared<const TokenSequences>(TokenSequences{{1}, {2}, {3}});
   const double layers[] = {0, 7, 5}, mu[] = {0.25, 0.5, 0.75};
-  const TrialRecord record =
-      run_training(spec, {"lambda=1"}, Trial(1, 4, 0), [&](const std::vector<Trial>& sequences) {
+  const Work work = depth_work(
+      config, {"lambda=1"}, [&](std::uint64_t training, const std::vector<Trial>& sequences) {
+        CHECK(training == 4);
         Records records(sequences.size());
         for (std::size_t i = 0; i < sequences.size(); ++i) {
           records[i].set("lambda=1.overflow_layer", layers[sequences[i].index()]);
@@ -216,6 +218,8 @@ TEST_CASE(
         }
         return records;
       });
+  Trial trial(1, 4, 0);
+  const TrialRecord record = work.trial(trial);
   CHECK(record.scalar("lambda=1.mu") == 0.5);
   CHECK(record.scalar("lambda=1.overflow_layer") == 5);
 }

@@ -1,11 +1,11 @@
-#include "experiments/rank_collapse/layers/gradients.hpp"
+#include "experiments/rank_collapse/depth/gradients.hpp"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
@@ -17,7 +17,6 @@
 namespace gradients_test {
 
 using namespace ranklab;
-using namespace ranklab::layers;
 
 namespace {
 
@@ -35,7 +34,7 @@ const std::vector<double>& gradient_norms(const TrialRecord& record, std::string
 }
 
 TrialRecord run_one(const ModelSpec& spec, bool single_precision = false) {
-  return run_with_gradients({{spec, {{"lambda=1", {1}}}}}, trial, single_precision);
+  return run_with_gradients({{spec, {{"lambda=1", {1}}}}}, {trial}, single_precision).front();
 }
 
 // The tensors of a block, with entries that a test can change.
@@ -190,11 +189,11 @@ TEST_CASE("recording gradients does not change the other measures") {
       {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
   const std::string norms = gradient_norms_of(groups.front().spec);
   const DepthGroup plain = {spec_of("bert"), {{"lambda=1", {1}}}};
-  TrialRecord record = run_with_gradients(groups, trial, false);
+  const TrialRecord record = run_with_gradients(groups, {trial}, false).front();
   const TrialRecord walked = run_groups(groups, {trial}, false).front();
   for (const auto& [name, values] : walked.arrays()) CHECK(record.array(name) == values);
   CHECK(record.arrays().size() == walked.arrays().size() + 2);
-  CHECK(record.array(norms) == run_with_gradients({plain}, trial, false).array(norms));
+  CHECK(record.array(norms) == run_with_gradients({plain}, {trial}, false).front().array(norms));
 }
 
 TEST_CASE("if a state is not finite, every gradient norm is undefined") {

@@ -1,5 +1,3 @@
-#include "experiments/rank_collapse/lambda_sweep/config.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -7,7 +5,7 @@
 
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/layers/config.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 

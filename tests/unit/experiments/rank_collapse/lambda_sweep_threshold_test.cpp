@@ -1,4 +1,4 @@
-#include "experiments/rank_collapse/lambda_sweep/lambda_sweep.hpp"
+#include "experiments/rank_collapse/lambda_sweep.hpp"
 
 #include <doctest/doctest.h>
 

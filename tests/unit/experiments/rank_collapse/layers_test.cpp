@@ -1,11 +1,10 @@
-#include "experiments/rank_collapse/layers/config.hpp"
-
 #include <doctest/doctest.h>
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 

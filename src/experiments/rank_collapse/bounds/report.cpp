@@ -1,23 +1,22 @@
-#include "experiments/rank_collapse/bounds/config.hpp"
-
+// Flags, memory and the result.
 #include <algorithm>
-#include <cmath>
 
-#include "core/error.hpp"
-#include "core/text.hpp"
 #include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/figure_labels.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
 #include "nn/blocks/model_row.hpp"
-#include "report/builder.hpp"
 
-namespace ranklab {
-namespace bounds {
+namespace ranklab::bounds {
+
+// Flags -------------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr double largest_skip = 1e12;
+
 std::vector<std::string> bare_models() {
   return models_that([](const ModelRow& row) { return row.bare; });
 }
@@ -28,6 +27,63 @@ bool is_configurable(const std::string& name) {
       "layers",     "state",        "vocabulary",    "share-weights", "input",
       "cone-width", "weight-scale", "value-weights", "causal",        "decay"};
   return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+}  // namespace
+
+Config::Config() {
+  spec.layers = 16;
+  spec.decay = 0.99;       // so that alpha^(2N) in the bound of Theorem 4.3 is not small at N = 32
+  spec.cone_width = 0.25;  // tokens for Theorems A.2 and 4.3 are about 20 degrees apart
+}
+
+std::vector<Field> Config::flags() {
+  std::vector<Field> list = {
+      choice_list_field("model", models, bare_models(), "", "models to stack for Theorem 4.1"),
+      size_list_field("tokens", tokens, 2, largest_size, "N", "tokens per sequence"),
+      size_list_field("dim", dim, 1, largest_size, "d", "token width"),
+      real_list_field("lambda", lambda, -largest_skip, largest_skip, "lambda",
+                      "strengths of the skip for Theorem 4.1"),
+      excluding_low(
+          real_list_field("a", a, 0.0, 1.0, "a", "collapse rates for Theorem 4.1, below 1")),
+  };
+  for (Field& field : model_fields(spec, bare_models())) {
+    if (is_configurable(field.name)) list.push_back(std::move(field));
+  }
+  return list;
+}
+
+void Config::fill_defaults() {
+  // All bare stacks have the same defaults for these settings.
+  const ModelSpec resolved = stack_spec(*this, "attention", {tokens.front(), dim.front()}, "rows");
+  spec.state = resolved.state;
+  spec.vocabulary = resolved.vocabulary;
+  spec.share_weights = resolved.share_weights;
+  spec.input = resolved.input;
+}
+
+void Config::check() const {
+  for (const double each : a) {
+    if (each >= 1)
+      throw UsageError("--a 1 is not allowed: eq. (7) requires a collapse rate below 1");
+  }
+}
+
+Estimate Config::memory() const {
+  const double skips = static_cast<double>(lambda.size());
+  double largest = 0;
+  for (const Sizes sizes : all_sizes(*this)) {
+    const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
+    // The states of every skip; M, its copy and its decomposition; the same for the weights.
+    largest = std::max(largest, 8 * ((skips + 12) * N * d + 8 * N * N + 8 * d * d));
+  }
+  return {.bytes = largest};
+}
+
+namespace {
+
+Work work(const Config& config) {
+  return each_trial([&config](Trial& trial) { return run_trial(config, trial); });
 }
 
 // The result --------------------------------------------------------------------------------------
@@ -46,7 +102,7 @@ void add_violations(ResultBuilder& out) {
   }
 }
 
-void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
+void add_scalars(ResultBuilder& out, const Config& config) {
   out.scalar(degenerate_rows);
   for (const std::string& model : config.models) {
     for (const double a : config.a) {
@@ -68,7 +124,7 @@ void add_scalars(ResultBuilder& out, const BoundsConfig& config) {
   out.scalars({thm_4_3::c, thm_4_3::lambda_min, thm_4_3::lambda_max});
 }
 
-void add_series(ResultBuilder& out, const BoundsConfig& config) {
+void add_series(ResultBuilder& out, const Config& config) {
   std::vector<double> decay;  // 1 - a
   for (const double a : config.a) decay.push_back(1 - a);
   for (const std::string& model : config.models) {
@@ -103,9 +159,9 @@ void add_series(ResultBuilder& out, const BoundsConfig& config) {
     out.series(curve, "layer", 1);
 }
 
-void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
+void add_skip_panel(ResultBuilder& out, const Config& config) {
   PanelBuilder panel = out.panel(
-      "Theorem 4.1: mu after " + counted(config.spec.layers, "layer") + " and its lower bounds",
+      say("Theorem 4.1: mu after {} and its lower bounds", counted(config.spec.layers, "layer")),
       log_axis("lambda > 0 (strength of the skip)"), unit_axis("mu / sqrt N (0: equal tokens)"));
   int color = 0;
   for (const std::string& model : config.models) {
@@ -123,10 +179,10 @@ void add_skip_panel(ResultBuilder& out, const BoundsConfig& config) {
 // Smaller values of mu are not drawn.
 constexpr double smallest_mu = 1e-20;
 
-void add_own_lambda_panel(ResultBuilder& out, const BoundsConfig& config) {
+void add_own_lambda_panel(ResultBuilder& out, const Config& config) {
   out.next_figure("Theorem 4.1 as a rule for the choice of lambda");
-  PanelBuilder panel = out.panel("The lambda that guarantees mu^2 >= a^K mu(Y^0)^2 for " +
-                                     counted(config.spec.layers, "layer"),
+  PanelBuilder panel = out.panel(say("The lambda that guarantees mu^2 >= a^K mu(Y^0)^2 for {}",
+                                     counted(config.spec.layers, "layer")),
                                  log_axis("1 - a (loss of mu^2 per layer)"),
                                  log_axis("lambda (strength of the skip)"));
   int color = 0;
@@ -142,7 +198,7 @@ void add_own_lambda_panel(ResultBuilder& out, const BoundsConfig& config) {
   }
 }
 
-void add_figure(ResultBuilder& out, const BoundsConfig& config) {
+void add_figure(ResultBuilder& out, const Config& config) {
   const Axis layers = {"number of layers"},
              mu = with_floor(log_axis("mu (0: equal tokens)"), smallest_mu);
   add_skip_panel(out, config);
@@ -157,9 +213,8 @@ void add_figure(ResultBuilder& out, const BoundsConfig& config) {
       .curve_if_measured(thm_4_2::growth_curve, "normalized rows", {LineStyle::dashed, 1})
       .line(3, "3: doubly exponential collapse")
       .line(1, "1: exponential collapse");
-  out.panel(
-         "Theorem 4.3: selective SSM without a skip, N = " + std::to_string(config.tokens.front()),
-         layers, mu)
+  out.panel(say("Theorem 4.3: selective SSM without a skip, N = {}", config.tokens.front()), layers,
+            mu)
       .curve_if_measured(thm_4_3::mu_curve, "measured", {LineStyle::line, 0})
       .curve_if_measured(thm_4_3::corrected_curve, "corrected bound", {LineStyle::dashed, 1})
       .curve_if_measured(thm_4_3::half_exponent_curve, "printed bound with exponent K/2",
@@ -178,65 +233,9 @@ void add_figure(ResultBuilder& out, const BoundsConfig& config) {
   add_own_lambda_panel(out, config);
 }
 
-class BoundsStudy : public Study {
- public:
-  std::vector<Field> fields() override {
-    BoundsConfig& c = config_;
-    std::vector<Field> list = {
-        choice_list_field("model", c.models, bare_models(), "", "models to stack for Theorem 4.1"),
-        size_list_field("tokens", c.tokens, 2, largest_size, "N", "tokens per sequence"),
-        size_list_field("dim", c.dim, 1, largest_size, "d", "token width"),
-        real_list_field("lambda", c.lambda, -largest_skip, largest_skip, "lambda",
-                        "strengths of the skip for Theorem 4.1"),
-        excluding_low(
-            real_list_field("a", c.a, 0.0, 1.0, "a", "collapse rates for Theorem 4.1, below 1")),
-    };
-    for (Field& field : model_fields(c.spec, bare_models())) {
-      if (is_configurable(field.name)) list.push_back(std::move(field));
-    }
-    return list;
-  }
-
-  void resolve_defaults() override {
-    // All bare stacks have the same defaults for these settings.
-    const ModelSpec resolved =
-        stack_spec(config_, "attention", {config_.tokens.front(), config_.dim.front()}, "rows");
-    config_.spec.state = resolved.state;
-    config_.spec.vocabulary = resolved.vocabulary;
-    config_.spec.share_weights = resolved.share_weights;
-    config_.spec.input = resolved.input;
-  }
-
-  void validate() const override {
-    for (const double a : config_.a) {
-      if (a >= 1)
-        throw UsageError("--a 1 is not allowed: eq. (7) requires a collapse rate below 1");
-    }
-  }
-
-  Estimate estimate() const override {
-    const double skips = static_cast<double>(config_.lambda.size());
-    double largest = 0;
-    for (const Sizes sizes : all_sizes(config_)) {
-      const double N = static_cast<double>(sizes.tokens), d = static_cast<double>(sizes.dim);
-      // The states of every skip; M, its copy and its decomposition; the same for the weights.
-      largest = std::max(largest, 8 * ((skips + 12) * N * d + 8 * N * N + 8 * d * d));
-    }
-    return {.bytes = largest};
-  }
-
-  Work work() const override {
-    return each_trial([this](Trial& trial) { return run_trial(config_, trial); });
-  }
-  Result report(const Records& records) const override { return bounds::report(config_, records); }
-
- private:
-  BoundsConfig config_;
-};
-
 }  // namespace
 
-Result report(const BoundsConfig& config, const Records& records) {
+Result report(const Config& config, const Records& records) {
   ResultBuilder out(
       "Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
   out.claims().set_unit(Unit::draw);
@@ -250,26 +249,20 @@ Result report(const BoundsConfig& config, const Records& records) {
       "C_V = I and therefore S = sqrt d; Remark 4.1 says S = 1.");
   out.note(
       "Our bound in the panel of Theorem 4.1 is mu(Y^K) >= mu(Y^0) - 2 K sqrt(N) sup "
-      "sigma_max(C_V) "
-      "||M||_2 / |lambda|: with a strong skip, a layer can turn a token only a little. It is not "
-      "in "
-      "the paper.");
+      "sigma_max(C_V) ||M||_2 / |lambda|: with a strong skip, a layer can turn a token only a "
+      "little. It is not in the paper.");
   out.note(
       "The curves use the last values of --tokens and --dim. The curves of Theorem 4.3 use the "
       "first value of --tokens.");
   return out.take();
 }
 
-}  // namespace bounds
+}  // namespace ranklab::bounds
 
-BoundsConfig::BoundsConfig() {
-  spec.layers = 16;
-  spec.decay = 0.99;       // so that alpha^(2N) in the bound of Theorem 4.3 is not small at N = 32
-  spec.cone_width = 0.25;  // tokens for Theorems A.2 and 4.3 are about 20 degrees apart
-}
+namespace ranklab {
 
 std::unique_ptr<Study> make_bounds_study() {
-  return std::make_unique<bounds::BoundsStudy>();
+  return study_of<bounds::Config>(bounds::work, bounds::report);
 }
 
 }  // namespace ranklab

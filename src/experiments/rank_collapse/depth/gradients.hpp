@@ -17,24 +17,19 @@
 
 #include "experiments/rank_collapse/depth/depth.hpp"
 
-namespace ranklab::layers {
+namespace ranklab {
 
 /// The name of the array g_l in a record, "<model>.gradient_norm". All its values are NaN if a
 /// state is not finite.
 std::string gradient_norms_of(const ModelSpec& spec);
 
-/// max_l g_l / min_l g_l of each trial; NaN if any g_l is NaN.
-std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& records);
-
-/// Throws a UsageError that names --gradients unless every group is an encoder (norm layer, mlp on)
-/// on tokens whose only curve without dropout has lambda = 1 and no tau.
-void require_encoders(const std::vector<DepthGroup>& groups);
-
-/// Returns the record of run_groups for one trial, plus the gradient norms of each group.
-TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial,
-                               bool single_precision);
+/// Returns the records of run_groups, plus the gradient norms of each group. The groups are
+/// encoders (norm layer, mlp on) on tokens whose only curve without dropout is the first, with
+/// lambda = 1 and no tau.
+Records run_with_gradients(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                           bool single_precision);
 
 /// depth_cost plus the memory of the gradients. Every trial reads published weights itself.
 Estimate cost_with_gradients(const std::vector<DepthGroup>& groups);
 
-}  // namespace ranklab::layers
+}  // namespace ranklab

@@ -1,14 +1,10 @@
-#include "experiments/rank_collapse/layers/gradients.hpp"
+#include "experiments/rank_collapse/depth/gradients.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
-#include "core/error.hpp"
-#include "core/text.hpp"
 #include "core/undefined.hpp"
-#include "experiments/rank_collapse/depth/run.hpp"
-#include "experiments/rank_collapse/layers/layers.hpp"
 #include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/stack_source.hpp"
 #include "models/tokens.hpp"
@@ -18,7 +14,7 @@
 #include "nn/layers/skip_block.hpp"
 #include "nn/optimizer.hpp"
 
-namespace ranklab::layers {
+namespace ranklab {
 namespace {
 
 // d/dx of x/2 (1 + tanh u), u = sqrt(2/pi) (x + c x^3).
@@ -123,7 +119,7 @@ std::vector<double> gradient_norms(const ModelSpec& spec, const Trial& trial,
 }
 
 template <class T>
-TrialRecord run(const std::vector<DepthGroup>& groups, const Trial& trial) {
+TrialRecord trial_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial) {
   TrialRecord record;
   for (const DepthGroup& group : groups) {
     std::vector<arma::Mat<T>> states;
@@ -136,52 +132,23 @@ TrialRecord run(const std::vector<DepthGroup>& groups, const Trial& trial) {
   return record;
 }
 
-[[noreturn]] void refuse(const std::string& conflict, const std::string& allowed) {
-  throw UsageError("--gradients: on is not allowed with " + conflict + "; allowed: " + allowed);
-}
-
 }  // namespace
 
 std::string gradient_norms_of(const ModelSpec& spec) {
   return of_curve(model_label(spec), "gradient_norm");
 }
 
-std::vector<double> gradient_ratios(const ModelSpec& spec, const Records& records) {
-  return per_trial(records, [&](const TrialRecord& record) {
-    const std::vector<double>& norms = record.array(gradient_norms_of(spec));
-    if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
-      return undefined;
-    const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
-    return *most / *least;
-  });
-}
-
-void require_encoders(const std::vector<DepthGroup>& groups) {
-  for (const DepthGroup& group : groups) {
-    const ModelSpec& spec = group.spec;
-    if (!is_encoder(spec.row()))
-      refuse("the model " + model_label(spec), joined(models_that(is_encoder), "|"));
-    if (spec.input != "tokens") refuse("--input " + spec.input, "tokens");
-    if (spec.norm != "layer") refuse("--norm " + spec.norm, "layer");
-    if (!spec.has_mlp()) refuse("--mlp off", "on");
-    const auto de_escalates = [](const DepthCurve& curve) { return !curve.tau.empty(); };
-    if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates))
-      refuse("--tau", "only --lambda 1");
-    const auto has_dropout = [](const DepthCurve& curve) { return curve.dropout > 0; };
-    const auto first = group.curves.begin();
-    const bool is_plain = first != group.curves.end() && first->lambda == std::vector<double>{1} &&
-                          !has_dropout(*first) &&
-                          std::all_of(first + 1, group.curves.end(), has_dropout);
-    if (!is_plain) refuse("these strengths of the skip", "only --lambda 1");
-  }
-}
-
-TrialRecord run_with_gradients(const std::vector<DepthGroup>& groups, const Trial& trial,
-                               bool single_precision) {
+Records run_with_gradients(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                           bool single_precision) {
   std::uint64_t layers = 0;
   for (const DepthGroup& group : groups) layers += 2 * group.spec.layers;  // forward and backward
-  trial.expect(layers, "layer");
-  return single_precision ? run<float>(groups, trial) : run<double>(groups, trial);
+  Records records;
+  for (const Trial& trial : trials) {
+    trial.expect(layers, "layer");
+    records.push_back(single_precision ? trial_with_gradients<float>(groups, trial)
+                                       : trial_with_gradients<double>(groups, trial));
+  }
+  return records;
 }
 
 Estimate cost_with_gradients(const std::vector<DepthGroup>& groups) {
@@ -206,4 +173,4 @@ Estimate cost_with_gradients(const std::vector<DepthGroup>& groups) {
   return cost;
 }
 
-}  // namespace ranklab::layers
+}  // namespace ranklab

@@ -1,0 +1,327 @@
+// `rank-collapse --study ablation`: removes the gate and the norm (mamba2; [LambdaSkip] Figure 3),
+// or the skip and the norm (every other model; Figure 4). All four combinations have the same
+// weights and input. A trial records the token geometry after every layer (depth/depth.hpp).
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "experiments/kit.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
+#include "experiments/rank_collapse/figure_labels.hpp"
+#include "experiments/rank_collapse/model_fields.hpp"
+#include "experiments/rank_collapse/model_files.hpp"
+#include "experiments/rank_collapse/rank_collapse.hpp"
+#include "nn/blocks/model_row.hpp"
+
+namespace ranklab::ablation {
+namespace {
+
+// Flags -------------------------------------------------------------------------------------------
+
+struct Config : DepthConfig {  // `also`: weights files of further trainings of the model
+  double lambda = 1.0;         // strength of the skip if it is on
+  double threshold = 0.1;      // tokens count as collapsed if normalized mu is below it
+
+  Config() { model.model = "mamba2"; }
+  std::vector<Field> flags();
+  void check() const;
+  Estimate memory() const;
+
+  /// Whether the gate is removed in addition to the norm; otherwise the skip is.
+  bool removes_gate() const { return model.row().ablation == Ablation::figure_3; }
+  /// The model with the weights of all trainings.
+  StackedModel trained_model() const;
+};
+
+std::vector<Field> Config::flags() {
+  const Field trainings = {
+      "also", &also, "",
+      "weights files of further trainings of the model, FILE.safetensors, each read with its "
+      "FILE.config.json. Each training is one trial: the mean over the sequences"};
+  return all_fields(
+      {{precision_field(precision)},
+       model_fields(model),
+       file_fields(model),
+       {or_empty(trainings),
+        real_field("lambda", lambda, -1e12, 1e12, "lambda", "strength of the skip if it is on"),
+        real_field("threshold", threshold, 0.0, 1.0, "",
+                   "tokens count as collapsed if normalized mu is below it")}});
+}
+
+StackedModel Config::trained_model() const {
+  for (const std::string& word : also) {
+    if (model.checkpoint == nullptr || !names_weights(word)) {
+      throw UsageError(
+          say("--also: '{}' is not allowed with --study ablation; allowed: weights files of "
+              "further trainings of the model in --weights",
+              printable_key(word)));
+    }
+  }
+  const std::vector<StackedModel> models = stacked_models(model, also);
+  if (models.size() == 1) return models.front();
+  throw UsageError(
+      say("--also: weights of {} are not allowed with --study ablation; allowed: further trainings "
+          "of {}",
+          models.back().label, models.front().label));
+}
+
+void Config::check() const {
+  trained_model();
+  if (model.norm == "none") {
+    throw UsageError(
+        "--norm none is not allowed with --study ablation, which removes the norm itself");
+  }
+  if (removes_gate() && !model.has_gate()) {
+    throw UsageError(
+        "--gating off is not allowed with --study ablation, which removes the gate itself");
+  }
+  if (lambda == 0) {
+    throw UsageError(
+        "--lambda 0 is not allowed with --study ablation: it is the strength of the skip that is "
+        "on; allowed: other numbers");
+  }
+}
+
+// The combinations --------------------------------------------------------------------------------
+
+// `part` is the gate or the skip.
+struct Combination {
+  bool part, norm;
+};
+constexpr Combination combinations[] = {{true, true}, {true, false}, {false, true}, {false, false}};
+
+const char* on_or_off(bool is_on) {
+  return is_on ? "on" : "off";
+}
+
+// The name of its curve: "gating=on,norm=off".
+std::string curve_of(const Config& c, Combination of) {
+  return say("{}={},norm={}", c.removes_gate() ? "gating" : "skip", on_or_off(of.part),
+             on_or_off(of.norm));
+}
+
+// "gate and norm", "gate only", "norm only" or "neither".
+std::string label_of(const Config& c, Combination of) {
+  const std::string part = c.removes_gate() ? "gate" : "skip";
+  if (of.part) return part + (of.norm ? " and norm" : " only");
+  return of.norm ? "norm only" : "neither";
+}
+
+// One group of one curve for each combination. `model` has the weights of one training.
+std::vector<DepthGroup> groups_of(const Config& c, const ModelSpec& model) {
+  std::vector<DepthGroup> groups;
+  for (const Combination of : combinations) {
+    ModelSpec spec = model;
+    if (!of.norm) spec.norm = "none";
+    if (c.removes_gate()) spec.gating = on_or_off(of.part);
+    const double lambda = c.removes_gate() || of.part ? c.lambda : 0.0;
+    groups.push_back({spec, {{curve_of(c, of), {lambda}}}});
+  }
+  return groups;
+}
+
+std::vector<std::string> all_curves(const Config& c) {
+  return curve_names(groups_of(c, c.model));
+}
+
+Estimate Config::memory() const {
+  return depth_cost(groups_of(*this, model));
+}
+
+Work work(const Config& c) {
+  return depth_work(
+      c, all_curves(c),
+      [&c, model = c.trained_model()](std::uint64_t training, const std::vector<Trial>& trials) {
+        return run_variants(groups_of(c, model.training(training)), trials, c.single_precision());
+      });
+}
+
+// Claims ------------------------------------------------------------------------------------------
+
+// Our thresholds for "a dramatic increase" and "instability"; the paper gives no number.
+constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
+
+// The paper's figures show trained models.
+std::string weights_of(const Config& c) {
+  if (c.model.checkpoint == nullptr)
+    return "random initialization, but the figure shows a trained model";
+  return c.model.trainings > 1 ? "weights of " + counted(c.model.trainings, "training")
+                               : "weights from a file";
+}
+
+enum class Outcome { collapses, keeps };
+
+void judge_final(const Statement& statement, const std::string& curve, Outcome outcome,
+                 const Config& c, const Records& records, Claims& claims) {
+  const auto run = claims.about(overflows({curve}, records));
+  claims.mean(reading(statement, say("mu/||Y||_F of {}", c.threshold)),
+              final_values(curve, measure::mu_normalized, records),
+              outcome == Outcome::collapses ? at_most(c.threshold) : at_least(c.threshold),
+              say("normalized mu after the last layer; collapsed: below {}; {}", c.threshold,
+                  weights_of(c)));
+}
+
+// The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
+// Values below `floor` are rounding noise: the smallest counts as the floor, and a last value below
+// it is undefined.
+std::vector<double> rise_after_drop(const std::string& curve, const Records& records,
+                                    double floor) {
+  return per_trial(records, [&](const TrialRecord& record) {
+    const auto& mu = record.array(of_curve(curve, measure::mu_normalized));
+    if (!(mu.back() >= floor)) return undefined;  // also after an overflow
+    const double least = *std::min_element(mu.begin(), mu.end());
+    return least < mu.front() ? mu.back() / std::max(least, floor) : 1.0;
+  });
+}
+
+std::vector<double> orders_of_growth(const std::string& curve, const Records& records) {
+  return per_trial(records, [&](const TrialRecord& record) -> double {
+    const auto& norm = record.array(of_curve(curve, measure::log10_norm));
+    // NaN means overflow, which counts as the largest possible growth.
+    return std::isnan(norm.back()) ? std::numeric_limits<double>::max_exponent10
+                                   : norm.back() - norm.front();
+  });
+}
+
+// [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
+// figure: random weights were not trained with their gate.
+void judge_gating(const Config& c, const Records& records, Claims& claims) {
+  const Place figure_3 =
+      in_figure("lambda-skip/fig-3", "lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
+  const auto curve = [&](bool gate, bool norm) { return curve_of(c, {gate, norm}); };
+  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
+    judge_final(statement, name, outcome, c, records, claims);
+  };
+  // A shallow model can contradict no statement about what happens over the depth.
+  const auto over_depth = [&] {
+    return claims.only_where(c.model.checkpoint != nullptr ? too_shallow(c.model) : "",
+                             Claims::Unmet::verdict_alone);
+  };
+  {
+    const auto deep = over_depth();
+    final_is(figure_3("no-gate-with-norm-collapses",
+                      "mu approaches zero in Mamba-2 without the gate and with the norm"),
+             curve(false, true), Outcome::collapses);
+  }
+  final_is(
+      figure_3("gate-with-norm-keeps", "The tokens do not collapse in Mamba-2 with gate and norm"),
+      curve(true, true), Outcome::keeps);
+  final_is(figure_3("gate-without-norm-keeps",
+                    "The tokens do not collapse in Mamba-2 with the gate and without the norm"),
+           curve(true, false), Outcome::keeps);
+  if (c.model.checkpoint != nullptr) {
+    const auto runs =
+        claims.about(overflows({curve(true, true), curve(false, true)}, records), true);
+    std::vector<double> gain = final_values(curve(true, true), measure::mu_normalized, records);
+    const auto without = final_values(curve(false, true), measure::mu_normalized, records);
+    for (std::size_t t = 0; t < gain.size(); ++t) gain[t] -= without[t];
+    claims.mean(
+        figure_3("gate-raises-mu",
+                 "The gate prevents collapse in Mamba-2: with the norm, mu after the last layer is "
+                 "larger with the gate than without it"),
+        gain, positive(),
+        "normalized mu after the last layer with the gate minus without it; " + weights_of(c));
+  }
+  const auto deep = over_depth();
+  const double floor = c.single_precision() ? single_precision_floor : 0;
+  const auto run = claims.about(overflows({curve(false, false)}, records));
+  claims.mean(
+      reading(figure_3("no-gate-no-norm-rises",
+                       "mu first drops and then increases dramatically in Mamba-2 without gate and "
+                       "norm"),
+              say("a factor of {}", dramatic_factor)),
+      rise_after_drop(curve(false, false), records, floor), at_least(dramatic_factor),
+      say("normalized mu after the last layer over the smallest of all layers; dramatic: a factor "
+          "of {}{}; {}",
+          dramatic_factor,
+          floor > 0 ? say("; in single precision, normalized mu below {} is rounding noise", floor)
+                    : "",
+          weights_of(c)));
+  for (const bool gate : {true, false}) {
+    claims.mean(
+        reading(figure_3(say("no-norm-unstable/gating={}", on_or_off(gate)),
+                         say("Mamba-2 is unstable without the norm (gate {})", on_or_off(gate))),
+                say("{} orders of magnitude", unstable_orders)),
+        orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
+        say("orders of magnitude by which ||Y||_F grows from the input to the last layer; "
+            "unstable: at least {}; {}",
+            unstable_orders, weights_of(c)));
+  }
+}
+
+// [LambdaSkip] Figure 4, which shows S4D. For the other models the text repeats the theorems.
+void judge_skip(const Config& c, const Records& records, Claims& claims) {
+  if (c.model.row().ablation != Ablation::figure_4) {
+    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/no-skip", "lambda-skip/section-4.2.1/",
+                                 "Section 4.2.1, Theorems 4.2 and 4.3", Part::text};
+    const std::string curve = curve_of(c, {.part = false, .norm = true});
+    judge_final(section_4_2_1(curve, say("The tokens collapse in {} with the norm and without a "
+                                         "skip",
+                                         c.model.model)),
+                curve, Outcome::collapses, c, records, claims);
+    return;
+  }
+  const Place figure_4 = in_figure("lambda-skip/fig-4", "lambda-skip/fig-4/",
+                                   "Appendix A.13.1, Figure 4", {"Figure 4"});
+  for (const std::string& curve : all_curves(c)) {
+    judge_final(figure_4(curve, "The tokens do not collapse in S4D with " + curve), curve,
+                Outcome::keeps, c, records, claims);
+  }
+}
+
+// The result --------------------------------------------------------------------------------------
+
+void add_figure(const Config& c, ResultBuilder& out) {
+  const BandKind band = band_of_trials(c.model, out.records().size());
+  const auto add_panel = [&](const char* what, const std::string& title, Axis axis) {
+    PanelBuilder panel = out.panel(title, {"number of layers"}, std::move(axis));
+    for (const Combination of : combinations)
+      panel.curve(of_curve(curve_of(c, of), what), label_of(c, of), {.band = band});
+    return panel;
+  };
+  const std::string threshold = threshold_label(c.threshold);
+  add_panel(measure::mu_normalized, "Collapse: normalized mu", normalized_mu_axis())
+      .line(c.threshold, threshold);
+  add_panel(measure::log10_norm, "Stability: size of the output",
+            {"Frobenius norm of the layer's output", Scale::log10});
+  out.next_figure("Distance from rank one over the layers");
+  add_panel(measure::rank_one_residual, "Rank-one residual", rank_one_residual_axis())
+      .line(c.threshold, threshold);
+}
+
+Result report(const Config& c, const Records& records) {
+  ResultBuilder out(
+      say("{} and norm removed, {}", c.removes_gate() ? "Gate" : "Skip", c.model.model), records);
+  out.claims().set_unit(independent_unit(c.model));
+  const std::vector<std::string> curves = all_curves(c);
+  for (const std::string& curve : curves) {
+    add_depth_series(curve, out);
+    out.scalar(of_curve(curve, "final_mu_normalized"),
+               final_values(curve, measure::mu_normalized, records));
+  }
+  for (std::string& note : file_notes(c.model)) out.note(std::move(note));
+  add_depth_scalars(curves, out);
+  out.note(collapse_note(curves, c.threshold, records));
+  if (c.removes_gate()) {
+    out.note(
+        say("Norm off removes: {}. Gate off removes the factor silu(z) and keeps the per-head skip "
+            "D.",
+            c.model.norm_off));
+    judge_gating(c, records, out.claims());
+  } else {
+    judge_skip(c, records, out.claims());
+  }
+  add_figure(c, out);
+  return with_rounding_note(out.take(), c.single_precision());
+}
+
+}  // namespace
+}  // namespace ranklab::ablation
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_ablation_study() {
+  return study_of<ablation::Config>(ablation::work, ablation::report);
+}
+
+}  // namespace ranklab
