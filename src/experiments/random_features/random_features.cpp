@@ -1,6 +1,5 @@
 #include "experiments/random_features/random_features.hpp"
 
-
 namespace ranklab {
 
 Experiment random_features_experiment() {

@@ -422,7 +422,7 @@ std::string expansion_text(const Records& records) {
 
 std::string predicate_text(const Records& records) {
   const Spread factor = spread(records, wrong_factor);
-  const std::string text =
+  std::string text =
       say("trials with nr >= st in which SpecGD decreases the loss less: {}; trials with nr < st "
           "in which it decreases the loss more: {}",
           total(records, specgd_behind), total(records, specgd_ahead));
