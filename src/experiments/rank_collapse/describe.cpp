@@ -69,16 +69,15 @@ std::string line(const std::string& name, const std::string& text) {
 }
 
 std::string sizes_text(const ModelSpec& spec) {
-  const auto number = [](std::uint64_t n) { return grouped_digits(n); };
-  std::string text = number(spec.layers) + " blocks" +
-                     (spec.shares_weights() ? " with shared weights" : "") + ", dim " +
-                     number(spec.dim);
+  const auto number = [](std::uint64_t n) { return grouped_count(static_cast<double>(n)); };
+  std::string text = say("{} blocks{}, dim {}", number(spec.layers),
+                         spec.shares_weights() ? " with shared weights" : "", number(spec.dim));
   const ModelRow& row = spec.row();
   if (row.has("mlp")) {
     text += ", ffn " + number(spec.ffn);
   } else {
-    text += ", " + number(spec.heads) + " heads of " + number(row.expand * spec.dim / spec.heads) +
-            ", state " + number(spec.state);
+    text += say(", {} heads of {}, state {}", number(spec.heads),
+                number(row.expand * spec.dim / spec.heads), number(spec.state));
   }
   if (row.has_positions) text += ", " + number(spec.positions) + " positions";
   if (row.embeds_narrowly) text += ", embedding " + number(spec.embedding);
@@ -116,10 +115,11 @@ std::string describe_weights(const std::string& path) {
     out += line("groups", "1 (assumed; --model-config or --ssm-groups N changes it)");
   if (!weights.unknown().empty())
     out += line("unused", listed(weights.unknown()) + "; a run requires --ignore-tensors for them");
-  out += line("parameters", grouped_digits(weights.parameters()) + " in " + weights.dtypes() +
-                                ", " + bytes_text(static_cast<double>(weights.bytes())));
-  out += line("memory", memory_text(cost, 4) + ", " + memory_text(cost, 8) +
-                            ", in addition to the file cache of the system");
+  out += line("parameters",
+              say("{} in {}, {}", grouped_count(static_cast<double>(weights.parameters())),
+                  weights.dtypes(), bytes_text(static_cast<double>(weights.bytes()))));
+  out += line("memory", say("{}, {}, in addition to the file cache of the system",
+                            memory_text(cost, 4), memory_text(cost, 8)));
   out += line("work", formatted("%.3g", flops / 1e9) + " GFLOP per token" +
                           (knows_layers ? "" : " at 12 blocks"));
   for (const bool single : {true, false}) {
@@ -127,14 +127,15 @@ std::string describe_weights(const std::string& path) {
         (single ? seconds_per_sequence<float>(one.spec) : seconds_per_sequence<double>(one.spec)) /
         cores;
     out += line(single ? "time" : "",
-                "about " + formatted("%.2g", seconds) + " s in " + (single ? "f32" : "f64") +
-                    " for a sequence of " + std::to_string(one.spec.tokens) +
-                    " tokens and one lambda, on " + formatted("%.0f", cores) +
-                    (cores == 1 ? " core" : " cores") + " (estimated from one block)");
+                say("about {} s in {} for a sequence of {} tokens and one lambda, on {} {} "
+                    "(estimated from one block)",
+                    formatted("%.2g", seconds), single ? "f32" : "f64", one.spec.tokens,
+                    formatted("%.0f", cores), cores == 1 ? "core" : "cores"));
   }
-  out += line("to run", "ranklab rank-collapse --model " + weights.model() + " --weights " +
-                            printable(path) + (knows_heads ? "" : " --model-config config.json") +
-                            " --tokens-file IDS --precision f32");
+  out +=
+      line("to run",
+           say("ranklab rank-collapse --model {} --weights {}{} --tokens-file IDS --precision f32",
+               weights.model(), printable(path), knows_heads ? "" : " --model-config config.json"));
   return out;
 }
 

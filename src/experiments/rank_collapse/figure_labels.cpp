@@ -16,8 +16,7 @@ std::string figure_label(const ModelSpec& spec) {
   if (spec.value_weights == "identity") label += ", C_V = I";
   if (spec.value_weights == "orthogonal") label += ", orthogonal W_V";
   if (spec.trainings <= 1) return label;
-  return "trained here: " + label + ", " + counted(spec.layers, "layer") + ", width " +
-         std::to_string(spec.dim);
+  return say("trained here: {}, {}, width {}", label, counted(spec.layers, "layer"), spec.dim);
 }
 
 std::string threshold_label(double threshold) {

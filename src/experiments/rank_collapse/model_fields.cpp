@@ -43,7 +43,7 @@ constexpr char sizes_allowed[] =
     "allowed after the colon: LAYERS or LAYERSxDIM, integers from 1 to 1000000";
 
 [[noreturn]] void refuse_also(const std::string& word, const std::string& why) {
-  throw UsageError("--also: '" + printable_key(word) + "' is not allowed; " + why);
+  throw UsageError(say("--also: '{}' is not allowed; {}", printable_key(word), why));
 }
 
 void require_name(const std::string& word, const std::string& name,
@@ -81,10 +81,10 @@ ModelSpec stored_model(const std::string& file, const ModelSpec& main) {
 void add_training(StackedModel& model, const ModelSpec& spec, const std::string& word) {
   if (spec.layers != model.spec.layers || spec.dim != model.spec.dim) {
     const auto sizes = [](const ModelSpec& of) {
-      return std::to_string(of.layers) + " layers of width " + std::to_string(of.dim);
+      return say("{} layers of width {}", of.layers, of.dim);
     };
-    refuse_also(word, "it has " + sizes(spec) + ", but " + printable(model.spec.weights) + " has " +
-                          sizes(model.spec) + "; trainings of one model must have equal sizes");
+    refuse_also(word, say("it has {}, but {} has {}; trainings of one model must have equal sizes",
+                          sizes(spec), printable(model.spec.weights), sizes(model.spec)));
   }
   model.retrained.push_back(spec);
 }
@@ -240,9 +240,9 @@ std::vector<StackedModel> stacked_models(const ModelSpec& main,
   }
   for (const StackedModel& model : models) {
     if (model.retrained.size() + 1 == main.trainings) continue;
-    throw UsageError("--also: " + counted(model.retrained.size() + 1, "training") + " of " +
-                     model.label + ", but " + std::to_string(main.trainings) + " of " +
-                     models.front().label + "; allowed: the same number for every model");
+    throw UsageError(say("--also: {} of {}, but {} of {}; allowed: the same number for every model",
+                         counted(model.retrained.size() + 1, "training"), model.label,
+                         main.trainings, models.front().label));
   }
   return models;
 }

@@ -26,8 +26,8 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
   const std::string file = printable(spec.weights);
   const auto refuse = [&](const std::string& what, const std::string& said,
                           const std::string& held) {
-    throw Failure(printable(config.path) + ": " + what + " " + said + " does not fit " + file +
-                  ", whose tensors have " + held);
+    throw Failure(say("{}: {} {} does not fit {}, whose tensors have {}", printable(config.path),
+                      what, said, file, held));
   };
   if (config.model && *config.model != spec.model) refuse("the model", *config.model, spec.model);
   const ModelRow& row = spec.row();
@@ -59,9 +59,8 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
 // config. If neither gives it, one group is assumed.
 void adopt_groups(const std::optional<std::uint64_t>& in_config, ModelSpec& spec) {
   if (in_config && spec.groups != 0 && *in_config != spec.groups) {
-    throw UsageError("--ssm-groups " + std::to_string(spec.groups) +
-                     " does not fit --model-config " + printable(spec.model_config) +
-                     ", which has " + std::to_string(*in_config));
+    throw UsageError(say("--ssm-groups {} does not fit --model-config {}, which has {}",
+                         spec.groups, printable(spec.model_config), *in_config));
   }
   if (in_config) spec.groups = *in_config;
   spec.assumes_one_group = spec.groups == 0;
@@ -85,8 +84,8 @@ void adopt_weights(ModelSpec& spec) {
 
 [[noreturn]] void refuse_size(const ModelSpec& spec, const std::string& flag,
                               const std::string& value, const std::string& held) {
-  throw UsageError("--" + flag + " " + value + " does not fit --weights " +
-                   printable(spec.weights) + ", which " + held);
+  throw UsageError(say("--{} {} does not fit --weights {}, which {}", flag, value,
+                       printable(spec.weights), held));
 }
 
 // Refuses flags that contradict the weights.
@@ -116,19 +115,19 @@ bool has_positions(const ModelSpec& spec) {
 void require_ids_fit(const ModelSpec& spec) {
   for (std::size_t row = 0; row < spec.sequences->size(); ++row) {
     const auto& ids = (*spec.sequences)[row];
-    const std::string where = printable(spec.tokens_file) + ": sequence " + std::to_string(row + 1);
+    const std::string where = say("{}: sequence {}", printable(spec.tokens_file), row + 1);
     const auto used = std::min<std::uint64_t>(ids.size(), spec.tokens);
     if (has_positions(spec) && used > spec.positions) {
-      throw Failure(where + " has " + std::to_string(used) + " tokens, but " + spec.model +
-                    " has only " + std::to_string(spec.positions) +
-                    " positions; --tokens N cuts every sequence to its first N tokens");
+      throw Failure(
+          say("{} has {} tokens, but {} has only {} positions; --tokens N cuts every sequence to "
+              "its first N tokens",
+              where, used, spec.model, spec.positions));
     }
     const auto beyond = std::find_if(ids.begin(), ids.end(),
                                      [&](std::uint32_t id) { return id >= spec.vocabulary; });
     if (beyond != ids.end()) {
-      throw Failure(where + ", token " + std::to_string(beyond - ids.begin() + 1) + ": the id " +
-                    std::to_string(*beyond) + " is not in the vocabulary; allowed: 0 to " +
-                    std::to_string(spec.vocabulary - 1));
+      throw Failure(say("{}, token {}: the id {} is not in the vocabulary; allowed: 0 to {}", where,
+                        beyond - ids.begin() + 1, *beyond, spec.vocabulary - 1));
     }
   }
 }
@@ -160,10 +159,10 @@ void resolve_defaults_with_files(ModelSpec& spec) {
     if (spec.model != spec.checkpoint->model())
       refuse_size(spec, "model", spec.model, "contains " + spec.checkpoint->model());
     if (spec.heads == 0) {
-      throw UsageError("--heads is required with --weights " + printable(spec.weights) +
-                       ", because the tensors of " + spec.model +
-                       " do not show the number of heads; give --heads N or --model-config "
-                       "config.json");
+      throw UsageError(
+          say("--heads is required with --weights {}, because the tensors of {} do not show the "
+              "number of heads; give --heads N or --model-config config.json",
+              printable(spec.weights), spec.model));
     }
   }
   resolve_defaults(spec);
@@ -193,29 +192,23 @@ Unit independent_unit(const ModelSpec& spec) {
   return spec.trainings > 1 ? Unit::training : Unit::sequence;
 }
 
-std::string grouped_digits(std::uint64_t number) {
-  std::string digits = std::to_string(number);
-  for (std::size_t end = digits.size(); end > 3; end -= 3) digits.insert(end - 3, ",");
-  return digits;
-}
-
 std::string listed(const std::vector<std::string>& keys) {
   constexpr std::size_t most = 6;
   std::vector<std::string> first;
   for (std::size_t i = 0; i < std::min(most, keys.size()); ++i)
     first.push_back(printable_key(keys[i]));
-  return joined(first) +
-         (keys.size() > most ? " and " + std::to_string(keys.size() - most) + " more" : "");
+  return joined(first) + (keys.size() > most ? say(" and {} more", keys.size() - most) : "");
 }
 
 std::vector<std::string> file_notes(const ModelSpec& spec) {
   std::vector<std::string> notes;
   if (spec.checkpoint != nullptr) {
     const Checkpoint& weights = *spec.checkpoint;
-    notes.push_back("Weights: " + printable(weights.path()) + ", " + weights.model() + ", " +
-                    grouped_digits(weights.parameters()) + " numbers in " + weights.dtypes() + ".");
+    notes.push_back(say("Weights: {}, {}, {} numbers in {}.", printable(weights.path()),
+                        weights.model(), grouped_count(static_cast<double>(weights.parameters())),
+                        weights.dtypes()));
     if (const auto unknown = weights.unknown(); !unknown.empty())
-      notes.push_back("Unused tensors: " + listed(unknown) + ".");
+      notes.push_back(say("Unused tensors: {}.", listed(unknown)));
     if (spec.assumes_one_group && spec.row().has("ssm-groups")) {
       notes.push_back(std::string(assumed) +
                       "1 group of states, because neither the tensors nor a config show the "
@@ -225,17 +218,15 @@ std::vector<std::string> file_notes(const ModelSpec& spec) {
   if (spec.sequences != nullptr) {
     const auto cut = std::count_if(spec.sequences->begin(), spec.sequences->end(),
                                    [&](const auto& ids) { return ids.size() > spec.tokens; });
-    std::string note = "Tokens: " + printable(spec.tokens_file) + ", " +
-                       std::to_string(spec.sequences->size()) + " sequences";
     if (spec.trainings > 1) {
-      notes.push_back(std::to_string(spec.trainings) + " trainings: " + printable(spec.weights) +
-                      " and those of --also. A trial is one training; its numbers are means over "
-                      "all sequences.");
+      notes.push_back(say(
+          "{} trainings: {} and those of --also. A trial is one training; its numbers are means "
+          "over all sequences.",
+          spec.trainings, printable(spec.weights)));
     }
-    if (cut > 0)
-      note += ", " + std::to_string(cut) + " of them cut to their first " +
-              std::to_string(spec.tokens) + " tokens";
-    notes.push_back(note + ".");
+    notes.push_back(
+        say("Tokens: {}, {} sequences{}.", printable(spec.tokens_file), spec.sequences->size(),
+            cut > 0 ? say(", {} of them cut to their first {} tokens", cut, spec.tokens) : ""));
   } else if (spec.checkpoint != nullptr && spec.input == "tokens") {
     notes.push_back(spec.zipf > 0
                         ? "Tokens: drawn, id i with frequency proportional to (i + 1)^-zipf."

@@ -40,9 +40,6 @@ Unit independent_unit(const ModelSpec& spec);
 /// The first few tensor names as a list: "classifier.bias, classifier.weight and 7 more".
 std::string listed(const std::vector<std::string>& keys);
 
-/// 128,989,632
-std::string grouped_digits(std::uint64_t number);
-
 /// Notes for the result: the weights, their unused tensors, the assumptions, the number of
 /// sequences, and how many of them were cut.
 std::vector<std::string> file_notes(const ModelSpec& spec);

@@ -15,10 +15,10 @@ std::vector<std::uint32_t> given_ids(const ModelSpec& spec, std::uint64_t row) {
   if (ids.size() > spec.tokens) ids.resize(spec.tokens);
   for (const std::uint32_t id : ids) {
     if (id < spec.vocabulary) continue;
-    throw Failure((spec.tokens_file.empty() ? "" : printable(spec.tokens_file) + ": ") +
-                  "token id " + std::to_string(id) + " of sequence " + std::to_string(row + 1) +
-                  " is not in the vocabulary of " + std::to_string(spec.vocabulary) +
-                  ", whose ids are 0 to " + std::to_string(spec.vocabulary - 1));
+    throw Failure(
+        say("{}token id {} of sequence {} is not in the vocabulary of {}, whose ids are 0 to {}",
+            spec.tokens_file.empty() ? "" : printable(spec.tokens_file) + ": ", id, row + 1,
+            spec.vocabulary, spec.vocabulary - 1));
   }
   return ids;
 }

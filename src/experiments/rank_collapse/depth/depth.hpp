@@ -140,6 +140,10 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
 // Results of curves -------------------------------------------------------------------------------
 
+/// [LambdaSkip] Figures 1 and 3 show Mamba-2 2.7B, which has 64 layers. A model with fewer than
+/// half as many cannot contradict a collapse: the unmet hypothesis, or nothing for a deeper model.
+std::string too_shallow(const ModelSpec& spec);
+
 /// Adds a series over layers for each measure that the records contain.
 void add_depth_series(const std::string& curve, ResultBuilder& out);
 
@@ -152,10 +156,6 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
 /// threshold, and which ones with only the square root of rank_one_residual below it.
 std::string collapse_note(const std::vector<std::string>& curves, double threshold,
                           const Records& records);
-
-/// [LambdaSkip] Figures 1 and 3 show Mamba-2 2.7B, which has 64 layers. A model with fewer than
-/// half as many cannot contradict a collapse: the unmet hypothesis, or nothing for a deeper model.
-std::string too_shallow(const ModelSpec& spec);
 
 /// Normalized mu below this is rounding noise in single precision.
 inline constexpr double single_precision_floor = tolerance::closed_form<float>;

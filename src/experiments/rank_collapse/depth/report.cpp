@@ -29,6 +29,13 @@ std::vector<Divergence> overflows(const std::vector<std::string>& curves, const 
   return out;
 }
 
+std::string too_shallow(const ModelSpec& spec) {
+  constexpr std::uint64_t enough_layers = 32;
+  if (spec.layers >= enough_layers) return "";
+  return say("hypothesis not met: {}; the model of the figure has 64",
+             counted(spec.layers, "layer"));
+}
+
 void add_depth_series(const std::string& curve, ResultBuilder& out) {
   const auto add = [&](const std::string& name, double first_x = 0) {
     if (out.records().front().has(name)) out.series(name, "layer", first_x);
@@ -78,23 +85,14 @@ std::string collapse_note(const std::vector<std::string>& curves, double thresho
     (mu < threshold ? by_mu : from_rank_one < threshold ? by_rank_alone : kept).push_back(curve);
   }
   const auto list = [](const std::vector<std::string>& names) {
-    return names.empty() ? "none" : joined(names);
+    return names.empty() ? std::string("none") : joined(names);
   };
   return say(
       "At the last layer, mean over trials, threshold {}: mu_normalized is below it (the tokens "
-      "are "
-      "equal) for {}; only the square root of rank_one_residual is below it (the tokens are "
+      "are equal) for {}; only the square root of rank_one_residual is below it (the tokens are "
       "parallel or anti-parallel, a collapse that mu does not detect) for {}; both are above it "
-      "for "
-      "{}.",
+      "for {}.",
       threshold, list(by_mu), list(by_rank_alone), list(kept));
-}
-
-std::string too_shallow(const ModelSpec& spec) {
-  constexpr std::uint64_t enough_layers = 32;
-  if (spec.layers >= enough_layers) return "";
-  return say("hypothesis not met: {}; the model of the figure has 64",
-             counted(spec.layers, "layer"));
 }
 
 Result with_rounding_note(Result result, bool single_precision) {
@@ -106,10 +104,10 @@ Result with_rounding_note(Result result, bool single_precision) {
                            [](double mu) { return mu < single_precision_floor; });
       });
   if (single_precision && hidden) {
-    result.notes.push_back(
-        say("In single precision, normalized mu below {} is rounding noise; --precision f64 "
-            "resolves smaller values.",
-            single_precision_floor));
+    result.notes.push_back(say(
+        "In single precision, normalized mu below {} is rounding noise; --precision f64 resolves "
+        "smaller values.",
+        single_precision_floor));
   }
   return result;
 }
