@@ -202,13 +202,38 @@ std::string definition_of(const std::string& name) {
   return "";
 }
 
-std::string experiment_help(const Experiment& experiment, const std::string* study,
+namespace {
+
+// The flags that do something with the present values; then the names of the others, by what they
+// need.
+std::string flags_in_use(const std::vector<Field>& fields) {
+  std::vector<Field> used;
+  std::vector<std::pair<std::string, std::vector<std::string>>> others;
+  for (const Field& field : fields) {
+    if (field.needs.empty()) {
+      used.push_back(field);
+      continue;
+    }
+    auto same = std::find_if(others.begin(), others.end(),
+                             [&](const auto& each) { return each.first == field.needs; });
+    if (same == others.end()) same = others.insert(others.end(), {field.needs, {}});
+    same->second.push_back("--" + field.name);
+  }
+  std::string out = flag_lines(flag_help(used));
+  if (!others.empty()) out += "\nFlags that do nothing with these values, and what they need:\n";
+  for (const auto& [needs, names] : others) out += "  " + wrapped(joined(names) + ": " + needs, 4);
+  return out;
+}
+
+}  // namespace
+
+std::string experiment_help(const Experiment& experiment, const Arguments& common,
                             const std::optional<Preset>& preset) {
-  const bool all = study == nullptr && !preset;
-  RunSources sources = {preset, {}, {}};
-  if (study != nullptr) sources.flags.flags = {{"study", *study}};
+  const bool names_study = common.find("study") != nullptr, all = !names_study && !preset,
+             is_preset = preset && !names_study;
+  RunSources sources = {is_preset ? preset : std::nullopt, {}, common};
   const StudyEntry& shown = study_of(experiment, sources);
-  const bool is_preset = preset && study == nullptr;
+  if (!all) sources.flags = parse_flags(experiment, shown, common.words);
   nlohmann::json config = nlohmann::json::object();
   if (is_preset) config = preset->config;
   const std::string call = is_preset ? "run " + preset->name
@@ -222,10 +247,10 @@ std::string experiment_help(const Experiment& experiment, const std::string* stu
     out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
   for (const StudyEntry& entry : studies) {
     const std::uint64_t trials = config.value("trials", entry.default_trials);
-    const auto made = entry.make();
+    const auto study = all ? entry.make() : described_study(experiment, entry, sources);
     out += "\nFlags of --study " + entry.name + " (" + counted(trials, "trial") +
            (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
-           flag_lines(flag_help(with_values(made->fields(), config)));
+           (all ? flag_lines(flag_help(study->fields())) : flags_in_use(study->fields()));
   }
   if (!experiment.inquiries.empty() && !is_preset) {
     out += "\nFlags that run nothing:\n";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/arguments.hpp"
 #include "cli/commands.hpp"
 #include "cli/presets.hpp"
 #include "core/fields.hpp"
@@ -40,9 +41,10 @@ std::vector<std::string> terms();
 std::string definition_of(const std::string& term);
 
 /// The text of `ranklab COMMAND --help` for an experiment: its studies, and each flag with symbol,
-/// domain and default. With the name of a study, shows only that study and an example; else with a
-/// preset, the study that it runs, with its values as defaults.
-std::string experiment_help(const Experiment& experiment, const std::string* study,
+/// domain and default. If a flag or a preset names a study, shows only that study, with the values
+/// of the preset and of the flags, the flags that do something with these values, and an example.
+/// Throws UsageError for flags that are not allowed.
+std::string experiment_help(const Experiment& experiment, const Arguments& common,
                             const std::optional<Preset>& preset);
 
 }  // namespace ranklab

@@ -103,6 +103,13 @@ void apply_flags(const Arguments& arguments, const std::vector<Field>& fields) {
   }
 }
 
+void refuse_flags_that_do_nothing(const Arguments& flags, const std::vector<Field>& fields) {
+  for (const Field& field : fields) {
+    if (!field.needs.empty() && flags.find(field.name) != nullptr)
+      throw UsageError("--" + field.name + ": does nothing in this run; it needs " + field.needs);
+  }
+}
+
 const StudyEntry& find_study(const Experiment& experiment, const std::string& name,
                              const std::string& label) {
   std::string known;
@@ -173,6 +180,7 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
   if (sources.flags.find("shard") != nullptr)
     run.shard = parse_shard(options.shard, options.trials, "--shard");
   run.study->resolve_defaults();
+  refuse_flags_that_do_nothing(sources.flags, run.study->fields());
   run.study->validate();
   options.preset = sources.preset ? sources.preset->name
                    : sources.config
@@ -201,7 +209,29 @@ std::string size_text(double bytes) {
   return buffer;
 }
 
-// Refuses any other flag, with the studies that have it.
+}  // namespace
+
+std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
+                                       const RunSources& sources) {
+  CommonOptions unused;
+  std::unique_ptr<Study> study = entry.make();
+  std::vector<Field> all = fields_of(unused, *study, experiment);
+  for (Field& field : session_fields(unused)) all.push_back(std::move(field));
+  if (sources.preset) apply_file(parameters_of(*sources.preset), experiment, entry.name, all);
+  apply_flags(sources.flags, all);
+  return study;
+}
+
+std::vector<FlagShape> common_flag_shapes(const Experiment& experiment) {
+  CommonOptions options;
+  std::vector<FlagShape> shapes;
+  for (const auto& fields : {config_fields(options, {}), session_fields(options)}) {
+    for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
+  }
+  for (const Inquiry& inquiry : experiment.inquiries) shapes.push_back({inquiry.flag, false});
+  return shapes;
+}
+
 Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
                       const std::vector<std::string>& words) {
   const auto shapes_with = [&](const std::vector<StudyEntry>& studies) {
@@ -224,18 +254,6 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
       refuse_parameter_of_another_study(experiment, study.name, name, "--" + name);
   }
   return of_all;
-}
-
-}  // namespace
-
-std::vector<FlagShape> common_flag_shapes(const Experiment& experiment) {
-  CommonOptions options;
-  std::vector<FlagShape> shapes;
-  for (const auto& fields : {config_fields(options, {}), session_fields(options)}) {
-    for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
-  }
-  for (const Inquiry& inquiry : experiment.inquiries) shapes.push_back({inquiry.flag, false});
-  return shapes;
 }
 
 ParameterFile parameters_of(const ResultFile& result, const std::string& label) {

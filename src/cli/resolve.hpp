@@ -55,8 +55,19 @@ RunSources replay_of(ParameterFile config);
 std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& flags,
                                 const std::optional<Preset>& read = {});
 
+/// The flags of a study and those of every study. Throws UsageError for any other flag, with the
+/// studies that have it.
+Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
+                      const std::vector<std::string>& words);
+
 /// The study named by the flag, else the config file, else the preset, else the first study.
 const StudyEntry& study_of(const Experiment& experiment, const RunSources& sources);
+
+/// A study with the values of the preset and the flags, for a help text: without its files and
+/// without the defaults that depend on other values. Throws UsageError for values that are not
+/// allowed.
+std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
+                                       const RunSources& sources);
 
 struct ResolvedRun {
   const Experiment* experiment = nullptr;

@@ -54,7 +54,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   const Arguments common = parse_arguments(words, common_flag_shapes(experiment), Unknown::kept);
   if (common.help) {
     const std::optional<Preset> preset = preset_of(experiment, common, read);
-    std::fputs(experiment_help(experiment, common.find("study"), preset).c_str(), stdout);
+    std::fputs(experiment_help(experiment, common, preset).c_str(), stdout);
     return 0;
   }
   for (const Inquiry& inquiry : experiment.inquiries) {

@@ -231,6 +231,11 @@ Field or_unset(Field field) {
   return field;
 }
 
+Field only_if(bool applies, std::string needs, Field field) {
+  if (!applies) field.needs = std::move(needs);
+  return field;
+}
+
 Field or_empty(Field field) {
   field.may_be_empty = true;
   return field;

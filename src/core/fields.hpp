@@ -34,6 +34,8 @@ struct Field {
   bool names_output = false;
   // Integers: 0 means "not given"; a config file may contain this 0, a flag may not
   bool zero_is_unset = false;
+  // With the present values of the other fields this one does nothing: what it needs
+  std::string needs = {};
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that gives the field
   /// (as `label`), the text, the allowed values, and the nearest allowed word if one is close.
@@ -64,6 +66,9 @@ Field real_list_field(std::string name, std::vector<double>& value, double low, 
 Field excluding_low(Field field);
 /// The same integer field, where 0 means that no value was given.
 Field or_unset(Field field);
+/// The same field, which does nothing unless `applies`; `needs` says what makes it apply, such as
+/// "--variant post".
+Field only_if(bool applies, std::string needs, Field field);
 /// The same list field, which may be empty.
 Field or_empty(Field field);
 /// The same list field; each use of the flag gives one element.

@@ -1,14 +1,68 @@
 """Settings that differ from the preset are listed in the result, shown in the picture, and kept by a replay."""
 import json
 import os
+import re
 import unittest
 
-from program import ProgramTest, loads
+from program import ROOT, ProgramTest, loads
 
 PRESET = {"command": "random-features", "title": "A small run", "summary": "for tests", "trial": "seed", "seconds": 12,
           "source": {"paper": "[Spectral]", "figure": "Figure 3"},
           "config": {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 10, "trials": 3}}
 RUN = "random-features --preset small"
+
+
+class UselessFlagsTest(ProgramTest):
+    """A flag that does nothing with the other values is refused, and help tells it from the others."""
+
+    def help_of(self, words):
+        """The names that help lists as flags, and as flags that do nothing, with what these need."""
+        text = self.run_program(words).stdout.split("\nFlags of every experiment")[0]
+        used, _, others = text.partition("Flags that do nothing")
+        lines = re.findall(r"^  (--.*): (.*(?:\n    .*)*)", others, flags=re.M)
+        return set(re.findall(r"^  --([a-z0-9-]+)", used, flags=re.M)), {name: needs for names, needs in lines for name in re.findall(r"--([a-z0-9-]+)", names)}
+
+    def test_they_are_refused_with_what_they_need(self):
+        train = "rank-collapse --study train --task recall"
+        for flag, needs in {"lr-post 0.1": "--variant post", "warmup-post 3": "--variant post", "tau 0.5": "--variant de-escalated, and no --removal",
+                            "tau-rate 2": "--variant de-escalated --removal PLACE:learned", "mean strict": "--variant de-escalated",
+                            "at end": "--variant de-escalated", "removal end:1": "--variant de-escalated", "init-variance 1": "--init normal",
+                            "lambda-rate 2": "--lambda learned", "lambda-start 0": "--lambda learned", "pool 2": "--task pixels or patches",
+                            "train-size 5": "--task pixels or patches", "idx nowhere": "--task pixels or patches", "text nowhere": "--task text"}.items():
+            self.refused(f"{train} --{flag}", f"--{flag.split()[0]}: does nothing in this run; it needs {needs}")
+        gpt = "one-step-compare --study gpt"
+        self.refused(f"{gpt} --save-steps 3", "--save-steps: does nothing in this run; it needs --save or --record")
+        self.refused(f"{gpt} --one-step-at 4", "--one-step-at: does nothing in this run; it needs --one-step")
+        self.refused(f"{gpt} --lr-muon 1", "--lr-muon: does nothing in this run; it needs a run of muon")
+        self.run_program(f"{gpt} --lr-muon 1 --also muon,spectral-on=W2 --dry-run")
+        layers = "rank-collapse --study layers --model attention"
+        for flag in ("ffn 4", "state 4", "embedding 4", "vocabulary 9", "cone-width 1"):
+            self.refused(f"{layers} --{flag}", f"--{flag.split()[0]}: does nothing in this run; it needs --")
+        self.run_program(f"{layers} --input cone --cone-width 1 --dry-run")
+
+    def test_a_replayed_result_may_have_them(self):
+        self.result("rank-collapse --study train --task recall --dim 16 --steps 2 --trials 1 --batch 2", name="first.json")
+        self.result("rank-collapse --config first.json --trials 1", name="second.json")
+
+    def test_help_shows_the_flags_of_the_values_at_hand(self):
+        study = "help rank-collapse --study train"
+        used, others = self.help_of(study)
+        self.assertLessEqual({"pairs", "lambda", "steps"}, used)
+        self.assertEqual(others["lr-post"], "--variant post")
+        self.assertEqual(used & set(others), set())
+        used, others = self.help_of(f"{study} --task patches --variant post,de-escalated")
+        self.assertLessEqual({"patch", "idx", "train-size", "lr-post", "mean", "tau"}, used)
+        self.assertLessEqual({"pairs", "text", "vocab"}, set(others))
+
+    def test_no_preset_has_one(self):
+        folder = os.path.join(ROOT, "experiments")
+        os.symlink(folder, self.path("experiments"))
+        for name in sorted(os.listdir(folder)):
+            if name.endswith(".json"):
+                with open(os.path.join(folder, name), encoding="utf-8") as file:
+                    config = loads(file.read())["config"]
+                _, others = self.help_of(f"run {name[:-5]} --help")
+                self.assertEqual(set(config) & set(others), set(), name)
 
 
 class PresetTest(ProgramTest):

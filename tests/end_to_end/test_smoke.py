@@ -16,15 +16,17 @@ for _command in ("spiked-model", "teacher-student"):
     RUNS[f"{_command} features"] = f"{_command} --study features --k 8,16,24 --trials 3"
     RUNS[f"{_command} multi-spike"] = f"{_command} --study multi-spike --d 16,20,24 --trials 3"
 
-_MODEL = "--layers 4 --tokens 8 --dim 12 --state 4 --trials 2"
-for _model in ("attention", "linear-attention", "lti-ssm", "s4d", "selective-ssm", "mamba2", "mamba1", "post-norm", "pre-norm", "bert", "albert"):
+_MODEL = "--layers 4 --tokens 8 --dim 12 --trials 2"
+for _model in ("attention", "linear-attention", "post-norm", "pre-norm", "bert", "albert"):
     RUNS[f"layers of {_model}"] = f"rank-collapse --model {_model} --lambda -1,1 {_MODEL}"
-RUNS["layers in single precision"] = f"rank-collapse --model mamba2 --precision f32 --lambda -1,1 {_MODEL}"
+for _model in ("lti-ssm", "s4d", "selective-ssm", "mamba2", "mamba1"):
+    RUNS[f"layers of {_model}"] = f"rank-collapse --model {_model} --lambda -1,1 {_MODEL} --state 4"
+RUNS["layers in single precision"] = f"rank-collapse --model mamba2 --precision f32 --lambda -1,1 {_MODEL} --state 4"
 RUNS["layers with de-escalation"] = f"rank-collapse --model post-norm --tau 0.1,1 {_MODEL}"
 RUNS["layers of several models"] = f"rank-collapse --model pre-norm --also post-norm:3,attention+identity {_MODEL}"
 RUNS["lambda-sweep"] = f"rank-collapse --study lambda-sweep --lambda -2,-1,0,1,2 --also attention+identity {_MODEL}"
-RUNS["ablation of the gate"] = f"rank-collapse --study ablation {_MODEL}"
-RUNS["ablation of the skip"] = f"rank-collapse --study ablation --model s4d {_MODEL}"
+RUNS["ablation of the gate"] = f"rank-collapse --study ablation {_MODEL} --state 4"
+RUNS["ablation of the skip"] = f"rank-collapse --study ablation --model s4d {_MODEL} --state 4"
 RUNS["escalation"] = "rank-collapse --study escalation --layers 4 --tokens 8 --dim 16 --heads 2 --trials 2"
 RUNS["escalation-rate"] = "rank-collapse --study escalation-rate --layers 4 --tokens 8 --dim 16 --heads 2 --trials 8"
 RUNS["eta"] = "rank-collapse --study eta --tokens 12 --dim 4,8 --trials 6"

@@ -119,7 +119,7 @@ std::vector<std::string> words_of(std::string_view bytes) {
 void resolve_words(const Experiment& experiment, const std::vector<std::string>& words) {
   const Arguments common = parse_arguments(words, common_flag_shapes(experiment), Unknown::kept);
   if (common.help) {
-    experiment_help(experiment, common.find("study"), preset_of(experiment, common));
+    experiment_help(experiment, common, preset_of(experiment, common));
     return;
   }
   ResolvedRun run = resolve(experiment, read_sources(experiment, common));

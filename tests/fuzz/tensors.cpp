@@ -25,7 +25,8 @@ void read_tensor(const StoredTensor& tensor) {
   tensor.values();
   attempt([&] { matrix_of(tensor); });
   attempt([&] { tensor.at(0).values(); });
-  attempt([&] { tensor.as_matrix(1, tensor.elements()).columns(0, 1); });
+  if (tensor.elements() > 0)
+    attempt([&] { tensor.as_matrix(1, tensor.elements()).columns(0, 1); });
   if (tensor.is_matrix() && tensor.rows() > 1 && tensor.cols() > 1) {
     matrix_of(tensor.columns(tensor.cols() - 1, 1));
     matrix_of(tensor.rows(1, tensor.rows() - 1));

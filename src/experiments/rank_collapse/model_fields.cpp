@@ -36,7 +36,7 @@ std::string help_for_models(const std::string& flag, const std::string& help) {
 std::string alternatives(std::vector<std::string> names) {
   const std::string last = names.back();
   names.pop_back();
-  return joined(names) + " or " + last;
+  return names.empty() ? last : joined(names) + " or " + last;
 }
 
 constexpr char sizes_allowed[] =
@@ -118,71 +118,112 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
 
 }  // namespace
 
-std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& models) {
-  return {
-      choice_field("model", spec.model, models, "", "sequence model to stack"),
+std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& offered) {
+  const ModelRow& model = spec.row();
+  const std::string input = spec.input == "own" ? model.input : spec.input;
+  const auto only = [](bool applies, std::string needs) {
+    return [applies, needs](Field field) { return only_if(applies, needs, std::move(field)); };
+  };
+  // Those that the study can run.
+  const auto needs = [&](std::vector<std::string> names) {
+    std::erase_if(names, [&](const std::string& name) {
+      return std::find(offered.begin(), offered.end(), name) == offered.end();
+    });
+    return names.empty() ? "a model that this study does not have"
+                         : "--model " + alternatives(std::move(names));
+  };
+  const auto of_models = [&](Field field) {
+    const bool applies = model.has(field.name);
+    const std::string models = needs(models_with(field.name));
+    return only_if(applies, models, std::move(field));
+  };
+  const auto of_heads = only(model.has_heads,
+                             needs(models_that([](const ModelRow&row) { return row.has_heads; }))),
+             of_feed_forward = only(model.has("mlp") && spec.mlp != "off",
+                                    needs(models_with("mlp")) + ", with --mlp on"),
+             of_embedding =
+                 only(model.embeds_narrowly,
+                      needs(models_that([](const ModelRow&row) { return row.embeds_narrowly; }))),
+             of_tokens = only(input == "tokens" && spec.tokens_file.empty(),
+                              "--input tokens, and no --tokens-file"),
+             of_cone = only(input == "cone", "--input cone");
+  std::vector<Field> fields = {
+      choice_field("model", spec.model, offered, "", "sequence model to stack"),
       size_field("layers", spec.layers, 1, largest_model_size, "K", "number of layers or blocks"),
       size_field(
           "tokens", spec.tokens, 1, largest_model_size, "N",
           "tokens per sequence, at least 2 (0: 128, or the longest sequence of --tokens-file)"),
       size_field("dim", spec.dim, 1, largest_model_size, "d", "token width"),
-      model_default_size_field("heads", spec.heads, "h", "number of attention or mixer heads"),
-      model_default_size_field("ffn", spec.ffn, "q", "width of the feed-forward net"),
-      model_default_size_field("state", spec.state, "n", "state size of a state-space model"),
-      model_default_size_field(
+      of_heads(
+          model_default_size_field("heads", spec.heads, "h", "number of attention or mixer heads")),
+      of_feed_forward(
+          model_default_size_field("ffn", spec.ffn, "q", "width of the feed-forward net")),
+      of_models(
+          model_default_size_field("state", spec.state, "n", "state size of a state-space model")),
+      of_embedding(model_default_size_field(
           "embedding", spec.embedding, "",
           joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) +
-              ": width of the token embedding"),
-      model_default_size_field("vocabulary", spec.vocabulary, "",
-                               "number of token ids to draw from"),
-      model_default_size_field(
+              ": width of the token embedding")),
+      of_tokens(model_default_size_field("vocabulary", spec.vocabulary, "",
+                                         "number of token ids to draw from")),
+      of_models(model_default_size_field(
           "ssm-groups", spec.groups, "",
           help_for_models("ssm-groups",
-                          "number of head groups; the heads of a group share B and C")),
+                          "number of head groups; the heads of a group share B and C"))),
       model_default_field("norm", spec.norm, {"rows", "layer", "rms", "none"},
                           "normalization of the tokens"),
-      model_default_field("gating", spec.gating, {"on", "off"},
-                          help_for_models("gating", "multiplicative gate")),
-      model_default_field("mlp", spec.mlp, {"on", "off"}, "transformers: feed-forward net"),
+      of_models(model_default_field("gating", spec.gating, {"on", "off"},
+                                    help_for_models("gating", "multiplicative gate"))),
+      of_models(
+          model_default_field("mlp", spec.mlp, {"on", "off"}, "transformers: feed-forward net")),
       model_default_field("share-weights", spec.share_weights, {"on", "off"},
                           "use the same weights in every layer"),
       model_default_field("input", spec.input, {"gaussian", "cone", "tokens"},
                           "input of the first layer"),
-      real_field("zipf", spec.zipf, 0.0, 100.0, "",
-                 "input tokens: frequency of id i is proportional to (i + 1)^-zipf"),
-      real_field("cone-width", spec.cone_width, 0.0, 1e6, "",
-                 "input cone: spread of the tokens around one direction"),
-      real_field("alpha", spec.alpha, -1e6, 1e6, "alpha",
-                 "post-norm, pre-norm: strength of self-attention"),
+      of_tokens(real_field("zipf", spec.zipf, 0.0, 100.0, "",
+                           "input tokens: frequency of id i is proportional to (i + 1)^-zipf")),
+      of_cone(real_field("cone-width", spec.cone_width, 0.0, 1e6, "",
+                         "input cone: spread of the tokens around one direction")),
+      of_models(real_field("alpha", spec.alpha, -1e6, 1e6, "alpha",
+                           "post-norm, pre-norm: strength of self-attention")),
       real_field("weight-scale", spec.weight_scale, 0.0, 1e6, "",
                  "factor on every drawn weight matrix"),
-      choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "",
-                   "post-norm, pre-norm: variance of the entries of W"),
-      choice_field("value-weights", spec.value_weights, {"gaussian", "orthogonal", "identity"},
-                   "C_V", "attention, linear-attention: distribution of W_V"),
-      switch_field("causal", spec.causal,
-                   "attention, linear-attention: tokens attend only to themselves and earlier "
-                   "tokens"),
-      real_field("decay", spec.decay, 0.0, 1.0, "alpha",
-                 help_for_models("decay", "decay in A_t = alpha I")),
-      choice_field("lambda-at", spec.lambda_at, {"attention", "both"}, "",
-                   help_for_models(
-                       "lambda-at",
-                       "residual that lambda multiplies: of attention only, or of both sublayers")),
-      choice_field(
+      of_models(choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "",
+                             "post-norm, pre-norm: variance of the entries of W")),
+      of_models(choice_field("value-weights", spec.value_weights,
+                             {"gaussian", "orthogonal", "identity"}, "C_V",
+                             "attention, linear-attention: distribution of W_V")),
+      of_models(
+          switch_field("causal", spec.causal,
+                       "attention, linear-attention: tokens attend only to themselves and earlier "
+                       "tokens")),
+      of_models(real_field("decay", spec.decay, 0.0, 1.0, "alpha",
+                           help_for_models("decay", "decay in A_t = alpha I"))),
+      of_models(choice_field(
+          "lambda-at", spec.lambda_at, {"attention", "both"}, "",
+          help_for_models(
+              "lambda-at",
+              "residual that lambda multiplies: of attention only, or of both sublayers"))),
+      of_models(choice_field(
           "skip-at", spec.skip_at, {"residual", "mixer"}, "",
           help_for_models("skip-at",
-                          "place of the lambda-skip: the residual stream, or inside the mixer")),
-      choice_field("skip-input", spec.skip_input, {"stream", "normed"}, "",
-                   help_for_models(
-                       "skip-input",
-                       "input of the lambda-skip: the residual stream, before or after its norm")),
-      choice_field(
+                          "place of the lambda-skip: the residual stream, or inside the mixer"))),
+      of_models(choice_field(
+          "skip-input", spec.skip_input, {"stream", "normed"}, "",
+          help_for_models(
+              "skip-input",
+              "input of the lambda-skip: the residual stream, before or after its norm"))),
+      of_models(choice_field(
           "norm-off", spec.norm_off, {"block", "inner", "both"}, "",
           help_for_models(
               "norm-off",
-              "norms that --norm none removes: the block's, the mixer's inner norm, or both")),
+              "norms that --norm none removes: the block's, the mixer's inner norm, or both"))),
   };
+  // The model is that of the weights, which are not read yet.
+  if (!spec.weights.empty() && spec.checkpoint == nullptr) {
+    for (Field& field : fields) field.needs.clear();
+  }
+  return fields;
 }
 
 std::vector<Field> all_fields(const std::vector<std::vector<Field>>& parts) {

@@ -267,16 +267,18 @@ ModelRow linear_attention_row() {
 }
 
 ModelRow lti_ssm_row() {
-  return bare_row(
+  ModelRow row = bare_row(
       "lti-ssm", "LTI SSM", makers_of<BareLtiSsm>(), [](const BlockSizes& s) { return 3 * s.n; },
       recurrence_flops);
+  row.switches = {"state"};
+  return row;
 }
 
 ModelRow selective_ssm_row() {
   ModelRow row = bare_row(
       "selective-ssm", "selective SSM", makers_of<BareSelectiveSsm>(),
       [](const BlockSizes& s) { return 2 * s.d * s.n; }, recurrence_flops);
-  row.switches = {"decay"};
+  row.switches = {"state", "decay"};
   return row;
 }
 

@@ -130,7 +130,7 @@ ModelRow mamba1_row() {
       .state = 16,
       .vocabulary = 50280,
       .norms = {"rms", "none"},
-      .switches = {"gating"},
+      .switches = {"state", "gating"},
       .embedding_std = 0.02,
       .makers = makers_of<Mamba1Block>(),
       .parameters = parameters_of_mamba1,

@@ -212,7 +212,7 @@ ModelRow mamba2_row() {
       .state = 128,
       .vocabulary = 50288,
       .norms = {"rms", "none"},
-      .switches = {"gating", "skip-at", "skip-input", "norm-off", "ssm-groups"},
+      .switches = {"state", "gating", "skip-at", "skip-input", "norm-off", "ssm-groups"},
       .has_heads = true,
       .expand = 2,
       .embedding_std = 0.02,

@@ -130,6 +130,7 @@ arma::mat modal_convolution(const S4dModes& modes, const arma::mat& U) {
 ModelRow s4d_row() {
   return {.name = "s4d",
           .title = "S4D",
+          .switches = {"state"},
           .makers = makers_of<S4dBlock>(),
           .require =
               [](const ModelSpec& spec) {

@@ -66,6 +66,9 @@ Result report(const Config& config, const Records& records) {
 }  // namespace
 
 std::vector<Field> Config::flags() {
+  const auto of_mlp = [&](Field field) {
+    return only_if(!is_transformer(), "--model mlp", std::move(field));
+  };
   return {
       choice_field("model", model, {"mlp", "transformer"}, "",
                    "mlp: dense layers; transformer: decoder blocks with one head on the King "
@@ -75,8 +78,8 @@ std::vector<Field> Config::flags() {
       choice_field("loss", loss, {"cross-entropy", "squares"}, "f", "loss of the outputs"),
       size_field("layers", layers, 1, 1000, "L", "weight matrices; of a transformer: blocks"),
       size_field("d", d, 1, largest_size, "d", "input dimension; of a transformer: its width"),
-      size_field("width", width, 1, largest_size, "h", "units of each hidden layer"),
-      size_field("classes", classes, 2, largest_size, "C", "outputs"),
+      of_mlp(size_field("width", width, 1, largest_size, "h", "units of each hidden layer")),
+      of_mlp(size_field("classes", classes, 2, largest_size, "C", "outputs")),
       size_field("n", n, 2, largest_size, "n",
                  "samples, all in each step; of a transformer: tokens, a multiple of 32"),
       size_field("steps", steps, 1, 10'000'000, "", "training steps"),
@@ -85,8 +88,8 @@ std::vector<Field> Config::flags() {
       excluding_low(real_field("lr", lr, 0.0, 1000.0, "", "learning rate")),
       size_list_field("measure-steps", measure_steps, 0, 10'000'000, "",
                       "step counts after which the curvature is measured"),
-      size_field("directions", directions, 0, 100'000, "",
-                 "random directions at each of them, Gaussian and of rank one"),
+      of_mlp(size_field("directions", directions, 0, 100'000, "",
+                        "random directions at each of them, Gaussian and of rank one")),
   };
 }
 

@@ -170,6 +170,14 @@ std::vector<Field> Config::flags() {
   const auto rate = [](const char* name, double& value, const std::string& help) {
     return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
   };
+  // The rate of an optimizer that no run has does nothing.
+  const auto rate_of = [&](const char* rule, double& value, const std::string& help) {
+    const bool runs = names(optimizer, rule) ||
+                      std::any_of(also.begin(), also.end(),
+                                  [&](const std::string& word) { return word.starts_with(rule); });
+    return only_if(runs, std::string("a run of ") + rule,
+                   rate((std::string("lr-") + rule).c_str(), value, help));
+  };
   const auto output = [](Field field) {
     field.names_output = true;
     return field;
@@ -209,9 +217,9 @@ std::vector<Field> Config::flags() {
       choice_list_field("optimizer", optimizer, optimizers, "",
                         "optimizer of the matrices inside layers; one run for each"),
       rate("lr-adam", lr_adam, "Adam's learning rate on the matrices inside layers"),
-      rate("lr-muon", lr_muon, "Muon's learning rate"),
-      rate("lr-polar", lr_polar, "learning rate of Muon with exact polar factors"),
-      rate("lr-sgd", lr_sgd, "learning rate of SGD with momentum"),
+      rate_of("muon", lr_muon, "Muon's learning rate"),
+      rate_of("polar", lr_polar, "learning rate of Muon with exact polar factors"),
+      rate_of("sgd", lr_sgd, "learning rate of SGD with momentum"),
       rate("lr-embedding", lr_embedding, "Adam's learning rate on embedding, positions and head"),
       rate("lr-outer", lr_outer,
            "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
@@ -232,18 +240,20 @@ std::vector<Field> Config::flags() {
       switch_field("one-step", one_step,
                    "measure the actual loss decrease along G and along polar(G), for each matrix, "
                    "in the first optimizer's run"),
-      or_empty(size_list_field(
-          "one-step-at", one_step_at, 0, most_steps, "",
-          "measured steps at which --one-step compares; default: 4, 8, 16, 32, 100 and the last")),
+      only_if(one_step, "--one-step",
+              or_empty(size_list_field("one-step-at", one_step_at, 0, most_steps, "",
+                                       "measured steps at which --one-step compares; default: 4, "
+                                       "8, 16, 32, 100 and the last"))),
       output(text_field("save", save,
                         ".safetensors file for the weights of trial 0's first run; if the "
                         "architecture is GPT-2's, in GPT-2's layout")),
       output(text_field(
           "record", record,
           "folder for activations and gradients of trial 0's first run, for --study files --from")),
-      or_empty(
-          size_list_field("save-steps", save_steps, 0, most_steps, "",
-                          "step counts after which --save and --record write; default: the last")),
+      only_if(!save.empty() || !record.empty(), "--save or --record",
+              or_empty(size_list_field(
+                  "save-steps", save_steps, 0, most_steps, "",
+                  "step counts after which --save and --record write; default: the last"))),
   };
 }
 

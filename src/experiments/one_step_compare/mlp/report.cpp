@@ -201,6 +201,10 @@ std::vector<Field> Config::flags() {
                                 "folder for trial 0's last activations and gradients (first "
                                 "--optimizer) and a manifest for --study files");
   dump_field.names_output = true;
+  const auto of_muon = [&](Field field) {
+    const bool runs = std::count(optimizer.begin(), optimizer.end(), muon) > 0;
+    return only_if(runs, "--optimizer muon", std::move(field));
+  };
   return {
       precision_field(precision),
       choice_field("activation", activation, activation_names(), "sigma",
@@ -218,10 +222,11 @@ std::vector<Field> Config::flags() {
       choice_list_field(
           "optimizer", optimizer, {specgd, muon}, "",
           "optimizers to compare with GD; their spectral steps are on layers 2 and 3"),
-      learning_rate("lr-muon", lr_muon,
-                    "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD"),
-      real_field("momentum", momentum, 0.0, 0.9999, "beta",
-                 "momentum of Muon's gradient average; 0: no averaging"),
+      of_muon(learning_rate(
+          "lr-muon", lr_muon,
+          "Muon's learning rate on layers 2 and 3; layers 1 and 4 step as in SpecGD")),
+      of_muon(real_field("momentum", momentum, 0.0, 0.9999, "beta",
+                         "momentum of Muon's gradient average; 0: no averaging")),
       switch_field("equal-lr", equal_lr,
                    "run SpecGD again at --lr-gd, so that both methods have the same learning rate"),
       size_field("record-every", record_every, 1, largest_steps, "",

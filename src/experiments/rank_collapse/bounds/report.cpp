@@ -48,7 +48,14 @@ std::vector<Field> Config::flags() {
           real_list_field("a", a, 0.0, 1.0, "a", "collapse rates for Theorem 4.1, below 1")),
   };
   for (Field& field : model_fields(spec, bare_models())) {
-    if (is_configurable(field.name)) list.push_back(std::move(field));
+    if (!is_configurable(field.name)) continue;
+    // The study runs several models, and tokens in a cone as well.
+    const bool applies = field.name == "cone-width" ||
+                         std::any_of(models.begin(), models.end(), [&](const std::string& name) {
+                           return model_row(name).has(field.name);
+                         });
+    if (applies) field.needs.clear();
+    list.push_back(std::move(field));
   }
   return list;
 }

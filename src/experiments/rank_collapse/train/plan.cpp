@@ -120,8 +120,6 @@ double lambda_of(const std::string& word) {
   return value;
 }
 
-const std::string learned_word = "learned";
-
 /// `common` for `learned`, RATE for `learned:RATE`.
 double rate_of_learned(const std::string& word, double common) {
   if (word == learned_word) return common;

@@ -23,6 +23,32 @@ std::vector<Field> Config::flags() {
     field.names_output = true;
     return field;
   };
+  const auto has = [](const std::vector<std::string>& list, const std::string& word) {
+    return std::count(list.begin(), list.end(), word) > 0;
+  };
+  const auto only = [](bool applies, const char* needs) {
+    return [=](Field field) { return only_if(applies, needs, std::move(field)); };
+  };
+  const auto learns = [](const std::string& word) {
+    return word.find(learned_word) != std::string::npos;
+  };
+  const bool removes = has(variant, "de-escalated"),
+             learns_tau = std::any_of(removal.begin(), removal.end(), learns);
+  const auto of_recall = only(task == "recall", "--task recall"),
+             of_ids = only(!is_images(), "--task recall or text"),
+             of_images = only(is_images(), "--task pixels or patches"),
+             of_text = only(task == "text", "--task text"),
+             of_post = only(has(variant, "post"), "--variant post"),
+             of_de_escalated = only(removes, "--variant de-escalated"),
+             of_place =
+                 only(removes && removal.empty(), "--variant de-escalated, and no --removal"),
+             of_tau = only(removes && (removal.empty() || learns_tau),
+                           "--variant de-escalated, and no --removal or a learned one"),
+             of_learned_tau =
+                 only(removes && learns_tau, "--variant de-escalated --removal PLACE:learned"),
+             of_learned_lambda =
+                 only(std::any_of(lambda.begin(), lambda.end(), learns), "--lambda learned"),
+             of_normal = only(has(init, "normal"), "--init normal");
   return {
       precision_field(precision),
       choice_field("task", task, {"recall", "pixels", "image", "patches", "text"}, "",
@@ -38,31 +64,35 @@ std::vector<Field> Config::flags() {
                               "strengths of the skip, one curve per value: numbers, or learned "
                               "(one lambda per block); learned:0.1 "
                               "uses that rate in place of --lambda-rate")),
-      real_field("lambda-start", lambda_start, -1e6, 1e6, "", "initial value of a learned lambda"),
-      excluding_low(
+      of_learned_lambda(real_field("lambda-start", lambda_start, -1e6, 1e6, "",
+                                   "initial value of a learned lambda")),
+      of_learned_lambda(excluding_low(
           real_field("lambda-rate", lambda_rate, 0.0, 1e6, "",
-                     "learning rate of a learned lambda, as a multiple of the weights' rate")),
+                     "learning rate of a learned lambda, as a multiple of the weights' rate"))),
       choice_list_field("lambda-where", lambda_where, {"mixer", "both"}, "",
                         "skips that lambda multiplies: the mixer's only, or both of a block"),
-      real_field("tau", tau, 0.0, 1.0, "tau",
-                 "de-escalated: fraction of the mean token that is removed; of a learned one, its "
-                 "initial value"),
-      or_empty(choice_list_field(
+      of_tau(real_field(
+          "tau", tau, 0.0, 1.0, "tau",
+          "de-escalated: fraction of the mean token that is removed; of a learned one, its "
+          "initial value")),
+      of_de_escalated(or_empty(choice_list_field(
           "mean", mean, means, "",
           "de-escalated: tokens in the mean; segment: all, as printed (a causal model would see "
           "later "
-          "tokens); strict: earlier tokens; prefix: earlier tokens and the token itself")),
-      choice_field("at", at, {"", "end", "ffn", "branch"}, "",
-                   "de-escalated: place of the removal; end: end of the block; ffn: before the "
-                   "feed-forward net and its skip; branch: "
-                   "before the net only (not given: end for images, else ffn)"),
-      numeric(or_empty(text_list_field(
+          "tokens); strict: earlier tokens; prefix: earlier tokens and the token itself"))),
+      of_place(
+          choice_field("at", at, {"", "end", "ffn", "branch"}, "",
+                       "de-escalated: place of the removal; end: end of the block; ffn: before the "
+                       "feed-forward net and its skip; branch: "
+                       "before the net only (not given: end for images, else ffn)")),
+      of_de_escalated(numeric(or_empty(text_list_field(
           "removal", removal,
           "de-escalated: PLACE:TAU, one curve per value, in place of --at and --tau; learned "
-          "trains one tau per block, as in end:1,ffn:0.5,ffn:learned"))),
-      excluding_low(real_field("tau-rate", tau_rate, 0.0, 1e6, "",
-                               "learning rate of a learned tau, as a multiple of the weights' "
-                               "rate")),
+          "trains one tau per block, as in end:1,ffn:0.5,ffn:learned")))),
+      of_learned_tau(
+          excluding_low(real_field("tau-rate", tau_rate, 0.0, 1e6, "",
+                                   "learning rate of a learned tau, as a multiple of the weights' "
+                                   "rate"))),
       or_empty(size_list_field("layers", layers, 1, 1000, "L",
                                "number of blocks (not given: the task's default)")),
       or_unset(
@@ -79,8 +109,8 @@ std::vector<Field> Config::flags() {
           "Algorithm 1, "
           "attention without an output map; torch: as PyTorch's linear maps; normal: "
           "N(0, --init-variance / d)")),
-      real_field("init-variance", init_variance, -1.0, 1000.0, "d sigma^2",
-                 "variance of --init normal, times d (-1: the task's default)"),
+      of_normal(real_field("init-variance", init_variance, -1.0, 1000.0, "d sigma^2",
+                           "variance of --init normal, times d (-1: the task's default)")),
       choice_field("activation", activation, {"", "gelu", "relu", "relu2", "silu"}, "",
                    "activation of the feed-forward nets"),
       choice_field("positions", positions, {"", "learned", "relative"}, "",
@@ -94,13 +124,13 @@ std::vector<Field> Config::flags() {
           "steps", steps,
           "training steps; mamba2:800 sets them for one model, small:1500 for one --init")),
       numeric(text_list_field("lr", lr, "learning rate of AdamW, in the format of --steps")),
-      or_empty(real_list_field("lr-post", lr_post, 1e-12, 1000.0, "",
-                               "learning rates of the variant post, one curve per value")),
+      of_post(or_empty(real_list_field("lr-post", lr_post, 1e-12, 1000.0, "",
+                                       "learning rates of the variant post, one curve per value"))),
       size_field("warmup", warmup, 0, 10'000'000, "",
                  "warm-up steps of the learning rate (0: none if variants are compared, else a "
                  "tenth of --steps)"),
-      or_empty(size_list_field("warmup-post", warmup_post, 0, 10'000'000, "",
-                               "warm-up steps of the variant post, one curve per value")),
+      of_post(or_empty(size_list_field("warmup-post", warmup_post, 0, 10'000'000, "",
+                                       "warm-up steps of the variant post, one curve per value"))),
       choice_field("schedule", schedule, {"", "cosine", "steps", "quarter-cosine"}, "",
                    "decay of the learning rate; cosine: to 0 along half a cosine; steps: divided "
                    "by 5 at 70 % and 90 % of the steps; "
@@ -110,31 +140,34 @@ std::vector<Field> Config::flags() {
                  "task's default)"),
       real_field("weight-decay", weight_decay, -1.0, 1000.0, "",
                  "weight decay of maps and tables (-1: the task's default)"),
-      text_field("vocab", vocab, "recall: number of token ids; text: char, or bpe:V"),
+      of_ids(text_field("vocab", vocab, "recall: number of token ids; text: char, or bpe:V")),
       or_unset(
           size_field("length", length, 0, largest, "T",
                      "tokens per sequence (not given: the task's default, or the image's size)")),
-      size_field("pairs", pairs, 1, largest, "D", "recall: number of key-value pairs"),
-      text_field("idx", idx,
-                 "images: folder of gzipped IDX files (not given: Fashion-MNIST of Debian's "
-                 "dataset-fashion-mnist)"),
-      text_field("digits", digits, "images: scikit-learn's digits.csv.gz"),
-      text_field("cifar", cifar, "images: folder of CIFAR-10's binary batches"),
-      choice_field("readout", readout, {"", "mean", "class"}, "",
-                   "images: readout of the mean token, or of a class token that is put first"),
+      of_recall(size_field("pairs", pairs, 1, largest, "D", "recall: number of key-value pairs")),
+      of_images(
+          text_field("idx", idx,
+                     "images: folder of gzipped IDX files (not given: Fashion-MNIST of Debian's "
+                     "dataset-fashion-mnist)")),
+      of_images(text_field("digits", digits, "images: scikit-learn's digits.csv.gz")),
+      of_images(text_field("cifar", cifar, "images: folder of CIFAR-10's binary batches")),
+      of_images(
+          choice_field("readout", readout, {"", "mean", "class"}, "",
+                       "images: readout of the mean token, or of a class token that is put first")),
       or_unset(
           size_field("patch", patch, 0, 64, "p",
                      "patches: side of a patch (not given: 7, or 2 for --digits, 4 for --cifar)")),
-      or_unset(size_field("pool", pool, 0, 64, "",
-                          "images: side of the pixel squares that are averaged (not given: 4 for "
-                          "pixels, 1 for patches)")),
-      size_field("train-size", train_size, 1, 10'000'000, "",
-                 "images: number of training images, the first of the file"),
-      size_field("test-size", test_size, 1, 10'000'000, "",
-                 "images: number of held-out images, the first of the test file"),
-      text_field(
+      of_images(or_unset(
+          size_field("pool", pool, 0, 64, "",
+                     "images: side of the pixel squares that are averaged (not given: 4 for "
+                     "pixels, 1 for patches)"))),
+      of_images(size_field("train-size", train_size, 1, 10'000'000, "",
+                           "images: number of training images, the first of the file")),
+      of_images(size_field("test-size", test_size, 1, 10'000'000, "",
+                           "images: number of held-out images, the first of the test file")),
+      of_text(text_field(
           "text", text,
-          "text to learn (not given: the King James Bible of Debian's package bible-kjv-text)"),
+          "text to learn (not given: the King James Bible of Debian's package bible-kjv-text)")),
       output(text_field("save", save,
                         "FILE.safetensors: the trained weights, one file per curve and trial "
                         "(FILE.2.safetensors for the second "

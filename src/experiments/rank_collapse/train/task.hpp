@@ -69,7 +69,7 @@ struct Config {
   std::vector<Output> outputs(std::uint64_t trial) const;
 
   bool single_precision() const { return precision == "f32"; }
-  bool is_images() const { return task == "pixels" || task == "patches"; }
+  bool is_images() const { return task == "pixels" || task == "image" || task == "patches"; }
   /// Whether the run compares variants as in [Shallow] (placement of norms and de-escalation)
   /// instead of lambdas. The task and the variants decide.
   bool compares_variants() const {

@@ -49,6 +49,8 @@ struct Plan {
 /// Throws a UsageError that names the flag.
 Plan plan_of(const Config& config);
 
+/// Of a lambda or a tau that is trained.
+inline const std::string learned_word = "learned";
 /// Allowed values of --init, --variant and --mean.
 extern const std::vector<std::string> initializations, variants, means;
 
