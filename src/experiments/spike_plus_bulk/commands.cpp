@@ -1,7 +1,6 @@
 #include "experiments/spike_plus_bulk/commands.hpp"
 
 #include "experiments/spike_plus_bulk/features/config.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/config.hpp"
 
 namespace ranklab {
 

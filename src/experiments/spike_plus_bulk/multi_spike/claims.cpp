@@ -1,61 +1,54 @@
 // Claims about windows of large nuclear rank: Theorem 3.6 and Remark 1, Theorem 3.11,
 // Corollary 3.12 and Remark 2 of [Spectral].
 #include <algorithm>
-#include <cmath>
 
-#include "core/statistics.hpp"
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 
 namespace ranklab::multi_spike {
 namespace {
 
 // Why Assumption H does not hold for these spikes, or "".
-std::string unmet_bound_on_spikes(const Plan& plan, const SpikePair& pair) {
-  return plan.teacher() && pair.high > 1
-             ? "Assumption H requires u <= 1; here u = " + short_number(pair.high)
+std::string unmet_bound_on_spikes(const Config& config, const SpikePair& pair) {
+  return config.teacher() && pair.high > 1
+             ? say("Assumption H requires u <= 1; here u = {}", pair.high)
              : "";
 }
 
 // Why the theorem does not apply to this family, or "".
-std::string unmet_hypothesis(const Plan& plan, const SpikeFamily& family) {
-  const std::uint64_t p = plan.config.spikes,
-                      smallest = *std::min_element(plan.config.d.begin(), plan.config.d.end());
-  if (family.c < 1) return "the theorem assumes c >= 1; here c = " + short_number(family.c);
-  if (!plan.teacher())
+std::string unmet_hypothesis(const Config& config, const SpikeFamily& family) {
+  const std::uint64_t p = config.spikes,
+                      smallest = *std::min_element(config.d.begin(), config.d.end());
+  if (family.c < 1) return say("the theorem assumes c >= 1; here c = {}", family.c);
+  if (!config.teacher())
     return p >= smallest
                ? "there are at least as many spikes as dimensions, so M-bar has no columns"
                : "";
-  const std::string bound = unmet_bound_on_spikes(plan, family.pair);
+  const std::string bound = unmet_bound_on_spikes(config, family.pair);
   if (!bound.empty()) return bound;
   if (2 * p >= smallest / 2) {
-    return "with 2 p = " + short_number(2 * real(p)) +
-           ", M-bar (columns p + 1 to r - p) has no columns at d = " + std::to_string(smallest);
+    return say("with 2 p = {}, M-bar (columns p + 1 to r - p) has no columns at d = {}",
+               2 * real(p), smallest);
   }
   return "";
 }
 
 // Corollary 3.12 requires more than Theorem 3.11.
-std::string unmet_hypothesis_of_window(const Plan& plan, const SpikeFamily& family) {
-  std::string reason = unmet_hypothesis(plan, family);
-  if (!reason.empty() || !plan.teacher()) return reason;
+std::string unmet_hypothesis_of_window(const Config& config, const SpikeFamily& family) {
+  const std::string reason = unmet_hypothesis(config, family);
+  if (!reason.empty() || !config.teacher()) return reason;
   const double difference = family.pair.high - family.pair.low;
   if (difference >= 0.5)
-    return "the corollary requires u - l < 1/2; here u - l = " + short_number(difference);
-  const std::uint64_t p = plan.config.spikes,
-                      largest = *std::max_element(plan.config.d.begin(), plan.config.d.end());
+    return say("the corollary requires u - l < 1/2; here u - l = {}", difference);
+  const std::uint64_t p = config.spikes,
+                      largest = *std::max_element(config.d.begin(), config.d.end());
   const double limit = std::pow(real(largest), 1 - 2 * difference);
   if (real(p) >= limit) {
-    return "the corollary requires p = o(d^(1-2(u-l))), but p = " + std::to_string(p) +
-           " is not below d^(1-2(u-l)) = " + short_number(limit) +
-           " at d = " + std::to_string(largest);
+    return say(
+        "the corollary requires p = o(d^(1-2(u-l))), but p = {} is not below "
+        "d^(1-2(u-l)) = {} at d = {}",
+        p, limit, largest);
   }
   return "";
-}
-
-using Prediction = double (SpikePair::*)(double) const;
-
-Metric over(const char* quantity, const SpikePair& pair, Prediction prediction) {
-  return ratio(quantity, [=, &pair](const AtSize& at) { return (pair.*prediction)(at.x); });
 }
 
 // The place of a theorem; its ids begin with `name` and carry the parameters that distinguish the
@@ -78,7 +71,7 @@ std::string means(const SpikeFamily& family, const Records& records, const char*
 
 // "; <quantity> <value>", or nothing if too few sizes leave the value undefined.
 std::string and_fitted(const char* quantity, double value) {
-  return std::isfinite(value) ? std::string("; ") + quantity + " " + short_number(value) : "";
+  return std::isfinite(value) ? say("; {} {}", quantity, value) : "";
 }
 
 // Why no exponent of d can be judged, with the measured values; empty for three sizes or more.
@@ -96,7 +89,7 @@ void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const St
     return span.from > span.to || span.to > at.horizon;
   };
   for (const Setting& at : family.settings) {
-    if (is_empty(at)) empty.push_back(std::to_string(at.d));
+    if (is_empty(at)) empty.push_back(word(at.d));
   }
   const Tally tally = over_d.tally([&](const AtSize& at, Tally& t) {
     const Setting& setting = family.settings[at.i];
@@ -104,71 +97,72 @@ void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const St
     // Between the two first passages nr is at least the level at every iteration.
     if (!is_empty(setting)) t.count(!(at(start) <= real(span.from)) || at(end) <= real(span.to));
   });
+  const std::string left_out =
+      "the predicted window is empty, or ends after the last iteration examined, at d = ";
   over_d.claims.never_violated(
       statement, tally,
-      clauses("one case per trial and size", empty.empty()
-                                                 ? ""
-                                                 : "the predicted window is empty, or ends after "
-                                                   "the last iteration examined, at d = " +
-                                                       joined(empty)));
+      clauses("one case per trial and size", empty.empty() ? "" : left_out + joined(empty)));
 }
 
 // Claim: the quantity is at least of the order of the prediction.
-void judge_order(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d,
+void judge_order(const Config& config, const SpikeFamily& family, const SizeClaims& over_d,
                  const Statement& statement, const char* quantity, Prediction prediction,
-                 const std::string& name) {
+                 const char* name) {
   judge_exponent(over_d, statement, over(quantity, family.pair, prediction),
-                 at_least(-plan.exponent_tolerance),
-                 name + ": " + means(family, over_d.records, quantity, prediction));
+                 at_least(-exponent_tolerance(config)),
+                 say("{}: {}", name, means(family, over_d.records, quantity, prediction)));
 }
 
 // Theorem 3.6, or Corollary 3.12.
-void judge_window(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
+void judge_window(const Config& config, const SpikeFamily& family, const SizeClaims& over_d) {
   const Place theorem =
-      plan.teacher() ? place(family, "spectral/cor-3.12", "cor-3.12", "Corollary 3.12, eq. (3.27)")
-                     : place(family, "spectral/thm-3.6", "thm-3.6", "Theorem 3.6");
-  const std::string level = plan.teacher() ? "nr >= 0.2 d" : "nr >= d/4";
+      config.teacher()
+          ? place(family, "spectral/cor-3.12", "cor-3.12", "Corollary 3.12, eq. (3.27)")
+          : place(family, "spectral/thm-3.6", "thm-3.6", "Theorem 3.6");
+  const std::string level = config.teacher() ? "nr >= 0.2 d" : "nr >= d/4";
   judge_passage(
       family, over_d,
       asymptotic(
           theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u"),
-          plan.teacher() ? "C_1 = c u, C_3 = c, level 0.2 d" : "C_1 = c u, C_2 = c, C_3 = 1/4"),
+          config.teacher() ? "C_1 = c u, C_3 = c, level 0.2 d" : "C_1 = c u, C_2 = c, C_3 = 1/4"),
       burn_in, window_end, &Setting::window);
-  judge_order(plan, family, over_d,
+  judge_order(config, family, over_d,
               theorem("window-order",
-                      "The length of the window with " + level + " is at least of order d^u"),
+                      say("The length of the window with {} is at least of order d^u", level)),
               window_length, &SpikePair::window_scale, "length / d^u");
 
   const ValueAtSize burn_in_ratio =
       over_d.at_sizes(over(burn_in_crossing, family.pair, &SpikePair::burn_in_scale));
-  const std::string ratios =
-      "burn-in / (d^(u-l) log d): " +
-      means(family, over_d.records, burn_in_crossing, &SpikePair::burn_in_scale) +
+  const std::string ratios = say(
+      "burn-in / (d^(u-l) log d): {}{}",
+      means(family, over_d.records, burn_in_crossing, &SpikePair::burn_in_scale),
       and_fitted("exponent of d in this ratio",
-                 summarize(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean);
-  const std::vector<double> slopes = burn_in_slopes(plan, family, over_d.records);
+                 summarize(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean));
+  const std::vector<double> slopes = burn_in_slopes(family, over_d.records);
   const double constant = family.c * family.pair.high;
   const auto slope_in = [&](Region allowed, const Statement& statement) {
     if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios)))
       over_d.claims.mean(statement, slopes, allowed, ratios);
   };
   const std::string fitted =
-      "The burn-in (the first t with " + level + ") divided by d^(u-l) is a + b log d with ";
+      say("The burn-in (the first t with {}) divided by d^(u-l) is a + b log d with ", level);
   slope_in(
       at_most(constant),
       asymptotic(theorem("burn-in-at-most", fitted + "b at most the constant c u of the proof"),
                  "C_1 = c u, for the coefficient of d^(u-l) log d"));
   // The theorem bounds the burn-in from above only.
-  slope_in({positive().low, constant},
-           beyond(theorem("burn-in-of-order", fitted + "0 < b <= c u: it is of order d^(u-l) log "
-                                                       "d")));
+  slope_in(
+      {positive().low, constant},
+      beyond(theorem("burn-in-of-order", fitted + "0 < b <= c u: it is of order d^(u-l) log d")));
 }
 
 // Remark 1, or 2.
-void judge_longer_window(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
-  const Place remark = plan.teacher() ? place(family, "spectral/remark-2", "remark-2", "Remark 2")
-                                      : place(family, "spectral/remark-1", "remark-1", "Remark 1");
-  const std::string epsilon = "eps = " + short_number(plan.config.epsilon),
+void judge_longer_window(const Config& config, const SpikeFamily& family,
+                         const SizeClaims& over_d) {
+  const Place remark = config.teacher()
+                           ? place(family, "spectral/remark-2", "remark-2", "Remark 2")
+                           : place(family, "spectral/remark-1", "remark-1", "Remark 1");
+  const std::string epsilon = say("eps = {}", config.epsilon),
                     level = "nr >= d^(1-eps) with " + epsilon;
   judge_passage(
       family, over_d,
@@ -178,28 +172,28 @@ void judge_longer_window(const Plan& plan, const SpikeFamily& family, const Size
           epsilon + ", c_0 = c u, c(eps) = c eps/(2 c_2)"),
       remark_burn_in, remark_window_end, &Setting::remark_window);
   judge_order(
-      plan, family, over_d,
-      remark("order", "The end of the window with " + level + " is at least of order d^u log d"),
+      config, family, over_d,
+      remark("order", say("The end of the window with {} is at least of order d^u log d", level)),
       remark_window_end, &SpikePair::remark_scale, "end / (d^u log d)");
   const Tally longer = over_d.tally([&](const AtSize& at, Tally& t) {
     const Setting& setting = family.settings[at.i];
     const double end = at(window_end);
     if (setting.remark_level >= setting.level || !std::isfinite(end)) return;
-    t.count(at(remark_window_end) <=
-            end);  // a window that has not ended has an undefined end and is no violation
+    // A window that has not ended has an undefined end and is no violation.
+    t.count(at(remark_window_end) <= end);
   });
   over_d.claims.never_violated(
       asymptotic(remark("longer",
-                        "The window with " + level + " ends after the window with nr of order d"),
+                        say("The window with {} ends after the window with nr of order d", level)),
                  epsilon + ", level of order d as in the theorem"),
       longer, "judged at the sizes at which d^(1-eps) is below the level of the shorter window");
 }
 
 // (3.11) and Theorem 3.11 over the predicted window, with the constants of the proofs in place of
 // the unspecified ones.
-void judge_norms(const Plan& plan, const SpikeFamily& family, const SizeClaims& over_d) {
-  const bool teacher = plan.teacher();
-  const double p = real(plan.config.spikes), c_1 = plan.c_1, c_2 = plan.c_2;
+void judge_norms(const Config& config, const SpikeFamily& family, const SizeClaims& over_d) {
+  const bool teacher = config.teacher();
+  const double p = real(config.spikes);
   Tally nuclear, frobenius;
   for (const TrialRecord& record : over_d.records) {
     for (std::size_t i = 0; i < family.settings.size(); ++i) {
@@ -223,17 +217,14 @@ void judge_norms(const Plan& plan, const SpikeFamily& family, const SizeClaims& 
       teacher ? place(family, "spectral/thm-3.11", "thm-3.11", "Theorem 3.11")
               : place(family, "spectral/thm-3.6", "eq-3.11", "Theorem 3.6, eq. (3.11)");
   const std::string constants = teacher ? "C_1 = c u, C_3 = c, q = 1; " : "C_1 = c u, C_2 = c; ";
-  const std::string terms = teacher ? "||M-bar||_* - p d^(u-l) - d^(-1)" : "||M-bar||_* - r";
+  const std::string lower_bound =
+      say("||grad L(W_t)||_* >= C ({}) at every iteration of the predicted window, with C = c_1 "
+          "exp(-2 c_2)",
+          teacher ? "||M-bar||_* - p d^(u-l) - d^(-1)" : "||M-bar||_* - r");
   over_d.claims.never_violated(
-      asymptotic(
-          theorem("nuclear",
-                  "||grad L(W_t)||_* >= C (" + terms +
-                      ") at every iteration of the predicted window, with C = c_1 exp(-2 c_2)"),
-          constants + "C = c_1 exp(-2 c_2)"),
-      nuclear,
-      nuclear.cases > 0
-          ? "smallest ratio of the norm to the parenthesis " + short_number(nuclear.smallest)
-          : "the right side is never positive");
+      asymptotic(theorem("nuclear", lower_bound), constants + "C = c_1 exp(-2 c_2)"), nuclear,
+      nuclear.cases > 0 ? say("smallest ratio of the norm to the parenthesis {}", nuclear.smallest)
+                        : "the right side is never positive");
   over_d.claims.never_violated(
       asymptotic(
           theorem("frobenius",
@@ -244,34 +235,43 @@ void judge_norms(const Plan& plan, const SpikeFamily& family, const SizeClaims& 
                         "predicted window, with C = max(c_2, ||W#||_op)"),
           constants + (teacher ? "C = 2 c_2 ||W-bar||" : "C = max(c_2, ||W#||)")),
       frobenius,
-      "largest ratio of the norm to the parenthesis " +
-          short_number(std::max(0.0, frobenius.largest)));
+      say("largest ratio of the norm to the parenthesis {}", std::max(0.0, frobenius.largest)));
 }
 
 }  // namespace
 
-std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family,
-                                   const Records& records) {
+Metric over(const char* quantity, const SpikePair& pair, Prediction prediction) {
+  return ratio(quantity, [=, &pair](const AtSize& at) { return (pair.*prediction)(at.x); });
+}
+
+std::vector<double> burn_in_slopes(const SpikeFamily& family, const Records& records) {
   std::vector<double> log_d;
-  for (const double d : plan.d) log_d.push_back(std::log(d));
+  for (const Setting& at : family.settings) log_d.push_back(std::log(real(at.d)));
   const auto value = [&](const TrialRecord& record, std::size_t i) {
-    const double crossing = record.scalar(family.settings[i].prefix + burn_in_crossing);
+    const Setting& at = family.settings[i];
+    const double crossing = record.scalar(at.prefix + burn_in_crossing);
     const double iterations =
         crossing > 0 ? std::max(crossing, 1.0) : 0 * crossing;  // NaN without a crossing
-    return iterations * log_d[i] / family.pair.burn_in_scale(plan.d[i]);
+    return iterations * log_d[i] / family.pair.burn_in_scale(real(at.d));
   };
   return slopes_over(records, log_d, value, fit_line);
+}
+
+double exponent_tolerance(const Config& config) {
+  double log_sum = 0;
+  for (const std::uint64_t d : config.d) log_sum += std::log(real(d));
+  return static_cast<double>(config.d.size()) / log_sum;
 }
 
 std::string id_suffix(const std::string& names) {
   return names.empty() ? "" : "/" + names.substr(0, names.size() - 1);
 }
 
-SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records,
+SizeClaims over_sizes(const Config& config, const std::string& names, const Records& records,
                       Claims& claims) {
-  SizeClaims over_d{claims, records, plan.d, {}};
-  for (const std::uint64_t d : plan.config.d) over_d.prefixes.push_back(at_size(names, d));
-  over_d.slack = short_number(plan.exponent_tolerance) + " (a factor log d) in the exponent of d";
+  SizeClaims over_d{claims, records, {config.d.begin(), config.d.end()}, {}};
+  for (const std::uint64_t d : config.d) over_d.prefixes.push_back(at_size(names, d));
+  over_d.slack = say("{} (a factor log d) in the exponent of d", exponent_tolerance(config));
   return over_d;
 }
 
@@ -290,21 +290,21 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
     over_d.claims.mean(judged, exponents, allowed, text);
 }
 
-void judge(const Plan& plan, const Records& records, Claims& claims) {
-  for (const SpikePair& pair : plan.pairs) {
-    const auto hypothesis = claims.only_where(unmet_bound_on_spikes(plan, pair));
-    judge_matrices(plan, pair, over_sizes(plan, pair.names, records, claims));
+void judge(const Config& config, const Records& records, Claims& claims) {
+  for (const SpikePair& pair : config.pairs()) {
+    const auto hypothesis = claims.only_where(unmet_bound_on_spikes(config, pair));
+    judge_matrices(config, pair, over_sizes(config, pair.names, records, claims));
   }
-  for (const SpikeFamily& family : plan.families) {
-    const SizeClaims over_d = over_sizes(plan, family.names, records, claims);
+  for (const SpikeFamily& family : config.families()) {
+    const SizeClaims over_d = over_sizes(config, family.names, records, claims);
     {
-      const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(plan, family),
+      const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(config, family),
                                                 Claims::Unmet::reason_and_measured);
-      judge_window(plan, family, over_d);
-      judge_longer_window(plan, family, over_d);
+      judge_window(config, family, over_d);
+      judge_longer_window(config, family, over_d);
     }
-    const auto hypothesis = claims.only_where(unmet_hypothesis(plan, family));
-    judge_norms(plan, family, over_d);
+    const auto hypothesis = claims.only_where(unmet_hypothesis(config, family));
+    judge_norms(config, family, over_d);
   }
 }
 

@@ -1,7 +1,6 @@
 // Claims about the matrices of the multi-spike study: Assumption F, eq. (3.10); Assumption H, eq.
 // (3.23); the subspaces in the proof of Theorem 3.11 and in that of Corollary 3.12.
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <optional>
 #include <tuple>
@@ -27,10 +26,8 @@ void judge_every(const SizeClaims& over_d, const Statement& statement, const std
                  const std::optional<Example>& example = {}) {
   Tally tally =
       over_d.tally([&](const AtSize& at, Tally& t) { t.count(!holds(at), quantity(at)); });
-  const std::string of_trials = tally.cases > 0
-                                    ? detail + " between " + short_number(tally.smallest) +
-                                          " and " + short_number(tally.largest)
-                                    : "";
+  const std::string of_trials =
+      tally.cases > 0 ? say("{} between {} and {}", detail, tally.smallest, tally.largest) : "";
   if (example) tally.count(!example->holds);
   over_d.claims.never_violated(statement, tally, clauses(of_trials, example ? example->text : ""));
 }
@@ -40,18 +37,17 @@ std::string id(const std::string& name, const SpikePair& pair) {
   return name + id_suffix(pair.names);
 }
 
-bool spikes_in_range(const AtSize& at, const SpikePair& pair, double c_1, double c_2) {
-  return at(spike_smallest) >= c_1 * pair.smallest_spike(at.x) * (1 - rounding) &&
-         at(spike_largest) <= c_2 * pair.largest_spike(at.x) * (1 + rounding) &&
+bool spikes_in_range(const AtSize& at, const SpikePair& pair, double low, double high) {
+  return at(spike_smallest) >= low * pair.smallest_spike(at.x) * (1 - rounding) &&
+         at(spike_largest) <= high * pair.largest_spike(at.x) * (1 + rounding) &&
          at(signal_remainder) <= rounding * at(spike_largest);
 }
 
-bool bulk_in_range(const AtSize& at, const Plan& plan) {
-  return at(bulk_smallest) >= plan.c_1 * (1 - rounding) &&
-         at(bulk_largest) <= plan.c_2 * (1 + rounding);
+bool bulk_in_range(const AtSize& at) {
+  return at(bulk_smallest) >= c_1 * (1 - rounding) && at(bulk_largest) <= c_2 * (1 + rounding);
 }
 
-void judge_assumption_F(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
+void judge_assumption_F(const SpikePair& pair, const SizeClaims& over_d) {
   const Place place{"spectral/assumption-F", "spectral/", "Assumption F, eq. (3.10)",
                     Part::definition};
   const Misprint bounds =
@@ -59,25 +55,22 @@ void judge_assumption_F(const Plan& plan, const SpikePair& pair, const SizeClaim
                      "c_1 d^l I <= S <= c_2 d^u I for S of rank r, and c_1 I <= Sigma <= c_2 I",
                      "The r nonzero eigenvalues of S lie between c_1 d^l and c_2 d^u, and the "
                      "eigenvalues of Sigma between c_1 and c_2");
-  const double c_1 = plan.c_1, c_2 = plan.c_2;
   judge_every(
       over_d, bounds.as_printed,
       "S of rank r < k has the eigenvalue 0; smallest eigenvalue of S, over d^l,",
       [&](const AtSize& at) {
         return at(signal_smallest) >= c_1 * pair.smallest_spike(at.x) * (1 - rounding) &&
-               bulk_in_range(at, plan) &&
+               bulk_in_range(at) &&
                at(spike_largest) <= c_2 * pair.largest_spike(at.x) * (1 + rounding);
       },
       [&](const AtSize& at) { return at(signal_smallest) / pair.smallest_spike(at.x); });
   judge_every(
       over_d, bounds.corrected, "c_1 = 0.5, c_2 = 1.5; gap lambda_r(B) / lambda_(r+1)(B)",
-      [&](const AtSize& at) {
-        return spikes_in_range(at, pair, c_1, c_2) && bulk_in_range(at, plan);
-      },
+      [&](const AtSize& at) { return spikes_in_range(at, pair, c_1, c_2) && bulk_in_range(at); },
       [](const AtSize& at) { return at(eigenvalue_gap); });
 }
 
-void judge_assumption_H(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
+void judge_assumption_H(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
   // That our matrices satisfy the assumption is not a statement of the paper.
   const Place place{"spectral/assumption-H", "spectral/", "Assumption H, eq. (3.23)", Part::ours,
                     Kind::beyond};
@@ -88,12 +81,12 @@ void judge_assumption_H(const Plan& plan, const SpikePair& pair, const SizeClaim
             "c_1 and c_2, and r = d/2 singular values of Sigma between c_1 and c_2"),
       "c_1 = 0.5, c_2 = 1.5; r follows from the number of zero singular values; p/d",
       [&](const AtSize& at) {
-        return spikes_in_range(at, pair, 1.0, 1.0) && bulk_in_range(at, plan) && pair.high <= 1 &&
-               at(cross_bulk_norm) <= plan.c_2 * (1 + rounding) &&
-               at(cross_bulk_smallest) >= plan.c_1 * (1 - rounding) &&
+        return spikes_in_range(at, pair, 1.0, 1.0) && bulk_in_range(at) && pair.high <= 1 &&
+               at(cross_bulk_norm) <= c_2 * (1 + rounding) &&
+               at(cross_bulk_smallest) >= c_1 * (1 - rounding) &&
                at(cross_bulk_remainder) <= rounding;
       },
-      [&](const AtSize& at) { return static_cast<double>(plan.config.spikes) / at.x; });
+      [&](const AtSize& at) { return real(config.spikes) / at.x; });
 }
 
 // One spike d^l = 10 in two dimensions (other spikes and directions decoupled): H_2 = 10 e_1 e_1'
@@ -127,9 +120,9 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
   const double distance = distance_of_example();
   const auto example = [&](double bound) {
     return Example{distance <= bound,
-                   "in two dimensions with d^l = 10 and Sigma = [-0.2, s; s, 0.2] of norm 1 the "
-                   "distance is " +
-                       short_number(distance) + " and the bound " + short_number(bound)};
+                   say("in two dimensions with d^l = 10 and Sigma = [-0.2, s; s, 0.2] of norm 1 "
+                       "the distance is {} and the bound {}",
+                       distance, bound)};
   };
   judge_every(
       over_d, wedin.as_printed, quantity,
@@ -147,11 +140,11 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
 }
 
 // Statements up to constants, judged by an exponent over d.
-void judge_orders(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
+void judge_orders(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
   const Place theorem{"spectral/thm-3.11", "spectral/thm-3.11/", "Proof of Theorem 3.11",
                       Part::proof},
       corollary{"spectral/cor-3.12", "spectral/cor-3.12/", "Proof of Corollary 3.12", Part::proof};
-  const double margin = plan.exponent_tolerance, p = static_cast<double>(plan.config.spikes);
+  const double margin = exponent_tolerance(config), p = real(config.spikes);
   const Metric spike = [&](const AtSize& at) { return pair.smallest_spike(at.x); };
   const Metric passed = [&](const AtSize& at) { return std::pow(at.x, pair.high - pair.low); };
   const Metric order_d = [](const AtSize& at) { return at.x; };
@@ -176,11 +169,11 @@ void judge_orders(const Plan& plan, const SpikePair& pair, const SizeClaims& ove
 
 // (3.21) and (3.22) are about one spike of order d. If no pair has one, the last pair reports that
 // they are not applicable.
-void judge_single_spike(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
+void judge_single_spike(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
   const auto has_single_spike = [&](const SpikePair& any) {
-    return plan.config.spikes == 1 && any.high == 1;
+    return config.spikes == 1 && any.high == 1;
   };
-  const std::vector<SpikePair>& pairs = plan.pairs;
+  const std::vector<SpikePair> pairs = config.pairs();
   const bool last = pair.names == pairs.back().names;
   if (!has_single_spike(pair) &&
       (!last || std::any_of(pairs.begin(), pairs.end(), has_single_spike)))
@@ -188,12 +181,13 @@ void judge_single_spike(const Plan& plan, const SpikePair& pair, const SizeClaim
   for (const auto& [number, top, distance] :
        {std::tuple{"3.21", "eigenvector of B", left_vector_distance},
         std::tuple{"3.22", "right singular vector of B-bar", right_vector_distance}}) {
-    const std::string eq = std::string("eq-") + number;
+    const std::string eq = say("eq-{}", number);
     const Statement statement = asymptotic(
         Statement{"spectral/thm-3.9", "spectral/" + (has_single_spike(pair) ? id(eq, pair) : eq),
-                  std::string("Proof of Theorem 3.9, eq. (") + number + ")",
-                  std::string("The distance from u / ||u|| to the line spanned by the top ") + top +
-                      " is at most of order 1/d (the paper prints argmin instead of min)",
+                  say("Proof of Theorem 3.9, eq. ({})", number),
+                  say("The distance from u / ||u|| to the line spanned by the top {} is at most of "
+                      "order 1/d (the paper prints argmin instead of min)",
+                      top),
                   Part::proof},
         over_d.slack);
     if (!over_d.claims.applies(statement, has_single_spike(pair)
@@ -203,18 +197,18 @@ void judge_single_spike(const Plan& plan, const SpikePair& pair, const SizeClaim
       continue;
     }
     judge_exponent(over_d, statement, ratio(distance, [](const AtSize& at) { return 1 / at.x; }),
-                   at_most(plan.exponent_tolerance), "exponent of d in distance times d");
+                   at_most(exponent_tolerance(config)), "exponent of d in distance times d");
   }
 }
 
 }  // namespace
 
-void judge_matrices(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d) {
-  if (!plan.teacher()) return judge_assumption_F(plan, pair, over_d);
-  judge_assumption_H(plan, pair, over_d);
+void judge_matrices(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
+  if (!config.teacher()) return judge_assumption_F(pair, over_d);
+  judge_assumption_H(config, pair, over_d);
   judge_subspaces(pair, over_d);
-  judge_orders(plan, pair, over_d);
-  judge_single_spike(plan, pair, over_d);
+  judge_orders(config, pair, over_d);
+  judge_single_spike(config, pair, over_d);
 }
 
 }  // namespace ranklab::multi_spike

@@ -1,21 +1,21 @@
-// Internal header of the study multi-spike: the plan of a run with the predictions of [Spectral]
-// Section 3 for each setting, the numbers that a trial records, and the steps from records to the
-// result.
+// `--study multi-spike` of `spiked-model` and `teacher-student`: how long the nuclear rank of the
+// gradient stays of the order of the dimension when the Gram matrix has several spikes ([Spectral]
+// Theorem 3.6, Remark 1; Theorem 3.11, Corollary 3.12). The matrices are synthetic
+// (models/spiked_gram.hpp); other studies use the features of a network.
+//
+// This header has the parameters with the predictions of [Spectral] Section 3, the numbers that a
+// trial records, and the steps from records to the result.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
-
-#include "core/record.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/config.hpp"
+#include "experiments/kit.hpp"
+#include "experiments/spike_plus_bulk/model.hpp"
 #include "experiments/spike_plus_bulk/window.hpp"
+#include "models/spiked_gram.hpp"
 #include "report/size_claims.hpp"
-#include "run/trials.hpp"
 
 namespace ranklab::multi_spike {
 
-// The plan ----------------------------------------------------------------------------------------
+// Parameters and predictions ----------------------------------------------------------------------
 
 /// One pair of exponents with its Gram matrices, independent of the step.
 struct SpikePair {
@@ -23,12 +23,12 @@ struct SpikePair {
   std::string
       names;  // "l=0.6,u=1,": the exponents that distinguish the pair; empty for a single pair
 
-  double smallest_spike(double d) const;  // d^l
-  double largest_spike(double d) const;   // d^u
+  double smallest_spike(double d) const { return std::pow(d, low); }
+  double largest_spike(double d) const { return std::pow(d, high); }
 
-  double burn_in_scale(double d) const;  // d^(u-l) log d
-  double window_scale(double d) const;   // d^u
-  double remark_scale(double d) const;   // d^u log d
+  double burn_in_scale(double d) const { return std::pow(d, high - low) * std::log(d); }
+  double window_scale(double d) const { return std::pow(d, high); }
+  double remark_scale(double d) const { return std::pow(d, high) * std::log(d); }
 };
 
 /// A pair and a step at one size.
@@ -47,25 +47,36 @@ struct SpikeFamily {
   SpikePair pair;
   double c;
   std::string names;              // "l=0.6,u=1,c=2,"
-  std::vector<Setting> settings;  // by the plan's d
+  std::vector<Setting> settings;  // in the order of --d
 };
 
-struct Plan {
-  MultiSpikeConfig config;
-  LabelModel model;
-  std::vector<double> d;
-  std::vector<SpikePair> pairs;       // every l with every u >= l
-  std::vector<SpikeFamily> families;  // every pair with every c
-  double c_1, c_2;                    // Assumption F's: the range of the bulk spectrum
-  /// How far an exponent may be from the predicted one: 1 / log d, averaged over the sizes. A
-  /// factor log d moves the exponent by that much, so sizes within a factor of a few cannot
-  /// distinguish orders that differ by a logarithm.
-  double exponent_tolerance;
+/// The name of a scalar, series or claim contains l=, u=, c= if the flag has several values, and
+/// always d=. The plain names `burn_in`, `window_end` and so on belong to the last value of every
+/// list.
+struct Config {
+  LabelModel model = LabelModel::realizable;
+  std::vector<std::uint64_t> d = {64, 128,
+                                  256};  // k = m = d; exponents require at least three sizes
+  std::uint64_t spikes = 4;  // r of Assumption F, p of Assumption H, at most the smallest d
+  std::vector<double> spike_low = {0.75};  // l: the smallest spike is d^l
+  std::vector<double> spike_high = {
+      1.0};                       // u: the largest spike is d^u; every pair with l <= u is run
+  std::vector<double> c = {2.0};  // step eta = 1 / (c ||B||)
+  std::uint64_t steps = 0;        // last iteration examined; 0: 20 c d^u log d, rounded up
+  double epsilon =
+      0.5;  // eps of Remarks 1 and 2: the longer window has nr >= d^(1 - eps), in (0, 1)
+
+  std::vector<Field> flags();
+  void check() const;
+  Estimate memory() const;
 
   bool teacher() const { return model == LabelModel::teacher; }
+  std::vector<SpikePair> pairs() const;       // every l with every u >= l
+  std::vector<SpikeFamily> families() const;  // every pair with every c
 };
 
-Plan make_plan(const MultiSpikeConfig& config, LabelModel model);
+/// The range of the bulk spectrum: c_1 and c_2 of Assumption F.
+inline constexpr double c_1 = SpikedShape{}.bulk_low, c_2 = SpikedShape{}.bulk_high;
 
 /// The prefix of the names of a pair's or family's numbers at one size: "l=0.6,u=1,d=64."
 std::string at_size(const std::string& names, std::uint64_t d);
@@ -116,17 +127,25 @@ inline constexpr char leak[] = "leak";                                    // ||S
 
 // From a trial to the result ----------------------------------------------------------------------
 
-TrialRecord run_trial(const Plan& plan, const Trial& trial);
+TrialRecord run_trial(const Config& config, const Trial& trial);
 
 /// Makes the claims over d from the numbers of a family or a pair, whose names begin with `names`.
-SizeClaims over_sizes(const Plan& plan, const std::string& names, const Records& records,
+SizeClaims over_sizes(const Config& config, const std::string& names, const Records& records,
                       Claims& claims);
+
+using Prediction = double (SpikePair::*)(double d) const;
+/// The quantity of a family, divided by its prediction; refers to the pair.
+Metric over(const char* quantity, const SpikePair& pair, Prediction prediction);
 
 /// Per trial, b of burn_in / d^(u-l) = a + b log d; NaN if fewer than three sizes reach the level.
 /// A burn-in that crosses the level within the first iteration counts as one iteration, the
 /// shortest possible burn-in.
-std::vector<double> burn_in_slopes(const Plan& plan, const SpikeFamily& family,
-                                   const Records& records);
+std::vector<double> burn_in_slopes(const SpikeFamily& family, const Records& records);
+
+/// How far an exponent may be from the predicted one: 1 / log d, averaged over the sizes. A factor
+/// log d moves the exponent by that much, so sizes within a factor of a few cannot distinguish
+/// orders that differ by a logarithm.
+double exponent_tolerance(const Config& config);
 
 /// "/l=0.6,c=2" of "l=0.6,c=2,": the end of the ids of claims about a family or pair.
 std::string id_suffix(const std::string& names);
@@ -138,12 +157,12 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
                     const std::string& detail = "exponent of d in the ratio of the two sides");
 
 /// Claims on one pair's matrices: Assumption F, or Assumption H and the proof of Theorem 3.11.
-void judge_matrices(const Plan& plan, const SpikePair& pair, const SizeClaims& over_d);
+void judge_matrices(const Config& config, const SpikePair& pair, const SizeClaims& over_d);
 
 /// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem 3.11,
 /// Remark 1 or 2.
-void judge(const Plan& plan, const Records& records, Claims& claims);
+void judge(const Config& config, const Records& records, Claims& claims);
 
-Result report(const Plan& plan, const Records& records);
+Result report(const Config& config, const Records& records);
 
 }  // namespace ranklab::multi_spike

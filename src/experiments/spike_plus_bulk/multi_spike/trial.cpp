@@ -1,18 +1,92 @@
+// The study multi-spike: the predictions of a run, and what a trial computes.
 #include <algorithm>
 #include <armadillo>
-#include <cmath>
 #include <numeric>
 #include <optional>
 
-#include "core/undefined.hpp"
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 #include "models/gram_descent.hpp"
 #include "models/random_features.hpp"
-#include "models/spiked_gram.hpp"
 
 namespace ranklab::multi_spike {
+
+// Pairs, families and their predictions -----------------------------------------------------------
+
+namespace {
+
+std::string name_part(const char* name, double value, std::size_t values) {
+  return values == 1 ? "" : say("{}={},", name, series_number(value));
+}
+
+// 0 to 5, then each a third larger than the one before, and the horizon.
+std::vector<std::uint64_t> recorded_iterations(std::uint64_t horizon) {
+  std::vector<std::uint64_t> iterations;
+  for (std::uint64_t t = 0; t < horizon; t += 1 + (t < 5 ? 0 : t / 3)) iterations.push_back(t);
+  iterations.push_back(horizon);
+  return iterations;
+}
+
+// The window lasts from C_1 d^(u-l) log d to C_2 d^u with the constants of the proof: C_1 = c u, at
+// which (3.12) becomes 1, and C_2 = c, at which a bulk direction with eigenvalue 1 has lost a
+// factor e. The window of Remarks 1 and 2 lasts to c eps / (2 c_2) d^u log d: until then no bulk
+// direction has lost more than d^(-eps/2), so the square in nr costs at most d^(-eps).
+Setting setting(const Config& config, const SpikeFamily& family, std::uint64_t size) {
+  const double d = real(size);
+  Setting at{size,
+             at_size(family.names, size),
+             d * (config.teacher() ? 0.2 : 0.25),
+             std::pow(d, 1 - config.epsilon),
+             {},
+             {},
+             0,
+             {}};
+  at.window = {whole_count(std::ceil(family.c * family.pair.high * family.pair.burn_in_scale(d))),
+               whole_count(family.c * family.pair.window_scale(d))};
+  const double remark_factor = family.c * config.epsilon / (2 * c_2);
+  at.remark_window = {at.window.from, whole_count(remark_factor * family.pair.remark_scale(d))};
+  at.horizon = config.steps > 0
+                   ? config.steps
+                   : whole_count(std::ceil(20 * family.c * family.pair.remark_scale(d)));
+  at.iterations = recorded_iterations(at.horizon);
+  return at;
+}
+
+}  // namespace
+
+std::string at_size(const std::string& names, std::uint64_t d) {
+  return say("{}d={}.", names, d);
+}
+
+std::vector<SpikePair> Config::pairs() const {
+  const bool single = spikes == 1;  // d^u for any l
+  const std::vector<double> lows = single ? std::vector<double>{0.0} : spike_low;
+  std::vector<SpikePair> all;
+  for (const double low : lows) {
+    for (const double high : spike_high) {
+      const std::string names =
+          name_part("l", low, lows.size()) + name_part("u", high, spike_high.size());
+      if (low <= high) all.push_back({single ? high : low, high, names});
+    }
+  }
+  return all;
+}
+
+std::vector<SpikeFamily> Config::families() const {
+  std::vector<SpikeFamily> all;
+  for (const SpikePair& pair : pairs()) {
+    for (const double each : c) {
+      SpikeFamily family{pair, each, pair.names + name_part("c", each, c.size()), {}};
+      for (const std::uint64_t size : d) family.settings.push_back(setting(*this, family, size));
+      all.push_back(std::move(family));
+    }
+  }
+  return all;
+}
+
+// The trial ---------------------------------------------------------------------------------------
+
 namespace {
 
 constexpr double peak_tolerance = 1e-3;  // relative; nr is flat around its peak
@@ -34,67 +108,57 @@ struct Problem {
   double M_nuclear = 0, M_frobenius = 0, W_frobenius = 0;
 };
 
-SpikedShape shape_of(const Plan& plan, const SpikePair& pair, std::uint64_t d) {
-  SpikedShape shape;
-  shape.d = d;
-  shape.spikes = plan.config.spikes;
-  shape.low = pair.low;
-  shape.high = pair.high;
-  return shape;
-}
-
 // [Spectral] (3.24), (3.25) and their consequences in the proof of Theorem 3.11. Shapes: U, V, L_1,
 // R_1 are d x p.
 void record_subspaces(const SpikedGram& gram, const SpikedCrossGram& cross, const Problem& problem,
-                      const Svd<double>& svd, const std::string& at, TrialRecord& record) {
+                      const Svd<double>& svd, TrialRecord& record) {
   const arma::uword p = gram.U.n_cols, d = gram.U.n_rows;
   const arma::mat L_1 = problem.L.head_cols(p), R_1 = svd.V.head_cols(p);
   // ||UU' - QQ'||_op = ||(I - UU') Q||_op for equally many orthonormal columns.
   const auto distance = [&](const arma::mat& Q) {
     return singular_values(Q - gram.U * (gram.U.t() * Q)).max();
   };
-  record.set(at + left_distance, distance(L_1));
-  record.set(at + right_distance, distance(R_1));
-  record.set(at + cross_bulk_norm, singular_values(cross.Sigma).max());
+  record.set(left_distance, distance(L_1));
+  record.set(right_distance, distance(R_1));
+  record.set(cross_bulk_norm, singular_values(cross.Sigma).max());
   // (3.21), (3.22): the smaller of ||u - q|| and ||u + q||, because the sign of a singular vector
   // is arbitrary.
   const auto vector_distance = [&](const arma::vec& q) {
     const arma::vec u = gram.U.col(0);
     return std::min(arma::norm(u - q), arma::norm(u + q));
   };
-  record.set(at + left_vector_distance, vector_distance(L_1.col(0)));
-  record.set(at + right_vector_distance, vector_distance(R_1.col(0)));
+  record.set(left_vector_distance, vector_distance(L_1.col(0)));
+  record.set(right_vector_distance, vector_distance(R_1.col(0)));
   if (p < d) {
     const arma::mat passed = arma::diagmat(svd.s.head(p)) * R_1.t() * problem.L.tail_cols(d - p);
-    record.set(at + leak, singular_values(passed).max());
+    record.set(leak, singular_values(passed).max());
   } else {
-    record.set(at + leak, 0.0);
+    record.set(leak, 0.0);
   }
 }
 
 void record_hypotheses(const SpikedGram& gram, const arma::vec& lambda, const SpikedShape& shape,
-                       const arma::mat& W, const std::string& at, TrialRecord& record) {
+                       const arma::mat& W, TrialRecord& record) {
   const arma::vec bulk = symmetric_eigenvalues(gram.Sigma),
                   spikes = arma::reverse(symmetric_eigenvalues(gram.S));
-  record.set(at + bulk_smallest, bulk.min());
-  record.set(at + bulk_largest, bulk.max());
-  record.set(at + spike_largest, spikes(0));
-  record.set(at + spike_smallest, spikes(shape.spikes - 1));
+  record.set(bulk_smallest, bulk.min());
+  record.set(bulk_largest, bulk.max());
+  record.set(spike_largest, spikes(0));
+  record.set(spike_smallest, spikes(shape.spikes - 1));
   // Outside the spikes S is 0, to rounding.
   const double rest =
       shape.spikes == shape.d ? 0.0 : arma::abs(spikes.tail(shape.d - shape.spikes)).max();
-  record.set(at + signal_remainder, rest);
-  record.set(at + signal_smallest, spikes.min());
-  record.set(at + eigenvalue_gap,
+  record.set(signal_remainder, rest);
+  record.set(signal_smallest, spikes.min());
+  record.set(eigenvalue_gap,
              shape.spikes == shape.d ? undefined : lambda(shape.spikes - 1) / lambda(shape.spikes));
-  record.set(at + W_norm, operator_norm(W));
+  record.set(W_norm, operator_norm(W));
 }
 
-Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d, const Trial& trial,
-                     TrialRecord& record) {
-  const SpikedShape shape = shape_of(plan, pair, d);
-  const std::string at = at_size(pair.names, d);
-  const bool teacher = plan.teacher();
+Problem make_problem(const Config& config, const SpikePair& pair, std::uint64_t d,
+                     const Trial& trial, TrialRecord& record) {
+  const SpikedShape shape{.d = d, .spikes = config.spikes, .low = pair.low, .high = pair.high};
+  const bool teacher = config.teacher();
   const SpikedGram gram = draw_spiked_gram(trial, shape);
   const std::string W_name = (teacher ? "W_bar" : "W_sharp") + shape.suffix();
   const arma::mat W = draw_gaussian<double>(trial, W_name.c_str(), d, d, 1 / std::sqrt(real(d)));
@@ -106,19 +170,19 @@ Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d, c
   problem.lambda = arma::reverse(eigen.w);
   problem.L = arma::fliplr(eigen.Q);
   problem.W_frobenius = arma::norm(W, "fro");
-  record_hypotheses(gram, problem.lambda, shape, W, at, record);
+  record_hypotheses(gram, problem.lambda, shape, W, record);
   arma::mat M, factor = problem.B;
   if (teacher) {
     const SpikedCrossGram cross = draw_spiked_cross_gram(trial, shape, gram);
     factor = cross.B();
     const Svd<double> svd = thin_svd(factor);
-    record_subspaces(gram, cross, problem, svd, at, record);
+    record_subspaces(gram, cross, problem, svd, record);
     const std::uint64_t r = shape.cross_rank(), p = shape.spikes;
-    record.set(at + lambda_cross_rank, problem.lambda(r - 1));
-    record.set(at + lambda_spikes, problem.lambda(p - 1));
+    record.set(lambda_cross_rank, problem.lambda(r - 1));
+    record.set(lambda_spikes, problem.lambda(p - 1));
     const arma::vec bulk = singular_values(cross.Sigma);
-    record.set(at + cross_bulk_smallest, bulk(r - 1));
-    record.set(at + cross_bulk_remainder, r == d ? 0.0 : bulk(r));
+    record.set(cross_bulk_smallest, bulk(r - 1));
+    record.set(cross_bulk_remainder, r == d ? 0.0 : bulk(r));
     if (r > 2 * p) M = W * svd.U.cols(p, r - p - 1);  // columns p + 1 to r - p, counted from 1
   } else if (shape.spikes < d) {
     M = W * problem.L.tail_cols(d - shape.spikes);
@@ -126,7 +190,7 @@ Problem make_problem(const Plan& plan, const SpikePair& pair, std::uint64_t d, c
   problem.G_0 = -(W * factor);
   problem.M_nuclear = nuclear_norm(M);
   problem.M_frobenius = M.is_empty() ? 0.0 : arma::norm(M, "fro");
-  record.set(at + M_nuclear, problem.M_nuclear);
+  record.set(M_nuclear, problem.M_nuclear);
   trial.check_interrupt();
   return problem;
 }
@@ -166,9 +230,9 @@ double end_of_window(WindowSearch& search, double threshold,
   return iteration_or_nan(search.first_below(threshold, {*start, last}));
 }
 
-void record_family(const SpikeFamily& family, const Setting& setting, const Problem& problem,
-                   const Trial& trial, TrialRecord& record) {
-  const std::string& at = setting.prefix;
+TrialRecord measure_family(const SpikeFamily& family, const Setting& setting,
+                           const Problem& problem, const Trial& trial) {
+  TrialRecord record;
   const std::uint64_t last = setting.horizon;
   const GramDescent descent = GramDescent::with_step(problem.G_0, problem.B, family.c, 0.0);
   const FrobeniusPath log_frobenius(problem, descent.eta());
@@ -179,54 +243,58 @@ void record_family(const SpikeFamily& family, const Setting& setting, const Prob
                        log_frobenius});
   std::vector<double> series;
   for (const std::uint64_t t : setting.iterations) series.push_back(search.nuclear_rank(t));
-  record.set(at + ranks, series);
-  record.set(at + nuclear_rank_0, series.front());
-  record.set(at + nuclear_rank_1, search.nuclear_rank(1));
+  record.set(ranks, series);
+  record.set(nuclear_rank_0, series.front());
+  record.set(nuclear_rank_1, search.nuclear_rank(1));
 
   const auto start = search.first_at_least(setting.level, {0, last});
   const double end = end_of_window(search, setting.level, start, last);
-  record.set(at + burn_in, iteration_or_nan(start));
-  record.set(at + burn_in_crossing, crossing(search, setting.level, start));
-  record.set(at + window_end, end);
-  record.set(at + window_length, end - iteration_or_nan(start));
+  record.set(burn_in, iteration_or_nan(start));
+  record.set(burn_in_crossing, crossing(search, setting.level, start));
+  record.set(window_end, end);
+  record.set(window_length, end - iteration_or_nan(start));
 
   const auto remark_start = search.first_at_least(setting.remark_level, {0, last});
-  record.set(at + remark_burn_in, iteration_or_nan(remark_start));
-  record.set(at + remark_window_end,
-             end_of_window(search, setting.remark_level, remark_start, last));
+  record.set(remark_burn_in, iteration_or_nan(remark_start));
+  record.set(remark_window_end, end_of_window(search, setting.remark_level, remark_start, last));
 
   const WindowSearch::Peak highest = search.peak({0, last}, peak_tolerance);
-  record.set(at + peak, highest.nuclear_rank);
-  record.set(at + peak_iteration, real(highest.iteration));
+  record.set(peak, highest.nuclear_rank);
+  record.set(peak_iteration, real(highest.iteration));
 
   // Neither norm increases along the iterates, so the extremes are at the ends of the window.
   const Span window = setting.window;
   const bool judged = window.from <= window.to;
-  record.set(at + window_nuclear, judged ? search.nuclear_norm(window.to) : undefined);
-  record.set(at + window_frobenius,
-             judged ? std::exp(log_frobenius(real(window.from))) : undefined);
-  record.set(at + M_nuclear, problem.M_nuclear);
-  record.set(at + M_frobenius, problem.M_frobenius);
-  record.set(at + W_frobenius, problem.W_frobenius);
-  record.set(at + evaluations, real(search.evaluations()));
+  record.set(window_nuclear, judged ? search.nuclear_norm(window.to) : undefined);
+  record.set(window_frobenius, judged ? std::exp(log_frobenius(real(window.from))) : undefined);
+  record.set(M_nuclear, problem.M_nuclear);
+  record.set(M_frobenius, problem.M_frobenius);
+  record.set(W_frobenius, problem.W_frobenius);
+  record.set(evaluations, real(search.evaluations()));
+  return record;
 }
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, const Trial& trial) {
+TrialRecord run_trial(const Config& config, const Trial& trial) {
+  const std::vector<SpikePair> pairs = config.pairs();
+  const std::vector<SpikeFamily> families = config.families();
   // Large sizes first, so that the threads finish together.
-  std::vector<std::size_t> by_size(plan.config.d.size());
+  std::vector<std::size_t> by_size(config.d.size());
   std::iota(by_size.begin(), by_size.end(), std::size_t{0});
   std::sort(by_size.begin(), by_size.end(),
-            [&](std::size_t a, std::size_t b) { return plan.config.d[a] > plan.config.d[b]; });
-  std::vector<TrialRecord> parts(plan.pairs.size() * by_size.size());
+            [&](std::size_t a, std::size_t b) { return config.d[a] > config.d[b]; });
+  std::vector<TrialRecord> parts(pairs.size() * by_size.size());
   trial.for_each_part(parts.size(), [&](std::size_t part) {
-    const std::size_t i = by_size[part / plan.pairs.size()];
-    const SpikePair& pair = plan.pairs[part % plan.pairs.size()];
-    const Problem problem = make_problem(plan, pair, plan.config.d[i], trial, parts[part]);
-    for (const SpikeFamily& family : plan.families) {
-      if (family.pair.names == pair.names)
-        record_family(family, family.settings[i], problem, trial, parts[part]);
+    const std::size_t i = by_size[part / pairs.size()];
+    const SpikePair& pair = pairs[part % pairs.size()];
+    TrialRecord of_pair;
+    const Problem problem = make_problem(config, pair, config.d[i], trial, of_pair);
+    parts[part].insert(of_pair, at_size(pair.names, config.d[i]));
+    for (const SpikeFamily& family : families) {
+      if (family.pair.names != pair.names) continue;
+      const Setting& setting = family.settings[i];
+      parts[part].insert(measure_family(family, setting, problem, trial), setting.prefix);
     }
   });
   TrialRecord record;

@@ -1,6 +1,6 @@
 // The multi-spike study agrees with plain gradient descent, which iterates W_t and decomposes every
 // gradient.
-#include "experiments/spike_plus_bulk/multi_spike/config.hpp"
+#include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
 #include "models/random_features.hpp"
 #include "models/spiked_gram.hpp"
 #include "svd_by_rotations.hpp"
@@ -94,11 +94,11 @@ void check_against_iteration(LabelModel model, double c) {
 
 // A record in which every quantity obeys the theorem, with burn-in = 0.9 d^(u-l) log d and window
 // end = 10 d^u.
-TrialRecord conforming_record(const multi_spike::Plan& plan, double burn_in_power,
+TrialRecord conforming_record(const multi_spike::Config& config, double burn_in_power,
                               double end_power) {
   TrialRecord record;
-  for (const multi_spike::SpikePair& pair : plan.pairs) {
-    for (const std::uint64_t size : plan.config.d) {
+  for (const multi_spike::SpikePair& pair : config.pairs()) {
+    for (const std::uint64_t size : config.d) {
       const double d = static_cast<double>(size);
       const std::string at = multi_spike::at_size(pair.names, size);
       for (const char* name : {"bulk_smallest", "bulk_largest", "eigenvalue_gap", "W_norm",
@@ -116,7 +116,7 @@ TrialRecord conforming_record(const multi_spike::Plan& plan, double burn_in_powe
       record.set(at + "M_nuclear", d);
     }
   }
-  for (const multi_spike::SpikeFamily& family : plan.families) {
+  for (const multi_spike::SpikeFamily& family : config.families()) {
     for (const multi_spike::Setting& setting : family.settings) {
       const double d = static_cast<double>(setting.d);
       const double burn_in = 0.9 * family.pair.burn_in_scale(d) * std::pow(d / 64, burn_in_power),
@@ -142,10 +142,11 @@ TrialRecord conforming_record(const multi_spike::Plan& plan, double burn_in_powe
   return record;
 }
 
-Result judged(const MultiSpikeConfig& config, LabelModel model, double burn_in_power = 0,
+Result judged(multi_spike::Config config, LabelModel model, double burn_in_power = 0,
               double end_power = 1) {
-  const multi_spike::Plan plan = multi_spike::make_plan(config, model);
-  return multi_spike::report(plan, Records(3, conforming_record(plan, burn_in_power, end_power)));
+  config.model = model;
+  return multi_spike::report(config,
+                             Records(3, conforming_record(config, burn_in_power, end_power)));
 }
 
 }  // namespace
@@ -159,7 +160,7 @@ TEST_CASE(
 }
 
 TEST_CASE("norms over the predicted window, M-bar and subspace distances equal their definitions") {
-  MultiSpikeConfig config;
+  multi_spike::Config config;
   config.d = {24};
   config.spikes = 2;
   config.spike_low = {0.7};
@@ -184,9 +185,8 @@ TEST_CASE("norms over the predicted window, M-bar and subspace distances equal t
   };
   const auto nuclear = [](const arma::mat& M) { return arma::accu(svd_by_rotations(M).s); };
   for (const bool teacher : {false, true}) {
-    const TrialRecord record = multi_spike::run_trial(
-        multi_spike::make_plan(config, teacher ? LabelModel::teacher : LabelModel::realizable),
-        trial);
+    config.model = teacher ? LabelModel::teacher : LabelModel::realizable;
+    const TrialRecord record = multi_spike::run_trial(config, trial);
     const arma::mat W = draw_gaussian<double>(trial, teacher ? "W_bar/d=24" : "W_sharp/d=24", 24,
                                               24, 1 / std::sqrt(24.0));
     const arma::mat G_0 = W * (teacher ? cross.B() : B);
@@ -354,7 +354,7 @@ TEST_CASE(
 }
 
 TEST_CASE("verdicts follow from the numbers: they fail if the growth orders are broken") {
-  MultiSpikeConfig config;
+  multi_spike::Config config;
   config.c = {1.0};
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     const std::string id =
@@ -394,28 +394,29 @@ TEST_CASE("verdicts follow from the numbers: they fail if the growth orders are 
 }
 
 TEST_CASE("unmet hypotheses are named in the detail of the claim") {
-  const auto detail = [](const MultiSpikeConfig& config, LabelModel model, const std::string& id) {
+  const auto detail = [](const multi_spike::Config& config, LabelModel model,
+                         const std::string& id) {
     const Claim claim = find_claim(judged(config, model), id);
     CHECK(claim.verdict == Verdict::not_applicable);
     return claim.detail;
   };
-  MultiSpikeConfig few;
+  multi_spike::Config few;
   few.d = {64, 128};
   CHECK(detail(few, LabelModel::realizable, "spectral/thm-3.6/window-order").find("three sizes") !=
         std::string::npos);
-  MultiSpikeConfig steep;
+  multi_spike::Config steep;
   steep.c = {0.8};
   CHECK(detail(steep, LabelModel::realizable, "spectral/thm-3.6/window").find("c >= 1") !=
         std::string::npos);
-  MultiSpikeConfig apart;
+  multi_spike::Config apart;
   apart.spike_low = {0.4};
   CHECK(detail(apart, LabelModel::teacher, "spectral/cor-3.12/window").find("1/2") !=
         std::string::npos);
-  MultiSpikeConfig crowded;
+  multi_spike::Config crowded;
   crowded.spikes = 20;
   CHECK(detail(crowded, LabelModel::teacher, "spectral/thm-3.11/nuclear").find("column") !=
         std::string::npos);
-  MultiSpikeConfig many;
+  multi_spike::Config many;
   many.spikes = 15;  // 15 < 256^(1/2) = 16, but 15 > 64^(1/2) = 8
   CHECK(find_claim(judged(many, LabelModel::teacher), "spectral/cor-3.12/window").verdict ==
         Verdict::holds);
@@ -428,9 +429,9 @@ TEST_CASE("unmet hypotheses are named in the detail of the claim") {
 TEST_CASE(
     "a single spike of order d: (3.21) and (3.22) hold, and the printed counts of the proofs "
     "fail") {
-  MultiSpikeConfig config;
+  multi_spike::Config config;
   config.spikes = 1;
-  const auto pairs = multi_spike::make_plan(config, LabelModel::teacher).pairs;
+  const auto pairs = config.pairs();
   REQUIRE(pairs.size() == 1);
   CHECK(pairs[0].low == 1.0);  // not the default 0.75, because a single spike is the largest
   const Result result = judged(config, LabelModel::teacher);
