@@ -1,6 +1,5 @@
 #include "experiments/spike_plus_bulk/commands.hpp"
 
-#include "experiments/spike_plus_bulk/features/config.hpp"
 
 namespace ranklab {
 

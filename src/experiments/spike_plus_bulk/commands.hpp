@@ -15,5 +15,6 @@ Experiment teacher_student_experiment();
 // One for each study, at the end of its file.
 std::unique_ptr<Study> make_gradient_rank_study(LabelModel model);
 std::unique_ptr<Study> make_multi_spike_study(LabelModel model);
+std::unique_ptr<Study> make_features_study(LabelModel model);
 
 }  // namespace ranklab

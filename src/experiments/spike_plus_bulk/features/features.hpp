@@ -1,55 +1,66 @@
-// Internal header of the study features: the plan of a run, the numbers that a trial records, and
-// the steps from records to the result. Shapes: V, V-bar (k, d); X (d, n); A = sigma(V X), A-bar =
-// sigma(V-bar X) (k, n); W-bar (k, k); B = A A'/n, B-bar = A-bar A'/n (k, k).
+// `--study features` of `spiked-model` and `teacher-student`: post-activations of Gaussian inputs
+// compared with the formulas of [Spectral] Section 3: mean vector, covariance, phi (Figure 16),
+// Theorems 3.2, 3.4 and Lemmas 3.3, 3.5 for the Gram matrix of one feature map; Theorem 3.7,
+// Corollary 3.8, Theorem 3.9, Lemma 3.1, eq. (1.9) and the training time of Section 1 for the
+// cross-Gram matrix of two.
+//
+// Shapes: V, V-bar (k, d); X (d, n); A = sigma(V X), A-bar = sigma(V-bar X) (k, n); W-bar (k, k);
+// B = A A'/n, B-bar = A-bar A'/n (k, k). Each part of the paper has a file with its measurements
+// and its claims.
 #pragma once
 
+#include <armadillo>
 #include <array>
-#include <cstdint>
-#include <string>
-#include <vector>
 
-#include "core/record.hpp"
-#include "experiments/spike_plus_bulk/features/config.hpp"
+#include "experiments/kit.hpp"
+#include "experiments/spike_plus_bulk/model.hpp"
+#include "models/activations.hpp"
 #include "report/size_claims.hpp"
-#include "run/trials.hpp"
 
 namespace ranklab::features {
 
-// The plan ----------------------------------------------------------------------------------------
+// Parameters --------------------------------------------------------------------------------------
 
-/// One entry of the list, with the defaults filled in.
+/// One size of a run.
 struct Size {
   std::uint64_t k, d, n;
 
   /// The prefix of the names of its numbers.
-  std::string prefix() const { return "k" + std::to_string(k) + "."; }
+  std::string prefix() const { return say("k{}.", k); }
   /// The same for a wide size.
-  std::string wide_prefix() const { return "wide" + std::to_string(d) + "."; }
+  std::string wide_prefix() const { return say("wide{}.", d); }
   /// The name of the stream of the matrix `name`.
-  std::string stream(const std::string& name) const { return name + "/k=" + std::to_string(k); }
+  std::string stream(const std::string& name) const { return say("{}/k={}", name, k); }
 };
+/// k, d or n of every size.
+std::vector<double> of_each(const std::vector<Size>& sizes, std::uint64_t Size::*number);
 
-struct Plan {
-  FeaturesConfig config;
-  LabelModel model;
-  std::vector<Size> sizes;      // by k, ascending
-  std::vector<double> k, d, n;  // of the sizes
-  std::vector<Size> wide;       // by d, ascending: d^(7/4) features, without samples
-  std::vector<double> wide_d;   // of the wide sizes
-  std::vector<double> phi_at;   // the points t at which phi is shown
-  std::string no_rates;         // why this run cannot judge exponents of d; empty if it can
-  bool
-      singular;  // some size has at most as many samples as features, so its covariance is singular
+struct Config {
+  LabelModel model = LabelModel::realizable;
+  std::vector<std::uint64_t> k = {128, 256, 512, 1024};  // features, a list
+  std::uint64_t d = 0;                                   // input dimension; 0: k/2 for each k
+  std::uint64_t n = 0;                                   // samples; 0: 2k for each k
+  std::string activation = "relu";                       // sigma, not gated
+  double offset = 1.0;                                   // c of the step 1/(c + ||B||_op), positive
+  std::vector<std::uint64_t> wide_d = {16, 24, 40, 64};  // input dimensions at which Theorem 3.7 is
+                                                         // measured with d^(7/4) features, a list
+  std::uint64_t phi_points = 41;      // points t at which phi is shown, from -1 to 1
+  std::uint64_t phi_samples = 65536;  // samples of the Monte Carlo estimate of phi
+
+  std::vector<Field> flags();
+  void check() const;
+  Estimate memory() const;
 
   bool teacher() const { return model == LabelModel::teacher; }
-  bool relu() const { return config.activation == "relu"; }
+  bool relu() const { return activation == "relu"; }
   /// Why a statement about relu does not apply to this run, or "".
-  std::string not_relu() const {
-    return relu() ? "" : "the statement is about relu; this run uses " + config.activation;
-  }
+  std::string not_relu() const;
+  std::vector<Size> sizes() const;     // by k, ascending
+  std::vector<Size> wide() const;      // by d, ascending: d^(7/4) features, without samples
+  std::vector<double> phi_at() const;  // the points t at which phi is shown
+  /// Some size has at most as many samples as features, so its covariance is singular.
+  bool singular() const;
 };
-
-Plan make_plan(const FeaturesConfig& config, LabelModel model);
 
 /// The number of features at a wide size: d to this power. Theorem 3.7 allows any power below 2.
 inline constexpr double wide_power = 1.75;
@@ -58,7 +69,6 @@ inline constexpr std::array<double, 3> relative_errors = {0.1, 0.01, 0.001},
                                        absolute_errors = {1e-4, 1e-7, 1e-10};
 /// The indices of the errors for which the times are judged.
 inline constexpr std::size_t judged_relative = 0, judged_absolute = 1;
-
 /// Columns of X that are drawn and multiplied at once.
 inline constexpr std::uint64_t block_columns = 1024;
 
@@ -100,7 +110,7 @@ inline constexpr char remainder_norm[] = "remainder_norm";
 inline constexpr char remainder_as_printed[] = "remainder_as_printed",
                       remainder_corrected[] = "remainder_corrected",
                       remainder_rounding[] = "remainder_rounding";
-// phi, once, over the plan's phi_at.
+// phi, once, over phi_at().
 inline constexpr char phi_monte_carlo[] = "phi_monte_carlo",
                       phi_standard_error[] = "phi_standard_error";
 
@@ -194,7 +204,53 @@ inline constexpr std::array<const char*, 2> relative_time = {"relative_time_real
                                                              "absolute_time_teacher"};
 inline constexpr char decay[] = "decay";  // -2 log(1 - lambda_k/lambda_1)
 
-TrialRecord run_trial(const Plan& plan, const Trial& trial);
+TrialRecord run_trial(const Config& config, const Trial& trial);
+
+// Samples (trial.cpp) -----------------------------------------------------------------------------
+
+/// Sums over n samples of a pair of feature vectors (a_bar, a), which may be identical.
+struct PairSums {
+  double n = 0.0;
+  arma::vec left, right;  // sums of a_bar (kbar) and of a (k)
+  arma::mat product;      // sum of a_bar a' (kbar, k)
+
+  PairSums& operator+=(const PairSums& other);
+  arma::vec left_mean() const { return left / n; }
+  arma::vec right_mean() const { return right / n; }
+  /// B-bar = sum a_bar a' / n.
+  arma::mat gram() const { return product / n; }
+  /// gram() minus the product of the means: Sigma-bar of [Spectral] Theorem 3.4.
+  arma::mat centered_gram() const { return gram() - left_mean() * right_mean().t(); }
+  /// The unbiased covariance, n/(n - 1) times centered_gram().
+  arma::mat covariance() const { return n / (n - 1.0) * centered_gram(); }
+};
+
+/// The two halves of the samples, kept apart so that products of independent estimates are
+/// unbiased.
+struct FeatureSamples {
+  std::array<PairSums, 2> student;  // (a, a)
+  std::array<PairSums, 2> cross;    // (a_bar, a); empty without a V-bar
+
+  static PairSums total(const std::array<PairSums, 2>& halves);
+};
+
+/// <C_1 - C, C_2 - C>_F / ||C||_F^2 over the covariances of the two halves. Its expectation is the
+/// relative squared error of C, which is 0 for the true covariance, for any number of samples.
+double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C);
+
+/// ||v||. Everything in it is inlined, because that decides how arma::norm rounds short vectors.
+double norm_of(const arma::vec& v);
+/// ||v_i|| of the rows v_i of V.
+arma::vec row_norms(const arma::mat& V);
+
+/// Draws X from the stream "X/k=<k>" in blocks of columns and applies sigma(V X), and sigma(V_bar
+/// X) unless V_bar is empty.
+FeatureSamples sample_features(const Trial& trial, const Size& size, const Activation& activation,
+                               const arma::mat& V, const arma::mat& V_bar);
+
+/// A k x columns matrix of N(0, 1/d) entries from the stream `name` of this size.
+arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
+                       std::uint64_t columns);
 
 // Judging -----------------------------------------------------------------------------------------
 //
@@ -210,46 +266,124 @@ inline constexpr double coefficient_band =
 inline constexpr double squared_error_band = 5e-3;  // of a covariance: relative squared error
 inline constexpr char slack_of_squared_error[] = "0.5 % in the squared relative error";
 inline const Region does_not_grow = at_most(exponent_slack),
-                    does_not_shrink = at_least(-exponent_slack);
+                    does_not_shrink = at_least(-exponent_slack),
+                    of_order_one = within(0.0, exponent_slack),
+                    of_order_d = within(1.0, exponent_slack);
 
-/// Makes the claims about growth with d and about every size.
-SizeClaims over_sizes(const Plan& plan, const Records& records, Claims& claims);
+/// Why the sizes of this run do not satisfy "k proportional to d, d growing"; empty if they do.
+std::string why_no_rates(const Config& config);
 
+/// Makes the claims about growth with d and about every size; the same for the wide sizes.
+SizeClaims over_sizes(const Config& config, const Records& records, Claims& claims);
+SizeClaims over_wide_sizes(const Config& config, const Records& records, Claims& claims);
+
+// Quantities that the formulas have at each size: k, sqrt(log(k)/d), k (log(k)/d)^2, d/n,
+// sqrt(d/n).
+Metric k_at(const Config& config);
+Metric root_log_k_over_d(const Config& config);
+Metric k_log_k_over_d_squared(const Config& config);
+Metric d_over_n(const Config& config);
+Metric root_d_over_n(const Config& config);
+
+/// Claim: the exponent of d in the metric lies in `allowed`.
+void judge_rate(const SizeClaims& over_d, const Statement& statement, const Metric& metric,
+                Region allowed, const std::string& more = "");
 /// Claim: the mean at the largest size lies in `allowed`; not applicable if that size is too small
 /// to measure constants. A statement of the paper becomes asymptotic, with `slack` as its
 /// threshold.
-void judge_at_largest(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
+void judge_at_largest(const Config& config, const SizeClaims& over_d, const Statement& statement,
                       const char* name, Region allowed, const std::string& slack,
                       const std::string& detail);
 /// Claim: the mean at the largest size is `expected`, within a relative band.
-void judge_constant(const Plan& plan, const SizeClaims& over_d, const Statement& statement,
+void judge_constant(const Config& config, const SizeClaims& over_d, const Statement& statement,
                     const char* name, double expected, double band, const std::string& detail);
+
+// The parts of the paper --------------------------------------------------------------------------
+// A trial measures each part at every size; the claims of a run follow.
+
+/// phi and its expansion (3.5), Figure 16 (taylor.cpp).
+void measure_phi(const Config& config, const Trial& trial, TrialRecord& record);
+void judge_phi(const Config& config, const SizeClaims& over_d);
+
+/// Lemma 3.1, about Hadamard products, over random matrices (lemmas.cpp).
+void count_hadamard(const Trial& trial, TrialRecord& record);
+void judge_hadamard(const Records& records, Claims& claims);
+/// Both sides of Lemma 3.1 for square Q and P: n = ||Q o P||_op, n over max |Q_ij| ||P||_F, and n
+/// over max Q_ii ||P||_op.
+struct HadamardQuotients {
+  double norm, frobenius, diagonal;
+};
+HadamardQuotients hadamard_quotients(const arma::mat& Q, const arma::mat& P);
+
+/// Lemma 3.3: how far the rows of V are from the conditions (3.3), (3.7) and (3.8) (lemmas.cpp).
+void measure_rows(const Size& size, const arma::mat& V, TrialRecord& record);
+void judge_rows(const Config& config, const SizeClaims& over_d);
+/// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k =
+/// ratio d, from the upper tail of the squared norms alone. Returned as the logarithm of its ratio
+/// to the 4/k that Lemma 3.3 allows.
+double log_lemma_3_3_lower(double d, double ratio);
+/// An upper bound on the same probability, from both tails of the norms and from the cosines; same
+/// units.
+double log_lemma_3_3_upper(double d, double ratio);
+
+/// The Gram matrix of one feature map (gram.cpp): spike, bulk, Sigma and its expansion (3.6), T_eta
+/// of Lemma 3.5.
+void measure_gram(const Config& config, const Size& size, const arma::mat& V,
+                  const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
+void judge_gram(const Config& config, const SizeClaims& over_d);
+/// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2
+/// / (4 pi) + remainder.
+struct CovarianceExpansion {
+  arma::mat remainder;  // Lambda E Lambda / (2 pi), with E the error of K's expansion
+  double as_printed =
+      0.0;  // ||Sigma - the terms as printed, E/(2 pi) among them||_F / ||E/(2 pi)||_F
+  double corrected = 0.0;  // the same with Lambda E Lambda in place of E
+  double rounding = 0.0;   // largest value of either that rounding explains
+};
+CovarianceExpansion expand_covariance(const arma::mat& V, const arma::mat& Sigma);
 
 /// The bounds (3.4) on Sigma without their O term, with the smallest eps that satisfies (3.3) in
 /// this run.
 double eq_3_4_lower(const AtSize& at);
 double eq_3_4_upper(const AtSize& at);
 
-/// The claims about the Gram matrix of one feature map (gram_claims.cpp), and all claims about the
-/// cross-Gram matrix of two (cross_claims.cpp).
-void judge_gram(const Plan& plan, const SizeClaims& over_d);
-void judge_cross_gram(const Plan& plan, const SizeClaims& over_d);
+/// The cross-Gram matrix of two feature maps (cross_gram.cpp): Theorem 3.7's expansion, Corollary
+/// 3.8, Theorem 3.9 and (3.21), (3.22).
+void measure_cross_gram(const Config& config, const Size& size, const arma::mat& V,
+                        const arma::mat& V_bar, const FeatureSamples& samples, const Trial& trial,
+                        TrialRecord& record);
+void judge_cross_gram(const Config& config, const SizeClaims& over_d);
+/// ||a b' - c d'||_op of vectors, in closed form.
+double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c,
+                     const arma::vec& d);
 
-/// The claims about the proofs of Theorem 3.7, Corollary 3.8 and Theorem 3.9 (proof_claims.cpp)
-/// with the lemmas of Appendix G (appendix_claims.cpp), and about (1.9) and the time of gradient
-/// descent (time_claims.cpp). All expect relu.
-void judge_proofs(const Plan& plan, const SizeClaims& over_d);
-void judge_appendix(const SizeClaims& over_d);
-void judge_times(const Plan& plan, const SizeClaims& over_d);
-/// Lemma 3.1 (hadamard.cpp).
-void judge_hadamard(const Records& records, Claims& claims);
+/// The proofs of Theorem 3.7 and Corollary 3.8, for relu (theorem_3_7.cpp).
+void measure_proof(const Size& size, const arma::mat& V, const arma::mat& V_bar,
+                   const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
+/// Theorem 3.7 with many more features than input dimensions: both errors at a wide size, for relu.
+void measure_wide(const Size& size, const Trial& trial, TrialRecord& record);
+void judge_proof_3_7(const Config& config, const SizeClaims& over_d);
+void judge_proof_3_8(const SizeClaims& over_d);
 
-/// The wide sizes, by d.
-SizeClaims over_wide_sizes(const Plan& plan, const Records& records, Claims& claims);
+/// The proof of Theorem 3.9 with Lemmas G.1 and G.2 (theorem_3_9.cpp), for relu, with the step
+/// 1/(offset + ||B||).
+void measure_step(const Size& size, double offset, const FeatureSamples& samples,
+                  const Trial& trial, TrialRecord& record);
+void judge_proof_3_9(const SizeClaims& over_d);
+
+/// (1.9) and the time of gradient descent (time.cpp).
+void measure_times(const Size& size, double offset, const FeatureSamples& samples,
+                   const Trial& trial, TrialRecord& record);
+void judge_times(const Config& config, const SizeClaims& over_d);
+/// sum_i g_i (1 - lambda_i / max lambda)^(2t), where max lambda is the last entry.
+double remaining_error(const arma::vec& lambda, const arma::vec& g, double t);
+/// The first step t = 0, 1, ... at which remaining_error is at most `error`; NaN if it is larger up
+/// to step 1e9. lambda and g (k) are not negative, lambda is ascending.
+double descent_time(const arma::vec& lambda, const arma::vec& g, double error);
 
 /// All claims of a run.
-void judge(const Plan& plan, const Records& records, Claims& claims);
+void judge(const Config& config, const Records& records, Claims& claims);
 
-Result report(const Plan& plan, const Records& records);
+Result report(const Config& config, const Records& records);
 
 }  // namespace ranklab::features

@@ -1,13 +1,48 @@
+// The study features: the sizes of a run, the sampled features, and what a trial computes.
 #include <algorithm>
-#include <cmath>
-#include <numbers>
 
-#include "experiments/spike_plus_bulk/features/measure.hpp"
+#include "experiments/spike_plus_bulk/features/features.hpp"
 
 namespace ranklab::features {
-namespace {
 
-using std::numbers::pi;
+std::vector<double> of_each(const std::vector<Size>& sizes, std::uint64_t Size::*number) {
+  std::vector<double> numbers;
+  for (const Size& size : sizes) numbers.push_back(static_cast<double>(size.*number));
+  return numbers;
+}
+
+std::vector<Size> Config::sizes() const {
+  std::vector<Size> all;
+  for (const std::uint64_t each : k) {
+    all.push_back({each, d == 0 ? each / 2 : d, n == 0 ? std::max<std::uint64_t>(2 * each, 4) : n});
+  }
+  std::sort(all.begin(), all.end(), [](const Size& a, const Size& b) { return a.k < b.k; });
+  return all;
+}
+
+std::vector<Size> Config::wide() const {
+  std::vector<Size> all;
+  for (const std::uint64_t each : wide_d) {
+    const double features = std::pow(static_cast<double>(each), wide_power);
+    all.push_back({static_cast<std::uint64_t>(std::lround(features)), each, 0});
+  }
+  std::sort(all.begin(), all.end(), [](const Size& a, const Size& b) { return a.d < b.d; });
+  return all;
+}
+
+std::vector<double> Config::phi_at() const {
+  std::vector<double> points(phi_points);
+  for (std::size_t i = 0; i < points.size(); ++i)
+    points[i] = -1.0 + 2.0 * static_cast<double>(i) / static_cast<double>(points.size() - 1);
+  return points;
+}
+
+bool Config::singular() const {
+  const std::vector<Size> all = sizes();
+  return std::any_of(all.begin(), all.end(), [](const Size& size) { return size.n <= size.k; });
+}
+
+namespace {
 
 PairSums empty_sums(arma::uword rows, arma::uword columns) {
   return {0.0, arma::vec(rows, arma::fill::zeros), arma::vec(columns, arma::fill::zeros),
@@ -20,30 +55,6 @@ arma::vec row_sums(const arma::mat& A) {
     for (arma::uword i = 0; i < A.n_rows; ++i) sums(i) += A(i, j);
   }
   return sums;
-}
-
-// 2 pi Cov(sigma(g), sigma(t g + sqrt(1 - t^2) h)) and its standard error, from the same g and h at
-// every t.
-void measure_phi(const Plan& plan, const Trial& trial, TrialRecord& record) {
-  const Activation& activation = find_activation(plan.config.activation);
-  arma::vec g(plan.config.phi_samples), h(plan.config.phi_samples);
-  trial.stream("phi.g").fill_normal({g.memptr(), g.n_elem});
-  trial.stream("phi.h").fill_normal({h.memptr(), h.n_elem});
-  arma::vec a = g;
-  apply(activation, a);
-  a -= arma::mean(a);
-  const double n = static_cast<double>(plan.config.phi_samples);
-  std::vector<double> estimates, errors;
-  for (const double t : plan.phi_at) {
-    trial.check_interrupt();
-    arma::vec b = t * g + std::sqrt((1.0 - t) * (1.0 + t)) * h;
-    apply(activation, b);
-    const arma::vec product = a % (b - arma::mean(b));
-    estimates.push_back(2.0 * pi * arma::accu(product) / (n - 1.0));
-    errors.push_back(2.0 * pi * arma::stddev(product) / std::sqrt(n));
-  }
-  record.set(phi_monte_carlo, estimates);
-  record.set(phi_standard_error, errors);
 }
 
 }  // namespace
@@ -65,6 +76,10 @@ PairSums FeatureSamples::total(const std::array<PairSums, 2>& halves) {
 double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C) {
   const arma::mat first = halves[0].covariance() - C, second = halves[1].covariance() - C;
   return arma::dot(first, second) / arma::dot(C, C);
+}
+
+[[gnu::flatten]] double norm_of(const arma::vec& v) {
+  return arma::norm(v);
 }
 
 arma::vec row_norms(const arma::mat& V) {
@@ -129,35 +144,36 @@ arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
   return M;
 }
 
-TrialRecord run_trial(const Plan& plan, const Trial& trial) {
-  const Activation& activation = find_activation(plan.config.activation);
-  std::vector<TrialRecord> parts(plan.sizes.size());
+TrialRecord run_trial(const Config& c, const Trial& trial) {
+  const Activation& activation = find_activation(c.activation);
+  const std::vector<Size> sizes = c.sizes();
+  std::vector<TrialRecord> parts(sizes.size());
   TrialRecord record;
-  std::vector<double> costs = plan.k;
-  if (!plan.teacher()) costs.push_back(1.0);  // phi comes last
+  std::vector<double> costs = of_each(sizes, &Size::k);
+  if (!c.teacher()) costs.push_back(1.0);  // phi comes last
   trial.for_each_part(costs, [&](std::size_t i) {
-    if (i == parts.size()) return measure_phi(plan, trial, record);
-    const Size& size = plan.sizes[i];
+    if (i == parts.size()) return measure_phi(c, trial, record);
+    const Size& size = sizes[i];
     const arma::mat V = draw_weights(trial, size, "V", size.d);
-    const arma::mat V_bar =
-        plan.teacher() ? draw_weights(trial, size, "V-bar", size.d) : arma::mat();
+    const arma::mat V_bar = c.teacher() ? draw_weights(trial, size, "V-bar", size.d) : arma::mat();
     const FeatureSamples samples = sample_features(trial, size, activation, V, V_bar);
     trial.check_interrupt();
-    if (plan.teacher()) {
-      measure_cross_gram(plan, size, V, V_bar, samples, trial, parts[i]);
+    if (c.teacher()) {
+      measure_cross_gram(c, size, V, V_bar, samples, trial, parts[i]);
       measure_proof(size, V, V_bar, samples, trial, parts[i]);
-      measure_step(size, plan.config.offset, samples, trial, parts[i]);
-      measure_times(size, plan.config.offset, samples, trial, parts[i]);
+      measure_step(size, c.offset, samples, trial, parts[i]);
+      measure_times(size, c.offset, samples, trial, parts[i]);
     } else {
-      measure_gram(plan, size, V, samples, trial, parts[i]);
+      measure_gram(c, size, V, samples, trial, parts[i]);
     }
   });
-  for (std::size_t i = 0; i < parts.size(); ++i) record.insert(parts[i], plan.sizes[i].prefix());
-  if (!plan.teacher()) return record;
-  std::vector<TrialRecord> wide(plan.wide.size());
-  trial.for_each_part(plan.wide_d,
-                      [&](std::size_t i) { measure_wide(plan.wide[i], trial, wide[i]); });
-  for (std::size_t i = 0; i < wide.size(); ++i) record.insert(wide[i], plan.wide[i].wide_prefix());
+  for (std::size_t i = 0; i < parts.size(); ++i) record.insert(parts[i], sizes[i].prefix());
+  if (!c.teacher()) return record;
+  const std::vector<Size> wide = c.wide();
+  std::vector<TrialRecord> wide_parts(wide.size());
+  trial.for_each_part(of_each(wide, &Size::d),
+                      [&](std::size_t i) { measure_wide(wide[i], trial, wide_parts[i]); });
+  for (std::size_t i = 0; i < wide.size(); ++i) record.insert(wide_parts[i], wide[i].wide_prefix());
   count_hadamard(trial, record);
   return record;
 }

@@ -9,7 +9,7 @@
 
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/drawn_features.hpp"
-#include "experiments/spike_plus_bulk/features/measure.hpp"
+#include "experiments/spike_plus_bulk/features/features.hpp"
 #include "run/pool.hpp"
 
 namespace features_proofs_test {
@@ -25,12 +25,17 @@ doctest::Approx close(double expected, double error = 1e-9) {
   return doctest::Approx(expected).epsilon(error).scale(1.0);
 }
 
+Records records_of(const Config& config, std::uint64_t trials) {
+  Pool pool({.seed = seed, .trials = trials}, nullptr);
+  return pool.run(each_trial([&](Trial& trial) { return run_trial(config, trial); }));
+}
+
 const TrialRecord& teacher_record() {
   static const TrialRecord record = [] {
-    FeaturesConfig config;
+    Config config{LabelModel::teacher};
     config.k = {8, 32};
     config.wide_d = {4, 6, 9};
-    return run_trial(make_plan(config, LabelModel::teacher), Trial(seed, 0, 0));
+    return run_trial(config, Trial(seed, 0, 0));
   }();
   return record;
 }
@@ -317,12 +322,9 @@ TEST_CASE("descent_time counts steps of a geometric decay") {
 }
 
 TEST_CASE("statements about the proofs: misprints fail, corrections and inequalities hold") {
-  FeaturesConfig config;
+  Config config{LabelModel::teacher};
   config.k = {64, 96, 128, 192};
-  const Plan plan = make_plan(config, LabelModel::teacher);
-  Pool pool({.seed = seed, .trials = 8}, nullptr);
-  const Result result =
-      report(plan, pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); })));
+  const Result result = report(config, records_of(config, 8));
   for (const std::string id : {"eq-3.16/derivative/as-printed", "thm-3.7/regime/as-printed",
                                "eq-3.15/singular-values/as-printed", "cor-3.8/expansion/as-printed",
                                "cor-3.8/tail/as-printed", "section-1/gd-time/realizable/as-printed",
@@ -357,21 +359,19 @@ TEST_CASE("statements about the proofs: misprints fail, corrections and inequali
 }
 
 TEST_CASE("the time of gradient descent to an absolute error is bounded from above only") {
-  FeaturesConfig config;
+  Config config{LabelModel::teacher};
   config.k = {8, 16, 32};
   config.wide_d = {4, 6, 9};
-  const Plan plan = make_plan(config, LabelModel::teacher);
   const auto verdict = [&](double power) {
-    Pool pool({.seed = seed, .trials = 3}, nullptr);
-    Records records = pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); }));
+    Records records = records_of(config, 3);
     for (TrialRecord& record : records) {
-      for (const Size& size : plan.sizes) {
+      for (const Size& size : config.sizes()) {
         const double d = static_cast<double>(size.d), steps = d * std::log(d / 1e-7);
         record.set(size.prefix() + "absolute_time_realizable",
                    std::vector<double>(3, steps * std::pow(d, power)));
       }
     }
-    return find_claim(report(plan, records), "spectral/section-3.1.4/gd-time/realizable").verdict;
+    return find_claim(report(config, records), "spectral/section-3.1.4/gd-time/realizable").verdict;
   };
   CHECK(verdict(0.0) == Verdict::holds);
   CHECK(verdict(-0.5) == Verdict::holds);
@@ -379,14 +379,10 @@ TEST_CASE("the time of gradient descent to an absolute error is bounded from abo
 }
 
 TEST_CASE("times need more samples than features, and the proofs' statements need relu") {
-  const auto judged = [](const FeaturesConfig& config, const std::string& id) {
-    const Plan plan = make_plan(config, LabelModel::teacher);
-    Pool pool({.seed = seed, .trials = 3}, nullptr);
-    return find_claim(
-        report(plan, pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); }))),
-        id);
+  const auto judged = [](const Config& config, const std::string& id) {
+    return find_claim(report(config, records_of(config, 3)), id);
   };
-  FeaturesConfig few;
+  Config few{LabelModel::teacher};
   few.k = {8, 12, 16};
   few.n = 8;
   for (const char* id : {"spectral/section-1/gd-time/teacher/corrected", "spectral/lemma-G.1"}) {
@@ -394,7 +390,7 @@ TEST_CASE("times need more samples than features, and the proofs' statements nee
     CHECK(claim.verdict == Verdict::not_applicable);
     CHECK(claim.detail.find("n <= k") != std::string::npos);
   }
-  FeaturesConfig absolute = few;
+  Config absolute = few;
   absolute.n = 0;
   absolute.activation = "abs";
   const Claim claim = judged(absolute, "spectral/thm-3.7/regime/corrected");

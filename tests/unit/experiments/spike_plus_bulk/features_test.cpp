@@ -9,8 +9,8 @@
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
 #include "experiments/spike_plus_bulk/drawn_features.hpp"
-#include "experiments/spike_plus_bulk/features/measure.hpp"
 #include "models/feature_moments.hpp"
 #include "report/verdicts.hpp"
 #include "svd_by_rotations.hpp"
@@ -24,22 +24,24 @@ using std::numbers::pi;
 
 namespace {
 
-FeaturesConfig tiny() {
-  FeaturesConfig config;
+Config tiny() {
+  Config config;
   config.k = {16, 32, 64};
   config.phi_samples = 4000;
   config.phi_points = 5;
   return config;
 }
 
-TrialRecord measure(LabelModel model, const FeaturesConfig& config = tiny()) {
-  return run_trial(make_plan(config, model), Trial(seed, 0, 0));
+TrialRecord measure(LabelModel model, Config config = tiny()) {
+  config.model = model;
+  return run_trial(config, Trial(seed, 0, 0));
 }
 
-Result run_study(LabelModel model, const FeaturesConfig& config, std::uint64_t trials) {
-  const Plan plan = make_plan(config, model);
+Result run_study(LabelModel model, Config config, std::uint64_t trials) {
+  config.model = model;
   Pool pool({.seed = seed, .trials = trials}, nullptr);
-  return report(plan, pool.run(each_trial([&](Trial& trial) { return run_trial(plan, trial); })));
+  return report(config,
+                pool.run(each_trial([&](Trial& trial) { return run_trial(config, trial); })));
 }
 
 doctest::Approx close(double expected) {
@@ -159,11 +161,10 @@ TEST_CASE(
 }
 
 TEST_CASE("exponents are fitted to the numbers of the trials") {
-  FeaturesConfig config = tiny();
-  const Plan plan = make_plan(config, LabelModel::realizable);
+  Config config = tiny();
   Records records(3);
   for (std::size_t t = 0; t < 3; ++t) {
-    for (const Size& size : plan.sizes) {
+    for (const Size& size : config.sizes()) {
       const double d = static_cast<double>(size.d), wobble = 1.0 + 0.01 * static_cast<double>(t);
       records[t].set(size.prefix() + "falls", wobble * std::pow(d, -0.7));
       records[t].set(size.prefix() + "zero", 0.0);
@@ -171,8 +172,8 @@ TEST_CASE("exponents are fitted to the numbers of the trials") {
   }
   Claims claims;
   const Statement text{"spectral/thm-3.7", "spectral/eq-0", "", ""};
-  const SizeClaims over_d = over_sizes(plan, records, claims);
-  for (const double slope : slopes_over(records, plan.d, over_d.at_sizes("falls"), fit_power))
+  const SizeClaims over_d = over_sizes(config, records, claims);
+  for (const double slope : slopes_over(records, over_d.x, over_d.at_sizes("falls"), fit_power))
     CHECK(slope == close(-0.7));
   over_d.exponent(text, "falls", {-0.8, -0.6}, "");
   over_d.exponent(text, "falls", {-0.6, 0.0}, "");
@@ -181,8 +182,7 @@ TEST_CASE("exponents are fitted to the numbers of the trials") {
   over_d.everywhere(
       text, [](const AtSize& at) { return at.x == 16.0 ? -1.0 : 1.0; }, "");
   config.d = 8;  // with a fixed d, nothing grows
-  const Plan fixed = make_plan(config, LabelModel::realizable);
-  over_sizes(fixed, records, claims).exponent(text, "falls", {-0.8, -0.6}, "");
+  over_sizes(config, records, claims).exponent(text, "falls", {-0.8, -0.6}, "");
   const std::vector<Claim>& made = claims.list();
   CHECK(made[0].verdict == Verdict::holds);
   CHECK(made[0].kind == Kind::asymptotic);
@@ -207,7 +207,7 @@ TEST_CASE("the bounds of Lemma 3.3 have the right sign") {
 
 TEST_CASE("the numbers at one size do not depend on the list of sizes") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    FeaturesConfig one = tiny();
+    Config one = tiny();
     one.k = {32};
     const TrialRecord all = measure(model), alone = measure(model, one);
     for (const auto& entry : alone.arrays()) {
@@ -218,7 +218,7 @@ TEST_CASE("the numbers at one size do not depend on the list of sizes") {
 }
 
 TEST_CASE("misprinted statements fail and their corrections hold") {
-  FeaturesConfig config = tiny();
+  Config config = tiny();
   config.k = {32, 64, 128};
   config.phi_points = 11;
   const Result gram = run_study(LabelModel::realizable, config, 12),
@@ -272,7 +272,7 @@ std::pair<double, double> violations_in(const Claim& claim) {
 
 TEST_CASE(
     "worked examples are cases: V = sqrt(1.5) I, and (3.19) with W-bar = Diag(1, 1, 0, ...)") {
-  FeaturesConfig config = tiny();
+  Config config = tiny();
   config.k = {16, 24, 32};
   constexpr std::uint64_t trials = 3;
   const Result gram = run_study(LabelModel::realizable, config, trials),
@@ -301,7 +301,7 @@ TEST_CASE("what a size cannot refute is asymptotic: no claim fails without a sli
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     for (const std::vector<std::uint64_t>& k :
          {std::vector<std::uint64_t>{8, 12, 16}, {16, 32, 48}}) {
-      FeaturesConfig config = tiny();
+      Config config = tiny();
       config.k = k;
       config.wide_d = {4, 6, 9};
       for (const Claim& claim : run_study(model, config, 4).claims) {
@@ -313,7 +313,7 @@ TEST_CASE("what a size cannot refute is asymptotic: no claim fails without a sli
 }
 
 TEST_CASE("each claim has the kind and the part of what it judges") {
-  FeaturesConfig config = tiny();
+  Config config = tiny();
   config.k = {16, 24, 32};
   const Result gram = run_study(LabelModel::realizable, config, 3),
                cross = run_study(LabelModel::teacher, config, 3);
@@ -356,7 +356,7 @@ TEST_CASE("each claim has the kind and the part of what it judges") {
 }
 
 TEST_CASE("the bounds (3.4) hold for long rows and are not judged for rows far from unit norm") {
-  FeaturesConfig config = tiny();
+  Config config = tiny();
   const auto judged = [&](const std::string& id) {
     return find_claim(run_study(LabelModel::realizable, config, 1), id);
   };

@@ -1,0 +1,257 @@
+// The proof of Theorem 3.9, [Spectral] Section 3.2.3, with Lemmas G.1 and G.2 that it uses: on the
+// matrices of the run and in worked examples. Shapes: B = L S L', B-bar = L-bar S-bar R-bar' (k,
+// k), singular values descending; r_0, l_0 (k) are the first columns of R-bar and L, R_0 and L_0
+// (k, k - 1) the others; Q (k, k) with S-bar R-bar'L (I - eta S) = Diag(1, s-bar_2, ...) Q.
+#include <algorithm>
+
+#include "experiments/spike_plus_bulk/features/features.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
+
+namespace ranklab::features {
+
+void measure_step(const Size& size, double offset, const FeatureSamples& samples,
+                  const Trial& trial, TrialRecord& record) {
+  const arma::mat B = FeatureSamples::total(samples.student).gram(),
+                  B_bar = FeatureSamples::total(samples.cross).gram();
+  const SymmetricEigen gram = symmetric_eigen(B);
+  trial.check_interrupt();
+  const Svd<double> cross = thin_svd(B_bar);
+  trial.check_interrupt();
+  const arma::mat L = arma::fliplr(gram.Q);
+  const arma::vec factor = 1.0 - arma::reverse(gram.w) / (offset + gram.w.back());  // I - eta S
+  const arma::mat rotation = cross.V.t() * L;                                       // R-bar'L
+  const arma::uword last = rotation.n_rows - 1;
+  record.set(block_row, arma::norm(rotation(0, arma::span(1, last))));
+  record.set(block_column, arma::norm(rotation(arma::span(1, last), 0)));
+  record.set(angle_error,
+             std::fabs(singular_values(rotation(arma::span(1, last), arma::span(1, last))).back() -
+                       std::fabs(rotation(0, 0))));
+  record.set(step_factor, factor(0));
+  trial.check_interrupt();
+
+  arma::mat Q = rotation * arma::diagmat(factor);
+  Q.row(0) *= cross.s(0);
+  arma::mat blocked = Q;  // [a z'; 0 D]
+  blocked(arma::span(1, last), 0).zeros();
+  record.set(corner, std::fabs(Q(0, 0)));
+  record.set(corner_row, arma::norm(Q(0, arma::span(1, last))));
+  record.set(corner_error, arma::norm(Q(arma::span(1, last), 0)));
+  const arma::vec whole = singular_values(Q);
+  trial.check_interrupt();
+  const arma::vec D = singular_values(Q(arma::span(1, last), arma::span(1, last)));
+  trial.check_interrupt();
+  record.set(Q_max, whole.front());
+  record.set(Q_min, whole.back());
+  record.set(D_max, D.front());
+  record.set(D_min, D.back());
+  record.set(blocked_min, singular_values(blocked).back());
+  trial.check_interrupt();
+
+  const arma::mat W_bar = draw_weights(trial, size, "W-bar", size.k);
+  const arma::mat rotated = W_bar * cross.U;
+  arma::vec scale = cross.s;
+  scale(0) = 1.0;
+  const arma::vec h = singular_values(rotated * arma::diagmat(scale));
+  trial.check_interrupt();
+  record.set(H_nuclear, arma::accu(h));
+  record.set(H_frobenius, arma::norm(h));
+  record.set(M_nuclear, arma::accu(singular_values(rotated.head_cols(std::min(size.d, size.k)))));
+  record.set(W_frobenius, arma::norm(W_bar, "fro"));
+  record.set(W_norm, operator_norm(W_bar));
+  trial.check_interrupt();
+  const double rank =
+      nuclear_rank(arma::mat(W_bar * (B_bar - B_bar * B / (offset + gram.w.back()))));
+  record.set(rank_quotient, rank / nuclear_rank(h));
+}
+
+// Claims: Theorem 3.9 -----------------------------------------------------------------------------
+
+namespace {
+
+const Place proof_3_9{"spectral/thm-3.9", "spectral/thm-3.9/", "Theorem 3.9, proof", Part::proof};
+
+void judge_blocks(const SizeClaims& over_d) {
+  const Region like_inverse = at_most(-1.0 + exponent_slack),
+               like_inverse_square = at_most(-2.0 + exponent_slack);
+  judge_rate(over_d, proof_3_9("block-row", "||r_0'L_0|| is O(1/d)"), block_row, like_inverse);
+  judge_rate(over_d, proof_3_9("block-column", "||R_0'l_0|| is O(1/d)"), block_column,
+             like_inverse);
+  over_d.everywhere(
+      proof_3_9("principal-angles", "s_(k-1)(R_0'L_0) = |r_0'l_0|"),
+      [](const AtSize& at) { return rounding_of_norms - at(angle_error); },
+      "largest difference " + over_d.range(angle_error));
+  judge_rate(over_d, proof_3_9("step-factor", "1 - eta s_1 is of order 1/d"), step_factor,
+             within(-1.0, exponent_slack));
+  judge_rate(over_d, proof_3_9("corner", "a, the corner of Q, is of order 1"), corner,
+             of_order_one);
+  judge_rate(over_d, proof_3_9("corner-row", "||z||, the rest of the first row of Q, is bounded"),
+             corner_row, does_not_grow);
+  judge_rate(over_d,
+             proof_3_9("corner-error",
+                       "||E||, the norm of the first column of Q below the corner, is O(1/d^2)"),
+             corner_error, like_inverse_square);
+  judge_rate(over_d, proof_3_9("D-above", "s_1(D) is bounded"), D_max, does_not_grow);
+  judge_rate(over_d, proof_3_9("D-below", "s_(k-1)(D) is bounded below"), D_min, does_not_shrink);
+  judge_rate(over_d, proof_3_9("Q-above", "s_1(Q) is bounded"), Q_max, does_not_grow);
+  judge_rate(over_d, proof_3_9("Q-below", "s_k(Q) is bounded below"), Q_min, does_not_shrink);
+}
+
+void judge_norms_of_step(const SizeClaims& over_d) {
+  judge_rate(
+      over_d,
+      proof_3_9("same-rank",
+                "nr(grad L(W_1)) is of the order of nr(H), H = W-bar L-bar Diag(1, s_2, ..., "
+                "s_k)"),
+      rank_quotient, of_order_one, " for the quotient");
+  judge_rate(over_d, proof_3_9("H-nuclear", "||H||_* is at least of the order of ||M-bar||_*"),
+             ratio(H_nuclear, M_nuclear), does_not_shrink, " for the quotient");
+  judge_rate(over_d, proof_3_9("H-frobenius", "||H||_F is at most of the order of ||W-bar||_F"),
+             ratio(H_frobenius, W_frobenius), does_not_grow, " for the quotient");
+  judge_rate(over_d, proof_3_9("W-frobenius", "||W-bar||_F is O(sqrt(d)) for a Gaussian W-bar"),
+             W_frobenius, at_most(0.5 + exponent_slack));
+  judge_rate(over_d, proof_3_9("W-norm", "||W-bar|| is bounded for a Gaussian W-bar"), W_norm,
+             does_not_grow);
+  judge_rate(over_d,
+             proof_3_9("M-nuclear", "||M-bar||_* is at least of order d for a Gaussian W-bar"),
+             M_nuclear, at_least(1.0 - exponent_slack));
+}
+
+// Lemma G.1 ---------------------------------------------------------------------------------------
+//
+// M = [a z'; 0 D] = A N with A = [a 0; 0 D] (q, p + 1) and N = [1 z'/a; 0 I] (p + 1, p + 1). In the
+// proof of Theorem 3.9 q = p + 1 = k.
+
+// sigma_(p+1)(N), the smallest: N has the singular values s, 1, ..., 1, 1/s with s - 1/s =
+// ||z||/|a|.
+double smallest_of_N(double a, double z) {
+  return 2.0 / (z / a + std::hypot(z / a, 2.0));
+}
+
+// q = p = 2, a = 1, z = (2, 0)', D = [1 0].
+struct Blocked {
+  double M, A, N, smallest_of_N;  // sigma_2 of each, and sigma_3(N)
+};
+Blocked blocked_example() {
+  const arma::mat A = {{1.0, 0.0, 0.0}, {0.0, 1.0, 0.0}},
+                  N = {{1.0, 2.0, 0.0}, {0.0, 1.0, 0.0}, {0.0, 0.0, 1.0}};
+  const arma::vec of_N = singular_values(N);
+  return {singular_values(arma::mat(A * N))(1), singular_values(A)(1), of_N(1), of_N(2)};
+}
+
+void judge_blocked(const SizeClaims& over_d) {
+  const Place lemma{"spectral/lemma-G.1", "spectral/lemma-G.1",
+                    "Lemma G.1, in the proof of Theorem 3.9"},
+      proof{lemma.statement_id, "spectral/lemma-G.1/", "Lemma G.1, proof, eq. (G.1)", Part::proof};
+  const Metric of_A = [](const AtSize& at) { return std::min(at(corner), at(D_min)); };
+  const Metric bound = [=](const AtSize& at) {
+    return of_A(at) / (1.0 + at(corner_row) / at(corner));
+  };
+  over_d.everywhere(
+      lemma("",
+            "The smallest singular value of [a z'; 0 D] is at least min(|a|, s_(k-1)(D)) / (1 + "
+            "||z||/|a|)"),
+      [=](const AtSize& at) { return at(blocked_min) * (1.0 + rounding_of_norms) - bound(at); },
+      "quotient of the two sides " + over_d.range(ratio(blocked_min, bound)));
+
+  const Misprint index = proof.misprint(
+      "spectral/lemma-G.1/index", "index", "sigma_q(M) >= sigma_q(A) sigma_q(N) for M = A N",
+      "sigma_q(M) >= sigma_q(A) sigma_(p+1)(N) for M = A N, with the smallest singular value of N");
+  const Metric product = [=](const AtSize& at) {
+    return of_A(at) * smallest_of_N(at(corner), at(corner_row));
+  };
+  const Blocked example = blocked_example();
+  const auto judge = [&](const Statement& statement, double right) {
+    Tally cases = over_d.tally([&](const AtSize& at, Tally& t) {
+      if (std::isnan(at(blocked_min))) return;
+      t.count(at(blocked_min) * (1.0 + rounding_of_norms) < product(at));
+    });
+    cases.count(example.M * (1.0 + rounding_of_norms) < right);
+    over_d.claims.never_violated(statement, cases,
+                                 say("q = p + 1 in the run, where both forms agree; in the example "
+                                     "q = p = 2, a = 1, z = (2, "
+                                     "0)', D = [1 0] the sides are {} and {}",
+                                     example.M, right));
+  };
+  judge(index.as_printed, example.A * example.N);
+  judge(index.corrected, example.A * example.smallest_of_N);
+}
+
+// Lemma G.2 ---------------------------------------------------------------------------------------
+
+// Smallest eigenvalues of M Diag(v)^2 M' - q^2 X, q = min over P of |v_i|, where X is M e_P e_P' M'
+// as printed or M_P M_P'.
+struct Gap {
+  double as_printed, corrected;
+};
+Gap gap_of(const arma::mat& M, const arma::vec& v, const arma::uvec& P) {
+  const double q = arma::abs(v.elem(P)).min();
+  const arma::mat scaled = M * arma::diagmat(v), M_P = M.cols(P), left = scaled * scaled.t();
+  const arma::vec sum = arma::sum(M_P, 1);
+  return {symmetric_eigenvalues(left - q * q * sum * sum.t()).front(),
+          symmetric_eigenvalues(left - q * q * M_P * M_P.t()).front()};
+}
+
+double without_rounding(double eigenvalue) {
+  return std::fabs(eigenvalue) < rounding_of_norms ? 0.0 : eigenvalue;
+}
+
+void judge_columns(const SizeClaims& over_d) {
+  const Place lemma{"spectral/lemma-G.2", "spectral/lemma-G.2",
+                    "Lemma G.2, in the proof of Theorem 3.9"},
+      proof{lemma.statement_id, "spectral/lemma-G.2/", "Lemma G.2, proof", Part::proof};
+  const Metric bound = [](const AtSize& at) {
+    return std::min(1.0, at(cross_sigma_d)) * at(M_nuclear);
+  };
+  over_d.everywhere(
+      lemma("",
+            "||H||_* >= min_(i in P) |v_i| ||M_P||_* for H = M Diag(v), here with M = W-bar L-bar "
+            "and P = {1, ..., d}"),
+      [=](const AtSize& at) { return at(H_nuclear) * (1.0 + rounding_of_norms) - bound(at); },
+      "quotient of the two sides " + over_d.range(ratio(H_nuclear, bound)));
+
+  const Misprint diagonal = proof.misprint(
+      "spectral/lemma-G.2/diagonal", "diagonal",
+      "M Diag(v)^2 M' >= q^2 M e_P e_P' M' = q^2 M_P M_P' for the vector e_P with ones in P",
+      "M Diag(v)^2 M' >= q^2 M Diag(e_P) M' = q^2 M_P M_P'");
+  // M = I, v = (1, 1)', P = {1, 2}: the eigenvalues of I - e_P e_P' are 1 and -1. Then M_ij =
+  // 1/(i + j - 1), v = (1, -2, 3, -4)', and all subsets P.
+  Tally as_printed, corrected;
+  const auto count = [&](const arma::mat& M, const arma::vec& v, const arma::uvec& P) {
+    const Gap gap = gap_of(M, v, P);
+    as_printed.count(gap.as_printed < -rounding_of_norms, gap.as_printed);
+    corrected.count(gap.corrected < -rounding_of_norms, gap.corrected);
+  };
+  count(arma::mat(2, 2, arma::fill::eye), {1.0, 1.0}, {0, 1});
+  arma::mat hilbert(3, 4);
+  for (arma::uword i = 0; i < 3; ++i) {
+    for (arma::uword j = 0; j < 4; ++j) hilbert(i, j) = 1.0 / static_cast<double>(i + j + 1);
+  }
+  for (unsigned subset = 1; subset < 16; ++subset) {
+    std::vector<arma::uword> P;
+    for (unsigned j = 0; j < 4; ++j) {
+      if ((subset >> j & 1U) != 0) P.push_back(j);
+    }
+    count(hilbert, {1.0, -2.0, 3.0, -4.0}, P);
+  }
+  const std::string shown =
+      "smallest eigenvalue of the difference of the two sides, over the example M = I, v = (1, "
+      "1)', "
+      "P = {1, 2} and 15 subsets of 4 columns: ";
+  over_d.claims.never_violated(diagonal.as_printed, as_printed,
+                               shown + short_number(as_printed.smallest), WorstCase::smallest);
+  over_d.claims.never_violated(diagonal.corrected, corrected,
+                               shown + short_number(without_rounding(corrected.smallest)),
+                               WorstCase::smallest);
+}
+
+}  // namespace
+
+void judge_proof_3_9(const SizeClaims& over_d) {
+  judge_blocks(over_d);
+  judge_norms_of_step(over_d);
+  judge_blocked(over_d);
+  judge_columns(over_d);
+}
+
+}  // namespace ranklab::features
