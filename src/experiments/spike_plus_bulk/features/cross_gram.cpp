@@ -124,9 +124,8 @@ void measure_alignment_and_step(const Size& size, double offset, const PairSums&
 double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c,
                      const arma::vec& d) {
   // The squared singular values of P Q', P = [a c], Q = [b -d], are the eigenvalues of (P'P)(Q'Q).
-  // This order keeps the last digit of toy runs: in it, GCC fuses the sums of q22 only.
   const double p11 = arma::dot(a, a), p12 = arma::dot(a, c), p22 = arma::dot(c, c);
-  const double q11 = arma::dot(b, b), q22 = arma::dot(d, d), q12 = -arma::dot(b, d);
+  const double q11 = arma::dot(b, b), q12 = -arma::dot(b, d), q22 = arma::dot(d, d);
   const double trace = p11 * q11 + 2.0 * p12 * q12 + p22 * q22;
   const double determinant = (p11 * p22 - p12 * p12) * (q11 * q22 - q12 * q12);
   return std::sqrt(

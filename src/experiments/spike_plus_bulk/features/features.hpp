@@ -238,8 +238,6 @@ struct FeatureSamples {
 /// relative squared error of C, which is 0 for the true covariance, for any number of samples.
 double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma::mat& C);
 
-/// ||v||. Everything in it is inlined, because that decides how arma::norm rounds short vectors.
-double norm_of(const arma::vec& v);
 /// ||v_i|| of the rows v_i of V.
 arma::vec row_norms(const arma::mat& V);
 

@@ -27,7 +27,7 @@ void measure_mean(const FeatureSamples& samples, const PairSums& total, const ar
                   const arma::vec& mu, const arma::mat& Sigma, TrialRecord& record) {
   const arma::vec mean = total.right_mean();
   const double squared = arma::dot(norm, norm);
-  record.set(mean_ratio, norm_of(mean) / std::sqrt(squared));
+  record.set(mean_ratio, arma::norm(mean) / std::sqrt(squared));
   record.set(mean_coefficient, arma::dot(mean, norm) / squared);
   record.set(spike_coefficient,
              arma::dot(samples.student[0].right_mean(), samples.student[1].right_mean()) / squared);

@@ -78,10 +78,6 @@ double unbiased_squared_error(const std::array<PairSums, 2>& halves, const arma:
   return arma::dot(first, second) / arma::dot(C, C);
 }
 
-[[gnu::flatten]] double norm_of(const arma::vec& v) {
-  return arma::norm(v);
-}
-
 arma::vec row_norms(const arma::mat& V) {
   return arma::sqrt(arma::sum(arma::square(V), 1));
 }
