@@ -8,8 +8,10 @@
 
 #include "core/bytes.hpp"
 #include "core/error.hpp"
+#include "core/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/json_file.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {
@@ -93,6 +95,22 @@ std::map<std::string, std::string> input_checksums(const std::vector<Field>& fie
     }
   }
   return files.take_checksums();
+}
+
+std::vector<std::pair<std::string, ResultFile>> results_in(const std::string& folder) {
+  std::error_code error;
+  std::vector<std::string> paths;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  std::vector<std::pair<std::string, ResultFile>> out;
+  for (const std::string& path : paths) {
+    const nlohmann::json document = read_json(path);
+    if (document.is_object() && member(document, "schema") == result_schema)
+      out.emplace_back(path, result_from(document, printable(path)));
+  }
+  return out;
 }
 
 }  // namespace ranklab

@@ -1,12 +1,14 @@
-// Checksums of the files that a run reads: a resumed run and all parts of a run must have read the
-// same bytes.
+// Files that commands read: checksums of the files of a run, because a resumed run and all parts of
+// a run must have read the same bytes, and the results in a folder.
 #pragma once
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/fields.hpp"
+#include "report/result_file.hpp"
 
 namespace ranklab {
 
@@ -16,5 +18,9 @@ namespace ranklab {
 /// Fields that name outputs are skipped. A file that cannot be read has the
 /// checksum "unreadable".
 std::map<std::string, std::string> input_checksums(const std::vector<Field>& fields);
+
+/// The result files of a folder by path, in alphabetical order; none if it does not exist. Other
+/// JSON files are passed over. Throws Failure for a file that is not valid.
+std::vector<std::pair<std::string, ResultFile>> results_in(const std::string& folder);
 
 }  // namespace ranklab

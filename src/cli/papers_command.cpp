@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/input_files.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -40,20 +41,11 @@ struct Judges {
   }
 };
 
-// The result files of a folder; none if it does not exist. Other JSON files are passed over.
 Judges read_folder(const std::string& folder) {
   Judges out;
-  std::error_code error;
-  std::vector<std::string> paths;
-  for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".json") paths.push_back(entry.path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  for (const std::string& path : paths) {
-    const nlohmann::json document = read_json(path);
-    if (!document.is_object() || member(document, "schema") != result_schema) continue;
-    out.results.push_back(result_from(document, printable(path)));
+  for (auto& [path, result] : results_in(folder)) {
     out.files.push_back(path);
+    out.results.push_back(std::move(result));
   }
   return out;
 }

@@ -281,59 +281,61 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
 }
 
 void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
-                  const std::string& detail, double candidates) {
-  add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial);
+                  const std::string& detail, double candidates, SourceLine line) {
+  add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial, line);
 }
 
 void Claims::interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
-                      const std::string& detail) {
-  add(judge_interval(statement, interval, allowed, detail));
+                      const std::string& detail, SourceLine line) {
+  add(judge_interval(statement, interval, allowed, detail), line);
 }
 
 void Claims::equivalent(const Statement& statement, const std::vector<double>& differences,
-                        double margin, const std::string& detail) {
-  add(judge_equivalence(statement, differences, margin, detail), &differences);
+                        double margin, const std::string& detail, SourceLine line) {
+  add(judge_equivalence(statement, differences, margin, detail), &differences, line);
 }
 
 void Claims::no_worse(const Statement& statement, const std::vector<double>& differences,
-                      double margin, const std::string& detail) {
-  add(judge_no_worse(statement, differences, margin, detail), &differences);
+                      double margin, const std::string& detail, SourceLine line) {
+  add(judge_no_worse(statement, differences, margin, detail), &differences, line);
 }
 
 void Claims::never_violated(const Statement& statement, const Tally& tally,
-                            const std::string& detail, WorstCase worst) {
-  add(judge_tally(statement, tally, detail, worst));
+                            const std::string& detail, WorstCase worst, SourceLine line) {
+  add(judge_tally(statement, tally, detail, worst), line);
 }
 
 void Claims::in_every_unit(const Statement& statement, const Tally& tally,
-                           const std::string& detail, WorstCase worst) {
-  add(judge_units(statement, tally, detail, worst));
+                           const std::string& detail, WorstCase worst, SourceLine line) {
+  add(judge_units(statement, tally, detail, worst), line);
 }
 
 void Claims::never_violated(const Statement& statement, const Records& records,
-                            const std::string& detail, WorstCase worst) {
-  add(judge_tally(statement, tally_of(records, statement.id), detail, worst));
+                            const std::string& detail, WorstCase worst, SourceLine line) {
+  add(judge_tally(statement, tally_of(records, statement.id), detail, worst), line);
 }
 
 void Claims::number(const Statement& statement, double measured, Region allowed,
-                    const std::string& detail, double rounding) {
-  add(judge_number(statement, measured, allowed, detail, rounding));
+                    const std::string& detail, double rounding, SourceLine line) {
+  add(judge_number(statement, measured, allowed, detail, rounding), line);
 }
 
-void Claims::not_applicable(const Statement& statement, const std::string& reason) {
-  add(ranklab::not_applicable(statement, reason));
+void Claims::not_applicable(const Statement& statement, const std::string& reason,
+                            SourceLine line) {
+  add(ranklab::not_applicable(statement, reason), line);
 }
 
-bool Claims::applies(const Statement& statement, const std::string& unmet) {
-  if (!unmet.empty()) not_applicable(statement, unmet);
+bool Claims::applies(const Statement& statement, const std::string& unmet, SourceLine line) {
+  if (!unmet.empty()) not_applicable(statement, unmet, line);
   return unmet.empty();
 }
 
-void Claims::add(Claim claim) {
-  add(std::move(claim), nullptr);
+void Claims::add(Claim claim, SourceLine line) {
+  add(std::move(claim), nullptr, line);
 }
 
-void Claims::add(Claim claim, const std::vector<double>* per_trial) {
+void Claims::add(Claim claim, const std::vector<double>* per_trial, SourceLine line) {
+  claim.judged_at = line;
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
   const bool counts =
       std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;

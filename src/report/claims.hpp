@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
+#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -189,6 +190,9 @@ Claim judge_number(const Statement& statement, double measured, Region allowed,
 /// A claim whose statement does not apply to this run, for the given reason.
 Claim not_applicable(const Statement& statement, const std::string& reason);
 
+/// The line that judges a claim: that of the call.
+using SourceLine = std::source_location;
+
 /// The claims of a run, in the order in which they are added.
 class Claims {
  public:
@@ -201,27 +205,33 @@ class Claims {
   void set_units(std::size_t units) { units_ = units; }
 
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
-            const std::string& detail = "", double candidates = 1);
+            const std::string& detail = "", double candidates = 1,
+            SourceLine line = SourceLine::current());
   void interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
-                const std::string& detail = "");
+                const std::string& detail = "", SourceLine line = SourceLine::current());
   void equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
-                  const std::string& detail = "");
+                  const std::string& detail = "", SourceLine line = SourceLine::current());
   void no_worse(const Statement& statement, const std::vector<double>& differences, double margin,
-                const std::string& detail = "");
+                const std::string& detail = "", SourceLine line = SourceLine::current());
   void never_violated(const Statement& statement, const Tally& tally,
-                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid);
+                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid,
+                      SourceLine line = SourceLine::current());
   void in_every_unit(const Statement& statement, const Tally& tally, const std::string& detail = "",
-                     WorstCase worst = WorstCase::unsaid);
+                     WorstCase worst = WorstCase::unsaid, SourceLine line = SourceLine::current());
   /// Judges the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records,
-                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid);
+                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid,
+                      SourceLine line = SourceLine::current());
   void number(const Statement& statement, double measured, Region allowed,
-              const std::string& detail = "", double rounding = 0.0);
-  void not_applicable(const Statement& statement, const std::string& reason);
+              const std::string& detail = "", double rounding = 0.0,
+              SourceLine line = SourceLine::current());
+  void not_applicable(const Statement& statement, const std::string& reason,
+                      SourceLine line = SourceLine::current());
   /// True if the statement's hypothesis is met. Otherwise adds a claim that is not applicable for
   /// the reason `unmet`; the caller then judges nothing.
-  bool applies(const Statement& statement, const std::string& unmet);
-  void add(Claim claim);
+  bool applies(const Statement& statement, const std::string& unmet,
+               SourceLine line = SourceLine::current());
+  void add(Claim claim, SourceLine line = SourceLine::current());
 
   /// The detail of a claim whose hypothesis is not met: the reason only; "reason; measured: " with
   /// the evidence and the detail that the claim would have had; or "reason, compared anyway" and
@@ -261,7 +271,7 @@ class Claims {
 
  private:
   /// `per_trial`: the values of a mean, else null.
-  void add(Claim claim, const std::vector<double>* per_trial);
+  void add(Claim claim, const std::vector<double>* per_trial, SourceLine line);
 
   Unit unit_ = Unit::seed;
   std::size_t units_ = fewest_values;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <source_location>
 #include <string>
 #include <utility>
 #include <variant>
@@ -97,6 +98,7 @@ struct Claim {
   std::string judged_in;   // the preset that judges the statement on the same trials
   bool holm_undecided =
       false;  // decided on its own, but not after Holm's correction for the run's other means
+  std::source_location judged_at = {};  // not stored: `ranklab where` shows it
 };
 
 /// The evidence of a claim in words: "mean 12.44 +- 2.149 (99 %, 12 seeds)", "0 violations in 2,002

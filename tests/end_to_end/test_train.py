@@ -219,13 +219,13 @@ class TrainTest(ProgramTest):
                 ("--task text --positions relative --dim 17 --heads 1", ("--dim", "17", "even")),
                 ("--task patches --model mamba2", ("--readout", "mamba2", "mean")),
                 ("--task patches --model mamba1", ("--readout", "mamba1", "mean")),
-                ("--readout class", ("--readout", "recall")),
+                ("--readout class", ("--readout", "--task pixels or patches")),
                 ("--task patches --readout mean --variant de-escalated", ("--tau", "zero", "below 1")),
                 ("--variant de-escalated --at branch --ffn 0", ("--at", "--ffn 0", "end|ffn")),
                 ("--variant middle", ("--variant", "middle", "de-escalated")),
                 ("--variant post --lr-post 0", ("--lr-post", "0")),
                 ("--mean all", ("--mean", "all", "strict")),
-                ("--idx a --cifar b", ("--idx", "--cifar"))):
+                ("--task pixels --idx a --cifar b", ("--idx", "--cifar"))):
             with self.subTest(flags):
                 self.refused(f"{TINY} {flags} --out out.json", *needles)
         self.refused(f"{TINY} --task pixels --idx images --out out.json", "train-images-idx3-ubyte.gz", exit_code=1)
