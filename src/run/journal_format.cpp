@@ -135,9 +135,9 @@ std::string JournalContent::loss() const {
 std::string header_difference(const std::string& there, const std::string& here) {
   std::istringstream old_lines(there), new_lines(here);
   for (std::string a, b; std::getline(old_lines, a) && std::getline(new_lines, b);) {
-    const std::size_t colon = std::min(a.size(), a.find(": "));
     if (a == b) continue;
-    if (a.substr(0, colon) != b.substr(0, colon) || colon == a.size()) break;
+    const std::size_t colon = a.find(": ");
+    if (colon == std::string::npos || !b.starts_with(a.substr(0, colon + 2))) break;
     const std::string name = a.substr(0, colon).substr(a.find(' ') + 1);
     return name + " is " + a.substr(colon + 2) + " there, " + b.substr(colon + 2) + " here" +
            (name == "blas_core" ? "; set OPENBLAS_CORETYPE to one value on all nodes" : "");

@@ -235,6 +235,9 @@ TEST_CASE("the first difference of two headers is named") {
            {"part shard: 1\nconfig study: \"a\"\n", "the parameters differ"},
            {"part shard: 1\nno line of a header\n", "the parameters differ"}})
     CHECK(header_difference(header, here) == said);
+  // Of a file that is not ours.
+  for (const char* here : {"an", "anything", "an:", ""})
+    CHECK(header_difference("an: x\n", here) == "the parameters differ");
   CHECK(header_difference("environment blas_core: \"A\"\n", "environment blas_core: \"B\"\n")
             .ends_with("set OPENBLAS_CORETYPE to one value on all nodes"));
 }
