@@ -6,6 +6,14 @@ import unittest
 from program import ROOT, TINY, TINY_STABLE_RANK, ProgramTest, loads, reproducible
 
 
+class SeedsTest(ProgramTest):
+    def test_the_results_that_make_fuzz_starts_from_are_valid(self):
+        """From a file of an older form, it finds nothing beyond the first check."""
+        folder = os.path.join(ROOT, "tests", "fuzz", "seeds", "result")
+        for name in os.listdir(folder):
+            self.run_program(["plot", os.path.join(folder, name), "--out", f"{name}.svg", "--quiet"])
+
+
 class DeterminismTest(ProgramTest):
     def test_numbers_do_not_depend_on_threads_or_progress(self):
         for arguments in (TINY, TINY_STABLE_RANK):

@@ -25,7 +25,7 @@ MOST_FINDINGS = 20  # of one target in one run
 IN_MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
 SLACK = 120  # seconds that a target may take in addition: start, seeds, a last input
 # Large inputs make every execution slow and find nothing that small ones do not.
-MAX_LENGTH = {"result": 16384, "images": 8192, "config": 8192}
+MAX_LENGTH = {"result": 20480, "images": 8192, "config": 8192}
 # Files of the project that are seeds as they are.
 MORE_SEEDS = {"config": ["experiments"]}
 ENVIRONMENT = {"ASAN_OPTIONS": "quarantine_size_mb=16:malloc_context_size=6:allocator_may_return_null=0:detect_odr_violation=0",
