@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 
@@ -26,16 +27,15 @@ void judge_lemma_2_9(const Records& records,
     if (X.norm_deviation < 1) tally.count(!(ratio <= 1 + embedding_slack()), ratio);
   });
   const std::string unmet =
-      "the lemma needs eps < 1, but in every trial a squared column norm differs from d by a "
-      "fraction of at least 1 (at most " +
-      short_number(eps.largest) + "); a larger d lowers it";
+      say("the lemma needs eps < 1, but in every trial a squared column norm differs from d by a "
+          "fraction of at least 1 (at most {}); a larger d lowers it",
+          eps.largest);
   if (!claims.applies(lemma_2_9, eps.cases > 0 && over_bound.cases == 0 ? unmet : "")) return;
   claims.never_violated(lemma_2_9, over_bound,
                         over_bound.cases == 0
                             ? ""
-                            : "largest measured eps " + short_number(eps.largest) +
-                                  "; largest st(X) over its bound " +
-                                  short_number(over_bound.largest),
+                            : say("largest measured eps {}; largest st(X) over its bound {}",
+                                  eps.largest, over_bound.largest),
                         WorstCase::largest);
 }
 

@@ -71,7 +71,7 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
           "emb-muon",
           "Muon on the embedding in addition to the matrices inside the layers changes the "
           "final validation loss by less than 0.05 nats"),
-      short_number(slight) + " nats");
+      say("{} nats", slight));
   const Run* const inside = plan.find("muon");
   if (!claims.applies(small_change,
                       with_embedding && inside
@@ -110,7 +110,7 @@ void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
               ? ""
               : "needs --init gauss --activation relu, or --also adam,activation=relu,init=gauss"))
     return;
-  claims.never_violated(statement, tally, "largest stable rank " + short_number(tally.largest),
+  claims.never_violated(statement, tally, say("largest stable rank {}", tally.largest),
                         WorstCase::largest);
 }
 
@@ -187,13 +187,12 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
     };
     std::string means;
     for (std::size_t i = 0; i < runs.size(); ++i) {
-      means += std::string(i == 0 ? "" : ", ") + "d = " + short_number(widths[i]) + ": " +
-               mean_text(
-                   per_trial(records, [&](const TrialRecord& record) { return value(record, i); }));
+      const auto of_run =
+          per_trial(records, [&](const TrialRecord& record) { return value(record, i); });
+      means += say("{}d = {}: {}", i == 0 ? "" : ", ", widths[i], mean_text(of_run));
     }
-    claims.mean(
-        each.statement, slopes(), each.allowed,
-        "exponent of the width at step " + short_number(*step) + "; mean ranks by width: " + means);
+    claims.mean(each.statement, slopes(), each.allowed,
+                say("exponent of the width at step {}; mean ranks by width: {}", *step, means));
   }
 }
 
@@ -270,8 +269,8 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
             ""};
   const Summary summary = summarize(gain);
   if (summary.n == gain.size() && !(summary.mean > confidence_half_width(summary)))
-    out.missing = "Muon's gain is not above 0 with " + short_number(100 * confidence_level) +
-                  " % confidence; " + out.detail;
+    out.missing = say("Muon's gain is not above 0 with {} % confidence; {}", 100 * confidence_level,
+                      out.detail);
   // No ratio of sums if a run diverged.
   if (!std::isfinite(sum_of(gain)) || !std::isfinite(sum_of(part))) {
     out.per_trial.assign(gain.size(), undefined);

@@ -111,8 +111,7 @@ std::string workload_label(const Changes& workload, const Plan& plan) {
   for (const Run& run : plan.runs) {
     if (workload_of(run) != workload) continue;
     const Config& c = run.config;
-    return std::to_string(c.steps) + " steps, " + std::to_string(c.layers) +
-           (c.layers == 1 ? " layer" : " layers") + " of width " + std::to_string(c.dim);
+    return say("{} steps, {} of width {}", c.steps, counted(c.layers, "layer"), c.dim);
   }
   return "";
 }

@@ -99,19 +99,20 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
     }
   }
   draw(out, plan);
-  out.note("The text is " + corpus.text + " (" + std::to_string(corpus.bytes) +
-           " bytes, checksum " + corpus.checksum + "): " + std::to_string(corpus.training.size()) +
-           " training tokens and " + std::to_string(corpus.validation.size()) +
-           " held-out tokens, with a vocabulary of " + std::to_string(corpus.vocabulary) + ".");
+  out.note(
+      say("The text is {} ({} bytes, checksum {}): {} training tokens and {} held-out tokens, "
+          "with a vocabulary of {}.",
+          corpus.text, corpus.bytes, corpus.checksum, corpus.training.size(),
+          corpus.validation.size(), corpus.vocabulary));
   for (const Run& run : plan.runs) {
     double count = 0;
     for (const TrialRecord& record : records) count += record.scalar(run.name + "." + diverged);
     if (count == 0) continue;
     out.diverged_where(run.name + "." + diverged);
-    out.note(figure_label(run) + " diverged in " + short_number(count) + " of " +
-             counted(records.size(), "trial") +
-             ". After a divergence, its curves show the other trials only and look better than "
-             "they are.");
+    out.note(
+        say("{} diverged in {} of {}. After a divergence, its curves show the other trials only "
+            "and look better than they are.",
+            figure_label(run), count, counted(records.size(), "trial")));
   }
   return out.take();
 }

@@ -73,24 +73,27 @@ void check_run(const Run& run) {
   const Config& c = run.config;
   const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
   if (c.dim % c.heads != 0) {
-    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " does not divide --dim " +
-                     std::to_string(c.dim));
+    throw UsageError(say("{}--heads: {} does not divide --dim {}", where, c.heads, c.dim));
   }
   if (c.position == "rotary" && c.dim / c.heads % 2 != 0) {
-    throw UsageError(where + "--heads: " + std::to_string(c.heads) + " gives heads of odd width " +
-                     std::to_string(c.dim / c.heads) +
-                     "; allowed: an even width, or any with --position learned");
+    throw UsageError(
+        say("{}--heads: {} gives heads of odd width {}; allowed: an even width, or any "
+            "with --position learned",
+            where, c.heads, c.dim / c.heads));
   }
   const bool gated = c.activation == "swiglu";
   if (!gated && std::count(c.spectral_on.begin(), c.spectral_on.end(), "Wg")) {
-    throw UsageError(where + "--spectral-on: Wg is not allowed with --activation " + c.activation +
-                     "; allowed: with --activation swiglu");
+    throw UsageError(
+        say("{}--spectral-on: Wg is not allowed with --activation {}; allowed: with "
+            "--activation swiglu",
+            where, c.activation));
   }
   const std::uint64_t watched = watched_steps.back();
   if (run.follows_advice() && c.steps < watched) {
-    throw UsageError(where + "--steps: " + std::to_string(c.steps) +
-                     " ends before the steps that advice is taken from; allowed: at least " +
-                     std::to_string(watched));
+    throw UsageError(
+        say("{}--steps: {} ends before the steps that advice is taken from; allowed: at "
+            "least {}",
+            where, c.steps, watched));
   }
 }
 

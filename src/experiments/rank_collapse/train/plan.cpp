@@ -70,11 +70,10 @@ double number_of(const std::string& word, const std::string& flag, double low, d
                  bool integer) {
   const double value = read_number(word);
   if (!(value >= low && value <= high) || (integer && value != std::floor(value))) {
-    throw UsageError(
-        flag + ": '" + printable_key(word) + "' is not allowed; allowed: " +
-        (integer ? "integer, " : "number, ") + short_number(low) + " to " + short_number(high) +
-        ", for all curves or with a model, --init or --variant as prefix, as in mamba2:" +
-        short_number(low > 0 ? low : 1));
+    throw UsageError(say(
+        "{}: '{}' is not allowed; allowed: {}, {} to {}, for all curves or with a model, --init or "
+        "--variant as prefix, as in mamba2:{}",
+        flag, printable_key(word), integer ? "integer" : "number", low, high, low > 0 ? low : 1));
   }
   return value;
 }

@@ -184,8 +184,8 @@ void validate_variants(const Config& c) {
                      "; allowed: learned");
   }
   if (c.positions == "relative" && c.dim % 2 != 0) {
-    throw UsageError("--dim: " + std::to_string(c.dim) +
-                     " is not allowed with --positions relative; allowed: even numbers");
+    throw UsageError(
+        say("--dim: {} is not allowed with --positions relative; allowed: even numbers", c.dim));
   }
   if (c.readout == "class" && !c.is_images()) {
     throw UsageError("--readout: class is not allowed with --task " + c.task + "; allowed: mean");

@@ -221,30 +221,28 @@ template std::vector<SequenceBatch<double>> Task::held_out<double>(const Trial&)
 std::string Task::description() const {
   if (images_) {
     const Images &training = images_->training, &test = images_->test;
-    return images_->name + ", checksum " + images_->checksum + ": " +
-           std::to_string(training.labels.size()) + " training images, " +
-           std::to_string(test.labels.size()) + " held-out images, " +
-           std::to_string(training.width) + " x " + std::to_string(training.height) + " pixels" +
-           (config_.patch > 0 ? " in patches of " + std::to_string(config_.patch) + " x " +
-                                    std::to_string(config_.patch)
-                              : " after pooling") +
-           "; always guessing the most frequent class has a held-out accuracy of " +
-           short_number(100 * best_guess_) + " %.";
+    return say(
+        "{}, checksum {}: {} training images, {} held-out images, {} x {} pixels{}; always "
+        "guessing "
+        "the most frequent class has a held-out accuracy of {} %.",
+        images_->name, images_->checksum, training.labels.size(), test.labels.size(),
+        training.width, training.height,
+        config_.patch > 0 ? say(" in patches of {} x {}", config_.patch, config_.patch)
+                          : " after pooling",
+        100 * best_guess_);
   }
   if (corpus_) {
-    return "The text is " + corpus_->text + ", " + std::to_string(corpus_->bytes) +
-           " bytes, checksum " + corpus_->checksum + ": " +
-           std::to_string(corpus_->training.size()) + " training tokens with a vocabulary of " +
-           std::to_string(corpus_->vocabulary) + ", " + std::to_string(corpus_->validation.size()) +
-           " held-out tokens. The entropy of single tokens is " + short_number(guessing_loss_) +
-           " nats.";
+    return say(
+        "The text is {}, {} bytes, checksum {}: {} training tokens with a vocabulary of {}, {} "
+        "held-out tokens. The entropy of single tokens is {} nats.",
+        corpus_->text, corpus_->bytes, corpus_->checksum, corpus_->training.size(),
+        corpus_->vocabulary, corpus_->validation.size(), guessing_loss_);
   }
-  return "Recall: " + counted(recall_.pairs, "key-value pair") + " in " +
-         std::to_string(recall_.length) +
-         " tokens; guessing among the values shown has an accuracy of " +
-         short_number(100 * chance_) + " %, the best guess by query position " +
-         short_number(100 * best_guess_) + " %. Each trial holds out " +
-         std::to_string(recall_cases) + " sequences.";
+  return say(
+      "Recall: {} in {} tokens; guessing among the values shown has an accuracy of {} %, the best "
+      "guess by query position {} %. Each trial holds out {} sequences.",
+      counted(recall_.pairs, "key-value pair"), recall_.length, 100 * chance_, 100 * best_guess_,
+      recall_cases);
 }
 
 std::string Task::windows_text(const Trial& trial) const {

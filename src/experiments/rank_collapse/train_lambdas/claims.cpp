@@ -90,9 +90,8 @@ std::string does_not_learn(const Accuracy& at_1, const Task& task) {
 
 /// The size of our models of Figure 5.
 std::string scale_text(const Plan& plan, const Curve& group, const Task& task) {
-  return "here: " + std::to_string(group.layers) + " layers of width " +
-         std::to_string(plan.config.dim) + " on images of " + std::to_string(task.shape().length) +
-         " pixels; the paper: the image task of LRA";
+  return say("here: {} layers of width {} on images of {} pixels; the paper: the image task of LRA",
+             group.layers, plan.config.dim, task.shape().length);
 }
 
 /// Whether the accuracy of one run is at most the best guess plus 5 standard errors.
