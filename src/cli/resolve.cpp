@@ -88,8 +88,8 @@ void apply_flags(const Arguments& arguments, const std::vector<Field>& fields) {
   std::map<std::string, std::vector<std::string_view>>
       uses;  // all values of flags that are repeated, once per element
   for (const auto& [name, value] : arguments.flags) {
-    if (name == "preset") continue;
     const Field* field = find_field(fields, name);
+    if (field == nullptr) continue;  // --preset, and --describe next to --help
     // --out and --config are not recorded.
     if (name != "out" && name != "config" && !is_utf8(value))
       throw UsageError("--" + name + ": '" + printable_key(value) +

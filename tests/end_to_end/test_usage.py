@@ -68,6 +68,13 @@ class HelpTest(ProgramTest):
         self.assertEqual(other, self.run_program("random-features --study stable-rank --help").stdout)
         self.refused("run spectral-fig1 --help", "'spectral-fig1'", "'spectral-fig01'")
 
+    def test_help_with_other_flags(self):
+        for words in ("--describe x", "--config nowhere.json", "--shard 1/2", "--weights nowhere", "--lambda 3"):
+            text = self.run_program(f"rank-collapse --study layers {words} --help").stdout
+            self.assertTrue(text.startswith("Usage: ranklab rank-collapse --study layers"), words)
+        self.refused("rank-collapse --study layers --lambda x --help", "--lambda")
+        self.refused("rank-collapse --study layers --foo --help", "--foo")
+
     def test_help_followed_by_a_command_is_the_help_of_that_command(self):
         for rest in ("plot", "random-features", "random-features --study trajectory"):
             self.assertEqual(self.run_program(f"help {rest}").stdout, self.run_program(f"{rest} --help").stdout)
