@@ -1,6 +1,7 @@
 #include "io/atomic_file.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -85,6 +86,24 @@ class TemporaryFile {
   bool kept_ = false;
 };
 
+// SIGINT and SIGTERM arrive after its lifetime, so that they leave no temporary file.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    sigset_t signals;
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGTERM);
+    ::pthread_sigmask(SIG_BLOCK, &signals, &before_);
+  }
+  ~SignalsWait() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
 // What a path names after its symbolic links.
 struct Target {
   std::string path;     // the file at the end of the links, which may not exist
@@ -156,6 +175,7 @@ void check_writable(const std::string& path) {
     return;
   }
   create_parent_folders(target.path);
+  const SignalsWait until_removed;
   TemporaryFile probe(target.path);
 }
 
