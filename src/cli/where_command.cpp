@@ -47,11 +47,10 @@ int show(const std::string& id, const std::string& folder) {
   if (execution.signal != 0) return 128 + execution.signal;
   const Claim* claim = find_claim(execution.result->claims, id);
   if (!claim) throw Failure("where: one trial of " + preset.name + " has no claim '" + id + "'");
-  std::string_view file = claim->judged_at.file_name();
+  std::string_view file = claim->judged_at.file;
   if (file.starts_with("./")) file.remove_prefix(2);
-  std::printf("%s:%u: %s, in %s --study %s\n", std::string(file).c_str(),
-              static_cast<unsigned>(claim->judged_at.line()), id.c_str(), preset.command.c_str(),
-              run.options.study.c_str());
+  std::printf("%s:%d: %s, in %s --study %s\n", std::string(file).c_str(), claim->judged_at.line,
+              id.c_str(), preset.command.c_str(), run.options.study.c_str());
   return 0;
 }
 

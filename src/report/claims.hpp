@@ -5,7 +5,6 @@
 #include <cstddef>
 #include <functional>
 #include <limits>
-#include <source_location>
 #include <span>
 #include <string>
 #include <utility>
@@ -189,9 +188,6 @@ Claim judge_number(const Statement& statement, double measured, Region allowed,
 
 /// A claim whose statement does not apply to this run, for the given reason.
 Claim not_applicable(const Statement& statement, const std::string& reason);
-
-/// The line that judges a claim: that of the call.
-using SourceLine = std::source_location;
 
 /// The claims of a run, in the order in which they are added.
 class Claims {
