@@ -104,15 +104,15 @@ class PapersCommandTest(ProgramTest):
 
     def test_where_names_the_line_that_judges_a_claim(self):
         os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
-        for claim, word in {"shallow/lemma-A.1": "claims.never_violated(lemma_A_1", "shallow/fig-8c": "applies(decreases",
-                            "spectral/thm-2.6/abs/dense": "2.6"}.items():
+        for claim, word in {"shallow/lemma-A.1": "claims.never_violated(lemma_A_1", "shallow/fig-8c": "decreases, exponents",
+                            "spectral/thm-2.6/abs/dense": "never_violated(statement, measured"}.items():
             run = self.run_program(["where", claim, "--results", os.path.join(ROOT, "results", "reference")])
             path, line, rest = run.stdout.split(":", 2)
             self.assertTrue(rest.startswith(f" {claim}, in "), rest)
             with open(os.path.join(ROOT, path), encoding="utf-8") as file:
                 around = file.read().splitlines()[int(line) - 8:int(line) + 7]
             self.assertIn(word, " ".join(around))
-        self.assertIn("did you mean 'shallow/fig-8c'?", self.run_program(["where", "shallow/fig-8x", "--results",
+        self.assertIn("did you mean 'shallow/fig-8", self.run_program(["where", "shallow/fig-8x", "--results",
                                                                           os.path.join(ROOT, "results", "reference")], exit_code=2).stderr)
         self.assertIn("no preset with a result in nowhere", self.run_program(["where", "x", "--results", "nowhere"], exit_code=2).stderr)
 
