@@ -38,10 +38,16 @@ std::string preset_judging(const std::string& id, const std::string& folder) {
 }
 
 int show(const std::string& id, const std::string& folder) {
-  const Preset preset = read_preset(preset_judging(id, folder));
+  Preset preset = read_preset(preset_judging(id, folder));
+  const Experiment& experiment = experiment_of(preset.command, preset.name);
+  const auto study = study_of(experiment, {preset, {}, {}}).make();
+  // Only a run writes the files that its preset names.
+  for (const Field& field : study->fields()) {
+    if (field.names_output) preset.config.erase(field.name);
+  }
   RunSources sources = {preset, {}, {}};
   sources.flags.flags = {{"trials", "1"}};
-  ResolvedRun run = resolve(experiment_of(preset.command, preset.name), sources);
+  ResolvedRun run = resolve(experiment, sources);
   check_memory(run);
   const Execution execution = execute(run, nullptr, {false}, {});
   if (execution.signal != 0) return 128 + execution.signal;

@@ -4,6 +4,7 @@ import html
 import json
 import os
 import re
+import shutil
 import unittest
 
 import jsonschema
@@ -115,6 +116,16 @@ class PapersCommandTest(ProgramTest):
         self.assertIn("did you mean 'shallow/fig-8", self.run_program(["where", "shallow/fig-8x", "--results",
                                                                           os.path.join(ROOT, "results", "reference")], exit_code=2).stderr)
         self.assertIn("no preset with a result in nowhere", self.run_program(["where", "x", "--results", "nowhere"], exit_code=2).stderr)
+
+    def test_where_writes_none_of_the_files_that_a_preset_names(self):
+        os.mkdir(self.path("experiments"))
+        config = {"study": "mlp", "d": 4, "width": 6, "n": 12, "steps": 3, "lr-gd": 0.01, "lr-spec": 0.01, "dump": "dumped", "trials": 3}
+        self.write("experiments/small.json", {"command": "one-step-compare", "title": "A small run", "summary": "for tests", "trial": "training",
+                                              "seconds": 1, "source": {"paper": "[Spectral]", "figure": "Figure 1"}, "config": config})
+        self.result("one-step-compare --preset small")
+        shutil.rmtree(self.path("dumped"))
+        self.assertIn("mlp/claims.cpp:", self.run_program("where spectral/eq-1.8/gd/W1 --results .").stdout)
+        self.assertFalse(os.path.exists(self.path("dumped")))
 
     def test_json_has_every_statement_in_the_papers_order(self):
         for paper, statements in catalog().items():
