@@ -68,10 +68,11 @@ SequenceShape gpt_shape(const Activation& activation, Norm norm, bool learned_po
 
 InitialWeights gpt_initial_weights(const std::string& name, const SequenceShape& shape,
                                    const Streams& streams) {
-  if (name == "modded") return {WeightLaw::modded, streams};
-  if (name == "gauss") return {WeightLaw::gauss, streams};
+  if (name == "modded") return {Initialization::modded, streams};
+  if (name == "gauss") return {Initialization::gauss, streams};
   if (name != "gpt2") throw std::logic_error("unknown initial weights: " + name);
-  return {WeightLaw::gpt2, streams, "", 0.02 / std::sqrt(2.0 * static_cast<double>(shape.layers))};
+  return {Initialization::gpt2, streams, "",
+          0.02 / std::sqrt(2.0 * static_cast<double>(shape.layers))};
 }
 
 std::vector<std::string> gpt_blocks(bool gated) {

@@ -25,7 +25,7 @@ namespace ranklab {
 SequenceShape gpt_shape(const Activation& activation, Norm norm, bool learned_positions,
                         bool qk_norm);
 
-/// Initial weights by name: modded, gauss or gpt2 (WeightLaw).
+/// Initial weights by name: modded, gauss or gpt2 (Initialization).
 InitialWeights gpt_initial_weights(const std::string& name, const SequenceShape& shape,
                                    const Streams& streams);
 

@@ -28,11 +28,9 @@ std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWe
 /// of the embedding table for ids.
 template <class T>
 Parameter<T> make_positions(const SequenceShape& shape, const InitialWeights& initial) {
-  if (shape.inputs == 0 || initial.law() == WeightLaw::small)
+  if (shape.inputs == 0 || initial.scheme() == Initialization::small)
     return initial.table<T>("positions", shape.dim, shape.length);
-  Parameter<T> drawn = initial.normal<T>("positions", shape.dim, shape.length, 1.0);
-  drawn.decays = true;
-  return drawn;
+  return initial.with_decay<T>("positions", shape.dim, shape.length, EntryLaw::normal(1));
 }
 
 }  // namespace
@@ -55,17 +53,15 @@ SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights
     throw std::logic_error("relative positions need causal attention and an even width");
   // [Shallow] Algorithm 1 does not specify the maps into and out of the residual stream.
   const InitialWeights outside =
-      initial.law() == WeightLaw::alg1 ? initial.by(WeightLaw::torch) : initial;
+      initial.scheme() == Initialization::alg1 ? initial.by(Initialization::torch) : initial;
   if (shape.inputs == 0) {
     embedding_ = initial.table<T>("embedding", d, shape.vocabulary);
   } else {
     embedding_ = outside.map<T>("embedding", d, shape.inputs);
     input_bias_ = outside.bias<T>("embedding.bias", d, shape.inputs);
   }
-  if (shape.class_token) {
-    class_token_ = initial.normal<T>("class_token", d, 1, 1.0);
-    class_token_->decays = true;
-  }
+  if (shape.class_token)
+    class_token_ = initial.with_decay<T>("class_token", d, 1, EntryLaw::normal(1));
   if (shape.has_positions()) positions_ = make_positions<T>(shape, initial);
   if (shape.relative) relative_ = std::make_unique<RelativeBiases<T>>(d, initial.of("relative"));
   blocks_.reserve(shape.layers);
@@ -82,7 +78,8 @@ SequenceModel<T>::SequenceModel(const SequenceShape& shape, const InitialWeights
     head_ = outside.head<T>("head", shape.vocabulary, d);
   }
   if (shape.output_bias)
-    output_bias_ = initial.constant<T>("output.bias", shape.vocabulary, 1, 0.0);
+    output_bias_ =
+        initial.without_decay<T>("output.bias", shape.vocabulary, 1, EntryLaw::constant(0));
   const auto add = [&](std::optional<Parameter<T>>& parameter) {
     if (parameter) parameters_.push_back(&*parameter);
   };
@@ -301,8 +298,8 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
     } else if (model == nullptr) {
       std::unique_ptr<SequenceModel>& helper = helpers_[worker];
       if (helper == nullptr) {
-        helper =
-            std::make_unique<SequenceModel>(shape_, InitialWeights(WeightLaw::zero, Streams(0, 0)));
+        helper = std::make_unique<SequenceModel>(
+            shape_, InitialWeights(Initialization::zero, Streams(0, 0)));
       }
       helper->share(*this);
       model = helper.get();

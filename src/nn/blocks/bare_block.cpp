@@ -46,8 +46,8 @@ template class BareBlock<double>;
 namespace {
 
 // N(0, 1/size).
-Start normal_over(std::uint64_t size) {
-  return Start::normal(1 / std::sqrt(static_cast<double>(size)));
+EntryLaw normal_over(std::uint64_t size) {
+  return EntryLaw::normal(1 / std::sqrt(static_cast<double>(size)));
 }
 
 // Attention and linear attention. With one token per column, M Y C_V is (W_V' Y) M'. --------------
@@ -77,7 +77,7 @@ class AttentionBlock : public BareBlock<T> {
  public:
   AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors)
       : BareBlock<T>(spec), causal_(spec.causal) {
-    const Start start = normal_over(spec.dim);
+    const EntryLaw start = normal_over(spec.dim);
     W_Q_ = tensors.matrix("W_Q", spec.dim, spec.dim, start);
     W_K_ = tensors.matrix("W_K", spec.dim, spec.dim, start);
     W_V_ = draw_values(spec, tensors);
@@ -153,8 +153,8 @@ class BareLtiSsm final : public BareBlock<T> {
  public:
   BareLtiSsm(const ModelSpec& spec, Tensors<T>& tensors)
       : BareBlock<T>(spec),
-        A_(tensors.vector("A", spec.state, Start::uniform(0.0, 1.0))),
-        B_(tensors.vector("B", spec.state, Start::constant(1.0))),
+        A_(tensors.vector("A", spec.state, EntryLaw::uniform(0.0, 1.0))),
+        B_(tensors.vector("B", spec.state, EntryLaw::constant(1.0))),
         C_(tensors.matrix("C", spec.state, 1, normal_over(spec.state))) {}
 
   // M_ij = K[i - j] for i >= j, K[l] = sum_n C_n A_n^l B_n.
@@ -199,7 +199,7 @@ class BareSelectiveSsm final : public BareBlock<T> {
  public:
   BareSelectiveSsm(const ModelSpec& spec, Tensors<T>& tensors)
       : BareBlock<T>(spec), decay_(spec.decay) {
-    const Start start = normal_over(spec.dim);
+    const EntryLaw start = normal_over(spec.dim);
     W_B_ = tensors.matrix("W_B", spec.dim, spec.state, start);
     W_C_ = tensors.matrix("W_C", spec.dim, spec.state, start);
   }

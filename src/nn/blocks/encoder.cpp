@@ -107,7 +107,7 @@ class EncoderBlock final : public SteppedBlock<T> {
 template <class T>
 arma::Mat<T> encoder_embedding(const ModelSpec& spec, Tensors<T>& tensors,
                                const std::vector<std::uint32_t>& ids, Dropout* dropout) {
-  const Start start = Start::normal(default_weight_std);
+  const EntryLaw start = EntryLaw::normal(default_weight_std);
   const arma::uword width = embedding_width(spec);
   arma::Mat<T> X = tensors.columns("word.weight", width, spec.vocabulary, ids, start) +
                    tensors.columns("position.weight", width, position_table_rows(spec, ids.size()),

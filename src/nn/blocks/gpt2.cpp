@@ -95,7 +95,7 @@ class Gpt2Block final : public Block<T> {
 template <class T>
 arma::Mat<T> gpt2_embedding(const ModelSpec& spec, Tensors<T>& tensors,
                             const std::vector<std::uint32_t>& ids, Dropout* /*dropout*/) {
-  const Start start = Start::normal(default_weight_std);
+  const EntryLaw start = EntryLaw::normal(default_weight_std);
   return tensors.columns("wte.weight", spec.dim, spec.vocabulary, ids, start) +
          tensors.columns("wpe.weight", spec.dim, position_table_rows(spec, ids.size()),
                          position_ids(ids.size()), start);

@@ -38,26 +38,26 @@ class ConstantMamba1Mixer {
         rank_(step_rank(spec.dim)),
         states_(spec.state),
         has_gate_(spec.has_gate()),
-        b_conv_(tensors.vector("mixer.conv1d.bias", width_, Start::fan_in(spec.taps))),
-        b_dt_(tensors.vector("mixer.dt_proj.bias", width_,
-                             Start::uniform(std::log(1e-3), std::log(1e-1)).mapped(bias_of_step))),
-        D_(tensors.vector("mixer.D", width_, Start::constant(1.0))),
-        W_in_(
-            tensors.matrix("mixer.in_proj.weight", spec.dim, 2 * width_, Start::fan_in(spec.dim))),
+        b_conv_(tensors.vector("mixer.conv1d.bias", width_, EntryLaw::fan_in(spec.taps))),
+        b_dt_(tensors.vector("mixer.dt_proj.bias", width_, law_of_dt_bias())),
+        D_(tensors.vector("mixer.D", width_, EntryLaw::constant(1.0))),
+        W_in_(tensors.matrix("mixer.in_proj.weight", spec.dim, 2 * width_,
+                             EntryLaw::fan_in(spec.dim))),
         w_conv_(
-            tensors.matrix("mixer.conv1d.weight", spec.taps, width_, Start::fan_in(spec.taps)).t()),
+            tensors.matrix("mixer.conv1d.weight", spec.taps, width_, EntryLaw::fan_in(spec.taps))
+                .t()),
         W_x_(tensors.matrix("mixer.x_proj.weight", width_, rank_ + 2 * states_,
-                            Start::fan_in(width_))),
-        W_dt_(tensors.matrix("mixer.dt_proj.weight", rank_, width_, Start::fan_in(rank_))) {
+                            EntryLaw::fan_in(width_))),
+        W_dt_(tensors.matrix("mixer.dt_proj.weight", rank_, width_, EntryLaw::fan_in(rank_))) {
     // A vector, so that --weight-scale does not change the decays; channel by channel.
-    const arma::Col<T> A_log = tensors.vector("mixer.A_log", width_ * states_,
-                                              Start::ramp(1.0, states_).mapped(logarithm_of_next));
+    const arma::Col<T> A_log = tensors.vector(
+        "mixer.A_log", width_ * states_, EntryLaw::ramp(1.0, states_).mapped(logarithm_of_next));
     A_ = -arma::exp(arma::reshape(A_log, states_, width_).t());
     const double bound =
         1.0 /
         std::sqrt(static_cast<double>(width_ * spec.layers));  // fan-in d_i, over sqrt(layers)
     W_out_ =
-        tensors.matrix("mixer.out_proj.weight", width_, spec.dim, Start::uniform(-bound, bound));
+        tensors.matrix("mixer.out_proj.weight", width_, spec.dim, EntryLaw::uniform(-bound, bound));
   }
 
   // U (d, N) -> (d, N).
@@ -95,7 +95,7 @@ class Mamba1Block final : public Block<T> {
  public:
   Mamba1Block(const ModelSpec& spec, Tensors<T>& tensors)
       : mixer_(spec, tensors),
-        gain_(tensors.vector("norm.weight", spec.dim, Start::constant(1.0))),
+        gain_(tensors.vector("norm.weight", spec.dim, EntryLaw::constant(1.0))),
         has_norm_(spec.norm != "none"),
         epsilon_(spec.norm_epsilon) {}
 

@@ -42,10 +42,6 @@ double softplus(double t) {
   return std::max(t, 0.0) + std::log1p(std::exp(-std::fabs(t)));
 }
 
-double logarithm(double t) {
-  return std::log(t);
-}
-
 template <class T>
 class ConstantMamba2Mixer {
  public:
@@ -57,25 +53,23 @@ class ConstantMamba2Mixer {
         has_gate_(spec.has_gate()),
         has_norm_(spec.norm != "none" || spec.norm_off == "block"),
         b_conv_(tensors.vector("mixer.conv1d.bias", channels_of_convolution(),
-                               Start::fan_in(spec.taps))),
-        dt_bias_(
-            tensors.vector("mixer.dt_bias", spec.heads,
-                           Start::uniform(std::log(1e-3), std::log(1e-1)).mapped(bias_of_step))),
-        A_(-arma::exp(tensors.vector("mixer.A_log", spec.heads,
-                                     Start::uniform(1.0, 16.0).mapped(logarithm)))),
-        D_(tensors.vector("mixer.D", spec.heads, Start::constant(1.0))),
-        gain_(tensors.vector("mixer.norm.weight", width_, Start::constant(1.0))) {
+                               EntryLaw::fan_in(spec.taps))),
+        dt_bias_(tensors.vector("mixer.dt_bias", spec.heads, law_of_dt_bias())),
+        A_(-arma::exp(tensors.vector("mixer.A_log", spec.heads, law_of_A_log()))),
+        D_(tensors.vector("mixer.D", spec.heads, EntryLaw::constant(1.0))),
+        gain_(tensors.vector("mixer.norm.weight", width_, EntryLaw::constant(1.0))) {
     W_in_ =
         tensors.matrix("mixer.in_proj.weight", spec.dim,
-                       width_ + channels_of_convolution() + spec.heads, Start::fan_in(spec.dim));
+                       width_ + channels_of_convolution() + spec.heads, EntryLaw::fan_in(spec.dim));
     w_conv_ =
-        tensors.matrix("mixer.conv1d.weight", spec.taps, b_conv_.n_elem, Start::fan_in(spec.taps))
+        tensors
+            .matrix("mixer.conv1d.weight", spec.taps, b_conv_.n_elem, EntryLaw::fan_in(spec.taps))
             .t();
     const double bound =
         1.0 /
         std::sqrt(static_cast<double>(width_ * spec.layers));  // fan-in d_i, over sqrt(layers)
     W_out_ =
-        tensors.matrix("mixer.out_proj.weight", width_, spec.dim, Start::uniform(-bound, bound));
+        tensors.matrix("mixer.out_proj.weight", width_, spec.dim, EntryLaw::uniform(-bound, bound));
   }
 
   // U (d, N) -> (d, N). `skip` multiplies the convolved x that is added to y.
@@ -157,7 +151,7 @@ class Mamba2Block final : public Block<T> {
  public:
   Mamba2Block(const ModelSpec& spec, Tensors<T>& tensors)
       : mixer_(spec, tensors),
-        gain_(tensors.vector("norm.weight", spec.dim, Start::constant(1.0))),
+        gain_(tensors.vector("norm.weight", spec.dim, EntryLaw::constant(1.0))),
         has_norm_(spec.norm != "none" || spec.norm_off == "inner"),
         epsilon_(spec.norm_epsilon),
         skip_in_mixer_(spec.skip_at == "mixer"),

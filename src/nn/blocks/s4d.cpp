@@ -29,13 +29,13 @@ template <class T>
 S4dModes modes_from(Tensors<T>& tensors, arma::uword d, arma::uword n) {
   const arma::uword pairs = n / 2;
   const arma::Mat<T> C =
-      tensors.matrix("kernel.C", n, d, Start::normal(std::sqrt(0.5)));  // E|C|^2 = 1
+      tensors.matrix("kernel.C", n, d, EntryLaw::normal(std::sqrt(0.5)));  // E|C|^2 = 1
   const arma::Col<T> log_dt =
-      tensors.vector("kernel.log_dt", d, Start::uniform(std::log(0.001), std::log(0.1)));
+      tensors.vector("kernel.log_dt", d, EntryLaw::uniform(std::log(0.001), std::log(0.1)));
   const arma::Col<T> log_A_real =
-      tensors.vector("kernel.log_A_real", pairs * d, Start::constant(std::log(0.5)));
+      tensors.vector("kernel.log_A_real", pairs * d, EntryLaw::constant(std::log(0.5)));
   const arma::Col<T> A_imag =
-      tensors.vector("kernel.A_imag", pairs * d, Start::ramp(std::numbers::pi, pairs));
+      tensors.vector("kernel.A_imag", pairs * d, EntryLaw::ramp(std::numbers::pi, pairs));
   return s4d_modes(arma::conv_to<arma::mat>::from(C), arma::conv_to<arma::vec>::from(log_dt),
                    arma::conv_to<arma::vec>::from(log_A_real),
                    arma::conv_to<arma::vec>::from(A_imag));
@@ -54,13 +54,13 @@ class S4dBlock final : public Block<T> {
   S4dBlock(const ModelSpec& spec, Tensors<T>& tensors)
       : norm_(find_norm(spec.norm)),
         modes_(modes_from(tensors, spec.dim, spec.state)),
-        D_(tensors.vector("D", spec.dim, Start::normal(1.0))),
+        D_(tensors.vector("D", spec.dim, EntryLaw::normal(1.0))),
         W_o_(tensors.matrix("output_linear.0.weight", spec.dim, 2 * spec.dim,
-                            Start::fan_in(spec.dim))),
-        b_o_(tensors.vector("output_linear.0.bias", 2 * spec.dim, Start::fan_in(spec.dim))) {
+                            EntryLaw::fan_in(spec.dim))),
+        b_o_(tensors.vector("output_linear.0.bias", 2 * spec.dim, EntryLaw::fan_in(spec.dim))) {
     if (norm_ != Norm::layer) return;
-    gain_ = tensors.vector("norm.weight", spec.dim, Start::constant(1.0));
-    bias_ = tensors.vector("norm.bias", spec.dim, Start::constant(0.0));
+    gain_ = tensors.vector("norm.weight", spec.dim, EntryLaw::constant(1.0));
+    bias_ = tensors.vector("norm.bias", spec.dim, EntryLaw::constant(0.0));
   }
 
   void forward(State<T>& state, double lambda) const override {

@@ -47,7 +47,7 @@ arma::Mat<T> embed_tokens(const ModelSpec& spec, Tensors<T>& tensors,
   if (const Embed<T> embed = std::get<Embed<T>>(row.makers->embed))
     return embed(spec, tensors, ids, dropout);
   return tensors.columns("embedding", spec.dim, spec.vocabulary, ids,
-                         Start::normal(row.embedding_std));
+                         EntryLaw::normal(row.embedding_std));
 }
 
 }  // namespace ranklab

@@ -93,9 +93,15 @@ arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w,
   return Y;
 }
 
-double bias_of_step(double log_dt) {
-  const double dt = std::max(std::exp(log_dt), 1e-4);
-  return dt + std::log(-std::expm1(-dt));
+EntryLaw law_of_dt_bias() {
+  return EntryLaw::uniform(std::log(1e-3), std::log(1e-1)).mapped([](double log_dt) {
+    const double dt = std::max(std::exp(log_dt), 1e-4);
+    return dt + std::log(-std::expm1(-dt));
+  });
+}
+
+EntryLaw law_of_A_log() {
+  return EntryLaw::uniform(1, 16).mapped([](double a) { return std::log(a); });
 }
 
 template struct SharedMaps<float>;

@@ -11,6 +11,8 @@
 
 #include <armadillo>
 
+#include "core/entry_law.hpp"
+
 namespace ranklab {
 
 /// B and C of the heads that share them, and c_i'b_j within each chunk of tokens.
@@ -49,7 +51,10 @@ template <class T>
 arma::Mat<T> causal_convolution(const arma::Mat<T>& X, const arma::Mat<T>& w,
                                 const arma::Col<T>& bias);
 
-/// The dt_bias of Mamba and Mamba-2 whose softplus is the step exp(log_dt), at least 1e-4.
-double bias_of_step(double log_dt);
+/// The law of the initial dt_bias of Mamba and Mamba-2: softplus(dt_bias) is log-uniform on [1e-3,
+/// 1e-1] and at least 1e-4, as in the authors' code.
+EntryLaw law_of_dt_bias();
+/// The law of the initial A_log of Mamba-2: exp(A_log) is uniform on [1, 16].
+EntryLaw law_of_A_log();
 
 }  // namespace ranklab

@@ -23,8 +23,8 @@ template <class T>
 struct LinearMap {
   LinearMap(Tensors<T>& tensors, const std::string& name, arma::uword inputs, arma::uword outputs,
             double std = default_weight_std)
-      : W(tensors.matrix(name + ".weight", inputs, outputs, Start::normal(std))),
-        b(tensors.vector(name + ".bias", outputs, Start::constant(0))) {}
+      : W(tensors.matrix(name + ".weight", inputs, outputs, EntryLaw::normal(std))),
+        b(tensors.vector(name + ".bias", outputs, EntryLaw::constant(0))) {}
 
   arma::Mat<T> operator()(const arma::Mat<T>& X) const {
     arma::Mat<T> Y = W.t() * X;
@@ -40,8 +40,8 @@ struct LinearMap {
 template <class T>
 struct LayerNorm {
   LayerNorm(Tensors<T>& tensors, const std::string& name, arma::uword size)
-      : gain(tensors.vector(name + ".weight", size, Start::constant(1))),
-        bias(tensors.vector(name + ".bias", size, Start::constant(0))) {}
+      : gain(tensors.vector(name + ".weight", size, EntryLaw::constant(1))),
+        bias(tensors.vector(name + ".bias", size, EntryLaw::constant(0))) {}
 
   void operator()(arma::Mat<T>& Y, double epsilon) const { layer_norm(Y, epsilon, &gain, &bias); }
 

@@ -16,30 +16,12 @@
 #include <tuple>
 #include <vector>
 
+#include "core/entry_law.hpp"
 #include "core/random.hpp"
 
 namespace ranklab {
 
-/// The law of independent entries. `map` is applied to each drawn entry.
-struct Start {
-  enum class Law { constant, normal, uniform, ramp };
-  Law law = Law::constant;
-  double first = 0.0;   // the constant; the mean; the lower end; the step
-  double second = 0.0;  // unused; the standard deviation; the upper end; the period
-  double (*map)(double) = nullptr;
-
-  static Start constant(double value) { return {Law::constant, value, 0.0}; }
-  static Start normal(double standard_deviation) { return {Law::normal, 0.0, standard_deviation}; }
-  static Start uniform(double low, double high) { return {Law::uniform, low, high}; }
-  /// 0, step, 2 step, ..., restarting at 0 after `period` entries.
-  static Start ramp(double step, arma::uword period) {
-    return {Law::ramp, step, static_cast<double>(period)};
-  }
-  /// Uniform on (-1/sqrt(fan_in), 1/sqrt(fan_in)): PyTorch's default for linear maps and
-  /// convolutions.
-  static Start fan_in(arma::uword inputs);
-  Start mapped(double (*f)(double)) const { return {law, first, second, f}; }
-};
+using Start = EntryLaw;  // TODO
 
 template <class T>
 class Tensors {
@@ -47,13 +29,13 @@ class Tensors {
   virtual ~Tensors() = default;
   /// rows x cols. Throws a Failure that names the tensor if the source has it with another shape.
   virtual arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                              const Start& start) = 0;
+                              const EntryLaw& start) = 0;
   /// Columns `ids` of the matrix `name` (rows x cols), one per id: an embedding table of which few
   /// columns are needed.
   virtual arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
-                               const std::vector<std::uint32_t>& ids, const Start& start) = 0;
+                               const std::vector<std::uint32_t>& ids, const EntryLaw& start) = 0;
   /// A gain, a bias, one number per channel or head.
-  virtual arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) = 0;
+  virtual arma::Col<T> vector(const std::string& name, arma::uword size, const EntryLaw& start) = 0;
 };
 
 /// Draws every tensor from the trial's stream `<prefix><name>`, so that draws are independent of
@@ -66,17 +48,15 @@ class DrawnTensors final : public Tensors<T> {
       : streams_(streams), prefix_(std::move(prefix)), scale_(scale) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                      const Start& start) override;
+                      const EntryLaw& start) override;
   /// A column depends only on its id. parameters() counts all `cols` columns, drawn or not.
   arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
-                       const std::vector<std::uint32_t>& ids, const Start& start) override;
-  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override;
+                       const std::vector<std::uint32_t>& ids, const EntryLaw& start) override;
+  arma::Col<T> vector(const std::string& name, arma::uword size, const EntryLaw& start) override;
   /// Number of entries drawn or set so far: the parameters of the blocks built from this source.
   std::uint64_t parameters() const { return parameters_; }
 
  private:
-  void fill(Stream stream, std::span<T> out, const Start& start, double scale) const;
-
   const Streams& streams_;
   std::string prefix_;
   double scale_;
@@ -92,11 +72,11 @@ class CachedTensors final : public Tensors<T> {
   explicit CachedTensors(Tensors<T>& source) : source_(source) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                      const Start& start) override;
+                      const EntryLaw& start) override;
   /// Not cached.
   arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
-                       const std::vector<std::uint32_t>& ids, const Start& start) override;
-  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override;
+                       const std::vector<std::uint32_t>& ids, const EntryLaw& start) override;
+  arma::Col<T> vector(const std::string& name, arma::uword size, const EntryLaw& start) override;
 
  private:
   Tensors<T>& source_;

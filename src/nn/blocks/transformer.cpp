@@ -27,12 +27,12 @@ struct Weights {
   arma::Mat<T> W_q, W_k, W, U, V;
 
   Weights(const ModelSpec& spec, Tensors<T>& tensors)
-      : W_q(tensors.matrix("W_q", spec.dim, spec.dim, Start::fan_in(spec.dim))),
-        W_k(tensors.matrix("W_k", spec.dim, spec.dim, Start::fan_in(spec.dim))),
+      : W_q(tensors.matrix("W_q", spec.dim, spec.dim, EntryLaw::fan_in(spec.dim))),
+        W_k(tensors.matrix("W_k", spec.dim, spec.dim, EntryLaw::fan_in(spec.dim))),
         W(tensors.matrix("W", spec.dim, spec.dim, value_start(spec))) {
     if (!spec.has_mlp()) return;
-    U = tensors.matrix("U", spec.dim, spec.ffn, Start::fan_in(spec.dim));
-    V = tensors.matrix("V", spec.ffn, spec.dim, Start::fan_in(spec.ffn));
+    U = tensors.matrix("U", spec.dim, spec.ffn, EntryLaw::fan_in(spec.dim));
+    V = tensors.matrix("V", spec.ffn, spec.dim, EntryLaw::fan_in(spec.ffn));
   }
 
   // P_k' (N, N) of each head: column i holds the weights of token i. The logits are divided by
@@ -133,12 +133,12 @@ ModelRow transformer_row(const std::string& name, const std::string& title, bool
 
 }  // namespace
 
-Start value_start(const ModelSpec& spec) {
+EntryLaw value_start(const ModelSpec& spec) {
   // Differs from [Shallow]: N(0, 1/d) instead of the printed N(0, h/d), because only the former
   // reproduces its Figure 2.
   const double variance = (spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0) /
                           static_cast<double>(spec.dim);
-  return Start::normal(std::sqrt(variance));
+  return EntryLaw::normal(std::sqrt(variance));
 }
 
 ModelRow post_norm_row() {

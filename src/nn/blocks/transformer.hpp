@@ -7,6 +7,6 @@
 namespace ranklab {
 
 /// The law of W's entries: N(0, 1/d), or N(0, h/d).
-Start value_start(const ModelSpec& spec);
+EntryLaw value_start(const ModelSpec& spec);
 
 }  // namespace ranklab

@@ -40,7 +40,7 @@ void require_finite(const StoredTensor& tensor, const arma::Mat<T>& entries) {
 // in) is a matrix (in, out).
 template <class T>
 arma::Mat<T> LoadedTensors<T>::matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                                      const Start& /*start*/) {
+                                      const EntryLaw& /*start*/) {
   const Checkpoint::Found found = checkpoint_->find(prefix_ + name);
   require_matrix(found.tensor, found.inputs_first ? rows : cols, found.inputs_first ? cols : rows);
   arma::Mat<T> out(found.inputs_first ? cols : rows, found.inputs_first ? rows : cols,
@@ -55,7 +55,7 @@ arma::Mat<T> LoadedTensors<T>::matrix(const std::string& name, arma::uword rows,
 template <class T>
 arma::Mat<T> LoadedTensors<T>::columns(const std::string& name, arma::uword rows, arma::uword cols,
                                        const std::vector<std::uint32_t>& ids,
-                                       const Start& /*start*/) {
+                                       const EntryLaw& /*start*/) {
   const StoredTensor table = checkpoint_->find(prefix_ + name).tensor;
   require_matrix(table, cols, rows);
   arma::Mat<T> out(rows, ids.size(), arma::fill::none);
@@ -74,7 +74,7 @@ arma::Mat<T> LoadedTensors<T>::columns(const std::string& name, arma::uword rows
 
 template <class T>
 arma::Col<T> LoadedTensors<T>::vector(const std::string& name, arma::uword size,
-                                      const Start& /*start*/) {
+                                      const EntryLaw& /*start*/) {
   const StoredTensor tensor = checkpoint_->find(prefix_ + name).tensor;
   if (tensor.elements() != size) refuse_shape(tensor, {size});
   arma::Col<T> out(size, arma::fill::none);

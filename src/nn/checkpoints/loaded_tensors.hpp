@@ -20,10 +20,10 @@ class LoadedTensors final : public Tensors<T> {
       : checkpoint_(std::move(checkpoint)), prefix_(std::move(prefix)) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                      const Start& start) override;
+                      const EntryLaw& start) override;
   arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
-                       const std::vector<std::uint32_t>& ids, const Start& start) override;
-  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override;
+                       const std::vector<std::uint32_t>& ids, const EntryLaw& start) override;
+  arma::Col<T> vector(const std::string& name, arma::uword size, const EntryLaw& start) override;
 
  private:
   std::shared_ptr<const Checkpoint> checkpoint_;

@@ -9,8 +9,8 @@ namespace ranklab {
 template <class T>
 AffineNorm<T>::AffineNorm(const NormShape& shape, arma::uword dim, const InitialWeights& initial)
     : shape_(shape),
-      gain_(initial.constant<T>("gain", dim, 1, 1.0)),
-      bias_(initial.constant<T>("bias", dim, 1, 0.0)) {
+      gain_(initial.without_decay<T>("gain", dim, 1, EntryLaw::constant(1))),
+      bias_(initial.without_decay<T>("bias", dim, 1, EntryLaw::constant(0))) {
   trainable(shape.kind);
 }
 

@@ -4,12 +4,13 @@
 
 #include <string>
 
+#include "core/entry_law.hpp"
 #include "core/random.hpp"
 #include "nn/layers/parameter.hpp"
 
 namespace ranklab {
 
-/// The law of maps and tables.
+/// How maps and tables are initialized: which law each kind of parameter has.
 /// "Maps into the stream" are those whose output is added to the residual stream, and the head.
 ///   fan     maps (out, in) N(0, 1/in); tables of width d N(0, 1/d); biases 0
 ///   small   N(0, 0.02^2); biases 0
@@ -20,21 +21,23 @@ namespace ranklab {
 ///   gpt2    N(0, 0.02^2), maps into the stream N(0, deviation^2); biases 0
 ///   alg1    torch with biases 0 and N(0, 1/in) for attention values: [Shallow] Algorithm 1
 ///   zero    all 0, for weights that the caller sets
-enum class WeightLaw { fan, small, normal, torch, alg1, modded, gauss, gpt2, zero };
+enum class Initialization { fan, small, normal, torch, alg1, modded, gauss, gpt2, zero };
+
+using WeightLaw = Initialization;  // TODO
 
 class InitialWeights {
  public:
-  InitialWeights(WeightLaw law, const Streams& streams, std::string prefix = "",
+  InitialWeights(Initialization scheme, const Streams& streams, std::string prefix = "",
                  double deviation = 0.02)
-      : law_(law), streams_(streams), prefix_(std::move(prefix)), deviation_(deviation) {}
+      : scheme_(scheme), streams_(streams), prefix_(std::move(prefix)), deviation_(deviation) {}
 
   /// For the parameters of a part: adds "<part>." to their names; nothing for a part without name.
   InitialWeights of(const std::string& part) const {
-    return {law_, streams_, part.empty() ? prefix_ : prefix_ + part + ".", deviation_};
+    return {scheme_, streams_, part.empty() ? prefix_ : prefix_ + part + ".", deviation_};
   }
-  /// The same names with another law.
-  InitialWeights by(WeightLaw law) const { return {law, streams_, prefix_, deviation_}; }
-  WeightLaw law() const { return law_; }
+  /// The same names with another initialization.
+  InitialWeights by(Initialization scheme) const { return {scheme, streams_, prefix_, deviation_}; }
+  Initialization scheme() const { return scheme_; }
 
   // With weight decay.
   template <class T>
@@ -52,25 +55,23 @@ class InitialWeights {
   template <class T>
   Parameter<T> table(const std::string& name, arma::uword width, arma::uword entries) const;
 
-  // Without weight decay.
-  /// (out, 1), for a map (out, in).
+  /// (out, 1), for a map (out, in), without weight decay.
   template <class T>
   Parameter<T> bias(const std::string& name, arma::uword out, arma::uword in) const;
+
+  // Of a given law, whatever the initialization; but zero sets what is drawn to 0.
   template <class T>
-  Parameter<T> normal(const std::string& name, arma::uword rows, arma::uword columns,
-                      double standard_deviation) const;
+  Parameter<T> with_decay(const std::string& name, arma::uword rows, arma::uword columns,
+                          const EntryLaw& law) const;
   template <class T>
-  Parameter<T> uniform(const std::string& name, arma::uword rows, arma::uword columns, double low,
-                       double high) const;
-  template <class T>
-  Parameter<T> constant(const std::string& name, arma::uword rows, arma::uword columns,
-                        double value) const;
+  Parameter<T> without_decay(const std::string& name, arma::uword rows, arma::uword columns,
+                             const EntryLaw& law) const;
 
  private:
-  /// Standard deviation of a normal map with a number of inputs.
-  double deviation(arma::uword inputs) const;
+  /// The normal law of a map with a number of inputs.
+  EntryLaw normal(arma::uword inputs) const;
 
-  WeightLaw law_;
+  Initialization scheme_;
   const Streams& streams_;
   std::string prefix_;
   double deviation_;

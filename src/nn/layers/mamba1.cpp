@@ -4,22 +4,10 @@
 
 #include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/layers/initial_steps.hpp"
+#include "nn/blocks/state_space.hpp"
 #include "nn/layers/linear.hpp"
 
 namespace ranklab {
-namespace {
-
-template <class T>
-Parameter<T> initial_dt_proj(const InitialWeights& initial, arma::uword channels,
-                             arma::uword rank) {
-  const double bound = 1 / std::sqrt(static_cast<double>(rank));
-  Parameter<T> drawn = initial.uniform<T>("dt_proj", channels, rank, -bound, bound);
-  drawn.decays = true;
-  return drawn;
-}
-
-}  // namespace
 
 template <class T>
 Mamba1Mixer<T>::Mamba1Mixer(arma::uword dim, arma::uword length, const Mamba1Shape& shape,
@@ -31,10 +19,10 @@ Mamba1Mixer<T>::Mamba1Mixer(arma::uword dim, arma::uword length, const Mamba1Sha
       in_proj_(initial.map<T>("in_proj", 2 * width_, dim)),
       convolution_(width_, length, initial),
       x_proj_(initial.map<T>("x_proj", rank_ + 2 * state_, width_)),
-      dt_proj_(initial_dt_proj<T>(initial, width_, rank_)),
-      dt_bias_(initial_dt_bias<T>(initial, width_)),
-      A_log_(initial.constant<T>("A_log", width_, state_, 0)),
-      D_(initial.constant<T>("D", width_, 1, 1)),
+      dt_proj_(initial.with_decay<T>("dt_proj", width_, rank_, EntryLaw::fan_in(rank_))),
+      dt_bias_(initial.without_decay<T>("dt_bias", width_, 1, law_of_dt_bias())),
+      A_log_(initial.without_decay<T>("A_log", width_, state_, EntryLaw::constant(0))),
+      D_(initial.without_decay<T>("D", width_, 1, EntryLaw::constant(1))),
       out_proj_(initial.map<T>("out_proj", dim, width_)) {
   for (arma::uword s = 0; s < state_; ++s)
     A_log_.W.col(s).fill(static_cast<T>(std::log(static_cast<double>(s + 1))));

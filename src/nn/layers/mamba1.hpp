@@ -11,8 +11,8 @@
 // Parameters as in the authors' code, in its order: in_proj (2 d_i, d), conv.weight (d_i, 4),
 // conv.bias (d_i), x_proj (r + 2 n, d_i), dt_proj (d_i, r), dt_bias (d_i), A_log (d_i, n), D (d_i),
 // out_proj (d, d_i). Initial values: dt_proj uniform on [-r^-1/2, r^-1/2], A_log[c, s] = log(s),
-// s = 1 ... n, D 1; short_convolution.hpp and initial_steps.hpp give those of the convolution and
-// of dt_bias; the other maps follow the model's law. Weight decay applies only to maps.
+// s = 1 ... n, D 1; short_convolution.hpp and blocks/state_space.hpp give those of the convolution
+// and of dt_bias; the other maps follow the model's law. Weight decay applies only to maps.
 //
 // Source: Gu and Dao, "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", 2023.
 #pragma once

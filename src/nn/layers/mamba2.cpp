@@ -35,7 +35,7 @@ Mamba2Mixer<T>::Mamba2Mixer(arma::uword dim, arma::uword length, const Mamba2Sha
             .state = shape.state,
             .length = length},
            initial),
-      norm_(initial.constant<T>("norm", width_, 1, 1)),
+      norm_(initial.without_decay<T>("norm", width_, 1, EntryLaw::constant(1))),
       out_proj_(initial.map<T>("out_proj", dim, width_)),
       dy_(width_, length),
       dxBC_(channels_, length) {}

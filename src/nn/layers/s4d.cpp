@@ -66,13 +66,15 @@ template <class T>
 S4dMixer<T>::S4dMixer(arma::uword dim, arma::uword length, const S4dShape& shape,
                       const InitialWeights& initial)
     : length_(length),
-      C_(initial.normal<T>("C", shape.state, dim, std::sqrt(0.5))),
-      log_dt_(initial.uniform<T>("log_dt", dim, 1, std::log(1e-3), std::log(1e-1))),
-      log_A_real_(initial.constant<T>("log_A_real", shape.state / 2, dim, std::log(0.5))),
-      A_imag_(initial.constant<T>("A_imag", shape.state / 2, dim, 0)),
-      D_(initial.normal<T>("D", dim, 1, 1)),
+      C_(initial.without_decay<T>("C", shape.state, dim, EntryLaw::normal(std::sqrt(0.5)))),
+      log_dt_(initial.without_decay<T>("log_dt", dim, 1,
+                                       EntryLaw::uniform(std::log(1e-3), std::log(1e-1)))),
+      log_A_real_(initial.without_decay<T>("log_A_real", shape.state / 2, dim,
+                                           EntryLaw::constant(std::log(0.5)))),
+      A_imag_(initial.without_decay<T>("A_imag", shape.state / 2, dim, EntryLaw::constant(0))),
+      D_(initial.without_decay<T>("D", dim, 1, EntryLaw::normal(1))),
       Wo_(initial.map<T>("Wo", 2 * dim, dim)),
-      bo_(initial.constant<T>("bo", 2 * dim, 1, 0)) {
+      bo_(initial.without_decay<T>("bo", 2 * dim, 1, EntryLaw::constant(0))) {
   if (shape.state % 2 != 0) throw std::logic_error("S4D: the state size must be even");
   for (arma::uword m = 0; m < shape.state / 2; ++m)
     A_imag_.W.row(m).fill(static_cast<T>(std::numbers::pi * static_cast<double>(m)));

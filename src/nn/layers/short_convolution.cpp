@@ -14,8 +14,8 @@ constexpr arma::uword taps = 4;
 template <class T>
 ShortConvolution<T>::ShortConvolution(arma::uword channels, arma::uword length,
                                       const InitialWeights& initial)
-    : weight(initial.uniform<T>("conv.weight", channels, taps, -0.5, 0.5)),
-      bias(initial.constant<T>("conv.bias", channels, 1, 0)),
+    : weight(initial.without_decay<T>("conv.weight", channels, taps, EntryLaw::uniform(-0.5, 0.5))),
+      bias(initial.without_decay<T>("conv.bias", channels, 1, EntryLaw::constant(0))),
       channels_(channels),
       length_(length),
       padding_(channels, arma::fill::zeros) {}

@@ -10,8 +10,9 @@ SkipBlock<T>::SkipBlock(const SkipBlockShape& shape, std::unique_ptr<Mixer<T>> m
                         const InitialWeights& initial)
     : shape_(shape),
       mixer_(std::move(mixer)),
-      lambda_(initial.constant<T>("lambda", 1, 1, shape.lambda)),
-      tau_(initial.constant<T>("tau", 1, 1, shape.de_escalation ? shape.de_escalation->tau : 0)),
+      lambda_(initial.without_decay<T>("lambda", 1, 1, EntryLaw::constant(shape.lambda))),
+      tau_(initial.without_decay<T>(
+          "tau", 1, 1, EntryLaw::constant(shape.de_escalation ? shape.de_escalation->tau : 0))),
       norm1_(shape.norms(), shape.dim, initial.of("norm1")) {
   lambda_.rate = shape.lambda_rate;
   if (shape.de_escalation) tau_.rate = shape.de_escalation->tau_rate;

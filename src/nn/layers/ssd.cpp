@@ -6,22 +6,15 @@
 
 #include "linalg/exponential.hpp"
 #include "linalg/product.hpp"
-#include "nn/layers/initial_steps.hpp"
+#include "nn/blocks/state_space.hpp"
 
 namespace ranklab {
-namespace {
-
-double logarithm(double t) {
-  return std::log(t);
-}
-
-}  // namespace
 
 template <class T>
 Ssd<T>::Ssd(const SsdShape& shape, const InitialWeights& initial)
-    : dt_bias(initial_dt_bias<T>(initial, shape.heads)),
-      A_log(mapped_uniform<T>(initial, "A_log", shape.heads, 1, 16, logarithm)),
-      D(initial.constant<T>("D", shape.heads, 1, 1)),
+    : dt_bias(initial.without_decay<T>("dt_bias", shape.heads, 1, law_of_dt_bias())),
+      A_log(initial.without_decay<T>("A_log", shape.heads, 1, law_of_A_log())),
+      D(initial.without_decay<T>("D", shape.heads, 1, EntryLaw::constant(1))),
       shape_(shape),
       width_(shape.heads * shape.head_width),
       rows_(width_ + 2 * shape.state),

@@ -43,8 +43,8 @@ inline SequenceShape image_shape() {
   return shape;
 }
 
-inline const InitialWeights language_initial(WeightLaw::alg1, trial);
-inline const InitialWeights image_initial(WeightLaw::torch, trial);
+inline const InitialWeights language_initial(Initialization::alg1, trial);
+inline const InitialWeights image_initial(Initialization::torch, trial);
 
 /// As batch_of(), but without numbers for the class tokens.
 inline SequenceBatch<double> de_escalated_batch(const SequenceShape& shape,

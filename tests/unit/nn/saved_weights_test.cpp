@@ -118,7 +118,7 @@ TEST_CASE("a trained model with biases is saved with all of them, if its activat
   shape.layers = 1;
   shape.maps.output_bias = true;
   shape.activation = &find_activation("gelu");
-  const SequenceModel<double> model(shape, InitialWeights(WeightLaw::torch, trial));
+  const SequenceModel<double> model(shape, InitialWeights(Initialization::torch, trial));
   save_weights(model, folder / "model.safetensors");
   const TensorFile file = TensorFile::open(folder / "model.safetensors");
   const std::string layer = "transformer.h.0.";
@@ -136,7 +136,7 @@ TEST_CASE("a trained model with biases is saved with all of them, if its activat
         true);
 
   shape.activation = &find_activation("relu");
-  save_weights(SequenceModel<double>(shape, InitialWeights(WeightLaw::torch, trial)),
+  save_weights(SequenceModel<double>(shape, InitialWeights(Initialization::torch, trial)),
                folder / "relu.safetensors");
   CHECK(TensorFile::open(folder / "relu.safetensors").has("layer0.mixer.Wo"));
 }

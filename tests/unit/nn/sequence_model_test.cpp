@@ -72,7 +72,7 @@ TEST_CASE("parameters have the right names and order for every switch") {
 
 TEST_CASE(
     "weights follow their laws: positions are scaled like the numbers, or like the table for ids") {
-  for (const WeightLaw law : {WeightLaw::fan, WeightLaw::small}) {
+  for (const Initialization law : {Initialization::fan, Initialization::small}) {
     for (const bool classes : {false, true}) {
       SequenceShape shape =
           classes ? classes_shape(MixerKind::attention) : shape_of(MixerKind::attention);
@@ -87,7 +87,7 @@ TEST_CASE(
                              double by_fan) {
         CAPTURE(name);
         const arma::mat& W = model.parameter(name).W;
-        const double deviation = law == WeightLaw::fan ? by_fan : 0.02,
+        const double deviation = law == Initialization::fan ? by_fan : 0.02,
                      n = static_cast<double>(W.n_elem);
         CHECK(arma::size(W) == arma::SizeMat(rows, columns));
         CHECK(std::fabs(arma::accu(W % W) / (n * deviation * deviation) - 1) <=
@@ -194,7 +194,7 @@ TEST_CASE("the same seed gives bitwise equal losses, another seed different ones
     CAPTURE(static_cast<int>(mixer));
     const SequenceShape shape = shape_of(mixer);
     SequenceModel<double> first(shape, initial), second(shape, initial),
-        third(shape, InitialWeights(WeightLaw::fan, other));
+        third(shape, InitialWeights(Initialization::fan, other));
     const std::vector<double> losses = train(first);
     CHECK(losses == train(second));
     CHECK(losses.front() != train(third).front());

@@ -16,7 +16,7 @@ using namespace ranklab;
 inline constexpr MixerKind mixers[] = {MixerKind::attention, MixerKind::linear_attention,
                                        MixerKind::mamba2, MixerKind::mamba1, MixerKind::s4d};
 inline const Streams trial(17, 0);
-inline const InitialWeights initial(WeightLaw::fan, trial);
+inline const InitialWeights initial(Initialization::fan, trial);
 
 /// Two layers for sequences of five ids out of seven; the heads of Mamba-2 require d = 16.
 inline SequenceShape shape_of(MixerKind mixer) {

@@ -62,7 +62,8 @@ struct Drawn {
 
 template <class T>
 State<T> start(const ModelSpec& spec, double log2_scale) {
-  return {Drawn<T>().tensors.matrix("X", spec.dim, spec.tokens, Start::normal(1.0)), log2_scale, 0};
+  return {Drawn<T>().tensors.matrix("X", spec.dim, spec.tokens, EntryLaw::normal(1.0)), log2_scale,
+          0};
 }
 
 Loop rows_of(const arma::mat& A) {
@@ -108,14 +109,14 @@ Real distance(const Loop& A, const Loop& B) {
 class Definition {
  public:
   explicit Definition(const ModelSpec& spec) : spec_(spec) {
-    const Start square = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+    const EntryLaw square = EntryLaw::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
     Drawn<double> drawn;
     for (const char* name : {"W_Q", "W_K"})
       weights_[name] = rows_of(drawn.tensors.matrix(name, spec.dim, spec.dim, square));
     for (const char* name : {"W_B", "W_C"})
       weights_[name] = rows_of(drawn.tensors.matrix(name, spec.dim, spec.state, square));
-    weights_["A"] = rows_of(drawn.tensors.vector("A", spec.state, Start::uniform(0, 1)));
-    const Start output = Start::normal(1 / std::sqrt(static_cast<double>(spec.state)));
+    weights_["A"] = rows_of(drawn.tensors.vector("A", spec.state, EntryLaw::uniform(0, 1)));
+    const EntryLaw output = EntryLaw::normal(1 / std::sqrt(static_cast<double>(spec.state)));
     weights_["C"] = rows_of(drawn.tensors.matrix("C", spec.state, 1, output));
   }
 
@@ -219,8 +220,8 @@ TEST_CASE("bare block: M and forward agree with explicit loops over eq. (6)") {
 
 TEST_CASE("bare block: C_V is W_V, its orthogonal factor or the identity") {
   ModelSpec spec = settled("attention", "rows");
-  const arma::mat W =
-      Drawn<double>().tensors.matrix("W_V", spec.dim, spec.dim, Start::normal(1 / std::sqrt(5.0)));
+  const arma::mat W = Drawn<double>().tensors.matrix("W_V", spec.dim, spec.dim,
+                                                     EntryLaw::normal(1 / std::sqrt(5.0)));
   const arma::mat I(spec.dim, spec.dim, arma::fill::eye);
   const auto values = [&](const char* law) {
     spec.value_weights = law;

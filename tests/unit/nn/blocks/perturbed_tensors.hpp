@@ -16,16 +16,16 @@ class PerturbedTensors final : public ranklab::Tensors<T> {
   explicit PerturbedTensors(double step = 0.1) : step_(step) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                      const ranklab::Start& start) override {
+                      const ranklab::EntryLaw& start) override {
     return keep(name, start_.matrix(name, rows, cols, start));
   }
   arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
                        const std::vector<std::uint32_t>& ids,
-                       const ranklab::Start& start) override {
+                       const ranklab::EntryLaw& start) override {
     return keep(name, start_.columns(name, rows, cols, ids, start));
   }
   arma::Col<T> vector(const std::string& name, arma::uword size,
-                      const ranklab::Start& start) override {
+                      const ranklab::EntryLaw& start) override {
     return keep(name, start_.vector(name, size, start));
   }
 

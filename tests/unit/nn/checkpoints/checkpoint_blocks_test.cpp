@@ -31,14 +31,14 @@ class WritingTensors final : public Tensors<T> {
       : drawn_(std::move(drawn)), tiny_(tiny), prefix_(std::move(prefix)) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                      const Start& start) override {
+                      const EntryLaw& start) override {
     return keep(name, drawn_.matrix(name, rows, cols, start));
   }
   arma::Mat<T> columns(const std::string& name, arma::uword rows, arma::uword cols,
-                       const std::vector<std::uint32_t>& ids, const Start& start) override {
+                       const std::vector<std::uint32_t>& ids, const EntryLaw& start) override {
     return drawn_.columns(name, rows, cols, ids, start);
   }
-  arma::Col<T> vector(const std::string& name, arma::uword size, const Start& start) override {
+  arma::Col<T> vector(const std::string& name, arma::uword size, const EntryLaw& start) override {
     return keep(name, drawn_.vector(name, size, start));
   }
   std::size_t kept() const { return kept_; }

@@ -282,7 +282,7 @@ TEST_CASE_TEMPLATE(
     double) {
   TinyCheckpoint tiny("mamba2", {}, Dtype::f64);
   tiny.at("backbone.layers.0.mixer.D").entries[1] = 1e300;
-  const Start start = Start::constant(0);
+  const EntryLaw start = EntryLaw::constant(0);
   const auto says = [&](auto use) {
     return complaint(tiny, [&](const Checkpoint& checkpoint) {
       LoadedTensors<T> tensors(Checkpoint::open(checkpoint.path()), "layer0.");

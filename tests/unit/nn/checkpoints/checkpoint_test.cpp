@@ -69,10 +69,11 @@ void require_equal_tensors(Written& file) {
     CAPTURE(tensor.key);
     const arma::mat expected = tensor.expected();
     if (tensor.storage == TinyTensor::Storage::vector) {
-      require_equal<T>(loaded.vector(tensor.name, expected.n_elem, Start::constant(0)), expected);
+      require_equal<T>(loaded.vector(tensor.name, expected.n_elem, EntryLaw::constant(0)),
+                       expected);
     } else {
       require_equal<T>(
-          loaded.matrix(tensor.name, expected.n_rows, expected.n_cols, Start::constant(0)),
+          loaded.matrix(tensor.name, expected.n_rows, expected.n_cols, EntryLaw::constant(0)),
           expected);
     }
   }
@@ -189,9 +190,9 @@ TEST_CASE(
   const double of_bert =
       bert.tiny.at("bert.encoder.layer.1.attention.self.query.weight").entries[1 * 6 + 4];
   CHECK(LoadedTensors<double>(gpt2.checkpoint, "layer1.")
-            .matrix("attn.c_proj.weight", 6, 6, Start::constant(0))(1, 4) == of_gpt2);
+            .matrix("attn.c_proj.weight", 6, 6, EntryLaw::constant(0))(1, 4) == of_gpt2);
   CHECK(LoadedTensors<double>(bert.checkpoint, "layer1.")
-            .matrix("query.weight", 6, 6, Start::constant(0))(4, 1) == of_bert);
+            .matrix("query.weight", 6, 6, EntryLaw::constant(0))(4, 1) == of_bert);
 }
 
 TEST_CASE_TEMPLATE(
@@ -208,7 +209,7 @@ TEST_CASE_TEMPLATE(
     const arma::mat table = file.tiny.named(name).expected();
     const auto columns = [&](const std::vector<std::uint32_t>& ids) {
       return LoadedTensors<T>(file.checkpoint, "")
-          .columns(name, table.n_rows, table.n_cols, ids, Start::constant(0));
+          .columns(name, table.n_rows, table.n_cols, ids, EntryLaw::constant(0));
     };
     for (const std::vector<std::uint32_t>& ids :
          {std::vector<std::uint32_t>{3, 3, 4, 5, 2, 1, 6, 0}, {0, 1, 2, 3, 4, 5, 6}, {6}, {}}) {

@@ -95,7 +95,7 @@ TEST_CASE(
         CAPTURE(output_bias);
         const AttentionShape shape{.context = context, .causal = causal};
         const AttentionMaps maps{.output = output, .output_bias = output_bias};
-        const InitialWeights initial(WeightLaw::fan, trial);
+        const InitialWeights initial(Initialization::fan, trial);
         AttentionMixer<double> mixer(d, shape, initial, maps);
         AttentionMixer<float> narrow(d, shape, initial, maps);
         mixer_checks::perturb(mixer);

@@ -16,14 +16,14 @@ class GivenWeights final : public ranklab::Tensors<double> {
   GivenWeights(ranklab::Mixer<double>& mixer, std::vector<std::string> names)
       : weights_(mixer.parameters()), names_(std::move(names)) {}
   arma::mat matrix(const std::string& name, arma::uword, arma::uword,
-                   const ranklab::Start&) override {
+                   const ranklab::EntryLaw&) override {
     return at(name).t();
   }
   arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&,
-                    const ranklab::Start&) override {
+                    const ranklab::EntryLaw&) override {
     throw std::logic_error("a mixer has no table");
   }
-  arma::vec vector(const std::string& name, arma::uword size, const ranklab::Start&) override {
+  arma::vec vector(const std::string& name, arma::uword size, const ranklab::EntryLaw&) override {
     if (name == "norm.weight") return arma::vec(size, arma::fill::ones);
     return arma::vectorise(at(name).t());
   }

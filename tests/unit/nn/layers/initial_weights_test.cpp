@@ -56,11 +56,11 @@ void check_zero(const Parameter<double>& parameter) {
 TEST_CASE(
     "maps are N(0, 1 / inputs) and tables N(0, 1 / width), or both N(0, 0.02^2); both have weight "
     "decay") {
-  for (const WeightLaw law : {WeightLaw::fan, WeightLaw::small}) {
-    const InitialWeights initial(law, trial);
-    CHECK(initial.law() == law);
-    CHECK(initial.of("layer").law() == law);
-    const bool fan = law == WeightLaw::fan;
+  for (const Initialization scheme : {Initialization::fan, Initialization::small}) {
+    const InitialWeights initial(scheme, trial);
+    CHECK(initial.scheme() == scheme);
+    CHECK(initial.of("layer").scheme() == scheme);
+    const bool fan = scheme == Initialization::fan;
     const Parameter<double> map = initial.map<double>("map", 300, 64),
                             table = initial.table<double>("table", 25, 400);
     CHECK(arma::size(map.W) == arma::SizeMat(300, 64));
@@ -74,12 +74,15 @@ TEST_CASE(
 }
 
 TEST_CASE(
-    "normal, uniform and constant parameters do not depend on the law and have no weight decay") {
-  for (const WeightLaw law : {WeightLaw::fan, WeightLaw::small}) {
-    const InitialWeights initial(law, trial);
-    const Parameter<double> normal = initial.normal<double>("normal", 90, 70, 3.0),
-                            uniform = initial.uniform<double>("uniform", 40, 200, -1.0, 3.0),
-                            constant = initial.constant<double>("constant", 6, 2, -0.3);
+    "parameters of a given law do not depend on the initialization and can have no weight decay") {
+  for (const Initialization scheme : {Initialization::fan, Initialization::small}) {
+    const InitialWeights initial(scheme, trial);
+    const Parameter<double> normal = initial.without_decay<double>("normal", 90, 70,
+                                                                   EntryLaw::normal(3.0)),
+                            uniform = initial.without_decay<double>("uniform", 40, 200,
+                                                                    EntryLaw::uniform(-1.0, 3.0)),
+                            constant = initial.without_decay<double>("constant", 6, 2,
+                                                                     EntryLaw::constant(-0.3));
     check_normal(normal, 3.0);
     const double n = static_cast<double>(uniform.W.n_elem);
     CHECK(arma::size(uniform.W) == arma::SizeMat(40, 200));
@@ -98,20 +101,26 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("maps, value maps, tables and biases follow every law; biases have no weight decay") {
-  for (const WeightLaw law :
-       {WeightLaw::fan, WeightLaw::small, WeightLaw::normal, WeightLaw::torch, WeightLaw::alg1}) {
-    CAPTURE(static_cast<int>(law));
-    const InitialWeights initial(law, trial, "", 0.3),
-        part = initial.of("part").by(WeightLaw::zero).by(law);
-    CHECK(part.law() == law);
+TEST_CASE(
+    "maps, value maps, tables and biases follow every initialization; biases have no weight "
+    "decay") {
+  for (const Initialization scheme :
+       {Initialization::fan, Initialization::small, Initialization::normal, Initialization::torch,
+        Initialization::alg1}) {
+    CAPTURE(static_cast<int>(scheme));
+    const InitialWeights initial(scheme, trial, "", 0.3),
+        part = initial.of("part").by(Initialization::zero).by(scheme);
+    CHECK(part.scheme() == scheme);
     const Parameter<double> map = part.map<double>("map", 300, 64),
                             values = part.value_map<double>("values", 300, 64),
                             table = part.table<double>("table", 25, 400),
                             bias = part.bias<double>("bias", 300, 64);
-    const bool torch = law == WeightLaw::torch, uniform = torch || law == WeightLaw::alg1;
-    const auto deviation = [law](double by_fan) {
-      return law == WeightLaw::small ? 0.02 : law == WeightLaw::normal ? 0.3 : by_fan;
+    const bool torch = scheme == Initialization::torch,
+               uniform = torch || scheme == Initialization::alg1;
+    const auto deviation = [scheme](double by_fan) {
+      return scheme == Initialization::small    ? 0.02
+             : scheme == Initialization::normal ? 0.3
+                                                : by_fan;
     };
     uniform ? check_uniform(map, 1 / 8.0) : check_normal(map, deviation(1 / 8.0));
     torch ? check_uniform(values, 1 / 8.0) : check_normal(values, deviation(1 / 8.0));
@@ -125,26 +134,27 @@ TEST_CASE("maps, value maps, tables and biases follow every law; biases have no 
     CHECK_FALSE(bias.decays);
     CHECK(map.name == "part.map");
   }
-  check_normal(InitialWeights(WeightLaw::normal, trial).map<double>("map", 300, 64), 0.02);
+  check_normal(InitialWeights(Initialization::normal, trial).map<double>("map", 300, 64), 0.02);
 }
 
-TEST_CASE("the law zero sets all drawn parameters to 0 but keeps constant ones") {
-  const InitialWeights zero(WeightLaw::zero, trial);
+TEST_CASE("the initialization zero sets all drawn parameters to 0 but keeps constant ones") {
+  const InitialWeights zero(Initialization::zero, trial);
   check_zero(zero.map<double>("map", 4, 5));
   check_zero(zero.value_map<double>("values", 4, 5));
   check_zero(zero.table<double>("table", 4, 5));
   check_zero(zero.bias<double>("bias", 4, 5));
-  check_zero(zero.normal<double>("normal", 4, 5, 3.0));
-  CHECK(arma::all(arma::vectorise(zero.constant<double>("gain", 4, 1, 1.0).W) == 1.0));
+  check_zero(zero.without_decay<double>("normal", 4, 5, EntryLaw::normal(3.0)));
+  CHECK(arma::all(
+      arma::vectorise(zero.without_decay<double>("gain", 4, 1, EntryLaw::constant(1.0)).W) == 1.0));
   CHECK(zero.map<double>("map", 4, 5).decays);
 }
 
 TEST_CASE(
-    "laws alg1 and torch: maps are uniform, except value maps for alg1; biases in blocks are "
+    "alg1 and torch: maps are uniform, except value maps for alg1; biases in blocks are "
     "random only for torch") {
-  for (const WeightLaw law : {WeightLaw::alg1, WeightLaw::torch}) {
+  for (const Initialization scheme : {Initialization::alg1, Initialization::torch}) {
     for (const bool images : {false, true}) {
-      CAPTURE(static_cast<int>(law));
+      CAPTURE(static_cast<int>(scheme));
       CAPTURE(images);
       SequenceShape shape;
       shape.dim = 64, shape.hidden = 50, shape.length = 40, shape.layers = 1, shape.vocabulary = 30,
@@ -154,10 +164,10 @@ TEST_CASE(
       shape.relative = shape.output_bias = !images;
       shape.class_token = images;
       shape.maps = {.output = images, .input_biases = images, .output_bias = images};
-      const SequenceModel<double> model(shape, InitialWeights(law, trial));
+      const SequenceModel<double> model(shape, InitialWeights(scheme, trial));
       const auto of = [&model](const std::string& name) { return model.parameter(name); };
       const std::string layer = "layer0.", mixer = "layer0.mixer.";
-      const bool torch = law == WeightLaw::torch;
+      const bool torch = scheme == Initialization::torch;
       std::vector<std::string> within{layer + "b1", layer + "b2"};
       if (images) {
         check_uniform(of("embedding"), 1 / 3.0);
@@ -193,12 +203,13 @@ TEST_CASE(
 }
 
 TEST_CASE("each parameter is drawn from the stream of its trial and full name") {
-  const InitialWeights initial(WeightLaw::fan, trial, "model."),
+  const InitialWeights initial(Initialization::fan, trial, "model."),
       part = initial.of("layer0").of("mixer");
   const Parameter<double> Wq = part.map<double>("Wq", 5, 16),
-                          bias = part.uniform<double>("bias", 3, 1, -0.5, 0.5);
+                          bias = part.without_decay<double>("bias", 3, 1,
+                                                            EntryLaw::uniform(-0.5, 0.5));
   CHECK(Wq.name == "model.layer0.mixer.Wq");
-  CHECK(initial.constant<double>("gain", 1, 1, 1.0).name == "model.gain");
+  CHECK(initial.without_decay<double>("gain", 1, 1, EntryLaw::constant(1.0)).name == "model.gain");
   arma::mat expected(5, 16), expected_bias(3, 1);
   Stream(23, 4, "model.layer0.mixer.Wq").fill_normal({expected.memptr(), expected.n_elem}, 0.25);
   Stream(23, 4, "model.layer0.mixer.bias").fill_uniform({expected_bias.memptr(), 3}, -0.5, 0.5);
@@ -207,7 +218,7 @@ TEST_CASE("each parameter is drawn from the stream of its trial and full name") 
 }
 
 TEST_CASE("single precision gives the same numbers, rounded") {
-  const InitialWeights initial(WeightLaw::fan, trial);
+  const InitialWeights initial(Initialization::fan, trial);
   const auto check = [](const Parameter<float>& narrow, const Parameter<double>& wide) {
     CHECK(narrow.name == wide.name);
     CHECK(narrow.decays == wide.decays);
@@ -218,13 +229,13 @@ TEST_CASE("single precision gives the same numbers, rounded") {
   check(initial.map<float>("map", 7, 9), initial.map<double>("map", 7, 9));
   check(initial.table<float>("table", 7, 9), initial.table<double>("table", 7, 9));
   check(initial.value_map<float>("values", 7, 9), initial.value_map<double>("values", 7, 9));
-  check(initial.by(WeightLaw::torch).bias<float>("bias", 7, 9),
-        initial.by(WeightLaw::torch).bias<double>("bias", 7, 9));
-  check(initial.normal<float>("normal", 7, 9, 0.3), initial.normal<double>("normal", 7, 9, 0.3));
-  check(initial.uniform<float>("uniform", 7, 9, -2, 1),
-        initial.uniform<double>("uniform", 7, 9, -2, 1));
-  check(initial.constant<float>("constant", 7, 9, 0.1),
-        initial.constant<double>("constant", 7, 9, 0.1));
+  check(initial.by(Initialization::torch).bias<float>("bias", 7, 9),
+        initial.by(Initialization::torch).bias<double>("bias", 7, 9));
+  for (const EntryLaw& law :
+       {EntryLaw::normal(0.3), EntryLaw::uniform(-2, 1), EntryLaw::constant(0.1)}) {
+    check(initial.with_decay<float>("given", 7, 9, law),
+          initial.with_decay<double>("given", 7, 9, law));
+  }
 }
 
 }  // namespace initial_weights_test

@@ -11,7 +11,7 @@ namespace {
 
 constexpr arma::uword d = 6, length = 7;
 const Streams trial(3, 0);
-const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
+const InitialWeights initial(Initialization::fan, trial, "mixer.");
 const arma::mat X = gaussian(d, 2 * length, "X");
 
 template <class T = double>

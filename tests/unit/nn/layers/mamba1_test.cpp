@@ -15,7 +15,7 @@ namespace {
 
 constexpr arma::uword length = 9;
 const Streams trial(3, 0);
-const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
+const InitialWeights initial(Initialization::fan, trial, "mixer.");
 
 /// Sizes of the mixer: one step per channel from one number or from two; states that fill registers
 /// in part, or more than one.

@@ -18,7 +18,7 @@ namespace {
 constexpr arma::uword d = 6, length = 9, p = 4, n = 5, width = 2 * d, heads = width / p,
                       channels = width + 2 * n;
 const Streams trial(3, 0);
-const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
+const InitialWeights initial(Initialization::fan, trial, "mixer.");
 const arma::mat X = gaussian(d, 2 * length, "X");
 
 template <class T = double>

@@ -23,7 +23,7 @@ namespace {
 
 constexpr arma::uword d = 8, heads = 2, length = 5, N = 10;
 const Streams trial(29, 0);
-const InitialWeights initial(WeightLaw::alg1, trial);
+const InitialWeights initial(Initialization::alg1, trial);
 
 AttentionShape shape() {
   return {.heads = heads, .context = length};
@@ -119,7 +119,7 @@ TEST_CASE("relative attention follows its formulas") {
 TEST_CASE("relative attention by hand: d = 2 with one head per dimension") {
   // k = 0, u = 0, v = (1, 0), Wr = I: head 1 has scores sin(D), head 2 (q = 0) has zero scores and
   // takes means.
-  const InitialWeights none(WeightLaw::zero, trial);
+  const InitialWeights none(Initialization::zero, trial);
   RelativeBiases<double> shared(2, none);
   shared.v.W(0) = 1;
   RelativeAttention<double> attention({.heads = 2, .context = 3}, 2, shared, none);
@@ -201,9 +201,10 @@ TEST_CASE("relative attention is initialized by its law, each part from its own 
   const auto same = [](const Parameter<double>& one, const Parameter<double>& other) {
     return arma::approx_equal(one.W, other.W, "absdiff", 0.0);
   };
-  CHECK(same(shared.u, initial.normal<double>("u", d, 1, deviation)));
-  CHECK(same(shared.v, initial.normal<double>("v", d, 1, deviation)));
-  CHECK(same(attention.map(), initial.uniform<double>("Wr", d, d, -deviation, deviation)));
+  CHECK(same(shared.u, initial.with_decay<double>("u", d, 1, EntryLaw::normal(deviation))));
+  CHECK(same(shared.v, initial.with_decay<double>("v", d, 1, EntryLaw::normal(deviation))));
+  CHECK(same(attention.map(),
+             initial.with_decay<double>("Wr", d, d, EntryLaw::uniform(-deviation, deviation))));
 }
 
 }  // namespace relative_attention_test

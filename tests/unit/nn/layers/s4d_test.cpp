@@ -16,7 +16,7 @@ namespace {
 
 constexpr arma::uword length = 9, n = 6;
 const Streams trial(3, 0);
-const InitialWeights initial(WeightLaw::fan, trial, "mixer.");
+const InitialWeights initial(Initialization::fan, trial, "mixer.");
 
 arma::mat tokens(arma::uword d) {
   return gaussian(d, 2 * length, "X");

@@ -21,7 +21,7 @@ namespace {
 
 constexpr arma::uword d = 3, width = 5, tokens = 4;
 const Streams trial(7, 0);
-const InitialWeights initial(WeightLaw::fan, trial, "block.");
+const InitialWeights initial(Initialization::fan, trial, "block.");
 
 /// Row i of Y is 2 i times that of X. Y is not parallel to X, as norms would hide a multiple of X.
 template <class T>

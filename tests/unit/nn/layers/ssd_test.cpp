@@ -18,7 +18,7 @@ TEST_CASE_TEMPLATE(
     float, double) {
   const Streams trial(3, 0);
   Ssd<T> ssd({.heads = 1, .head_width = 1, .state = 1, .length = 1},
-             InitialWeights(WeightLaw::fan, trial));
+             InitialWeights(Initialization::fan, trial));
   ssd.D.W.zeros();
   ssd.dt_bias.W.fill(T(0.25));
   const T ones[] = {1, 1, 1};
