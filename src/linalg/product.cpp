@@ -42,7 +42,6 @@ struct ByRows {
 template <class T>
 struct Scale {
   T alpha, beta;
-  bool continues = false;  // the sums start from C; alpha = 1, and beta is not used
 };
 
 /// Calls body(0), ..., body(n - 1), unrolled: an array that is indexed only by constants stays in
@@ -55,8 +54,8 @@ template <arma::uword n, class Body>
   (std::make_index_sequence<n>{});
 }
 
-/// C = alpha A op(B) + beta C, or C continued, for `packs` packs of rows, starting at A and C, and
-/// `columns` columns.
+/// C = alpha A op(B) + beta C for `packs` packs of rows, starting at A and C, and `columns`
+/// columns.
 template <arma::uword packs, arma::uword columns, class T, class Right>
 [[gnu::always_inline]] inline void tile(arma::uword k, const T* A, arma::uword lda,
                                         const Right& right, T* C, arma::uword ldc,
@@ -64,12 +63,7 @@ template <arma::uword packs, arma::uword columns, class T, class Right>
   constexpr std::integral_constant<std::size_t, pack_size<T>> whole;
   Pack<T> sums[packs][columns];
   const auto entry = [&](auto r, auto j) { return C + j * ldc + r * whole; };
-  if (scale.continues) {
-    each<packs>(
-        [&](auto r) { each<columns>([&](auto j) { sums[r][j] = load(entry(r, j), whole); }); });
-  } else {
-    each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] = Pack<T>{}; }); });
-  }
+  each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] = Pack<T>{}; }); });
   for (arma::uword l = 0; l < k; ++l) {
     Pack<T> a[packs];
     each<packs>([&](auto r) { a[r] = load(A + l * lda + r * whole, whole); });
@@ -79,7 +73,7 @@ template <arma::uword packs, arma::uword columns, class T, class Right>
     });
   }
   each<packs>([&](auto r) { each<columns>([&](auto j) { sums[r][j] *= scale.alpha; }); });
-  if (scale.beta != 0 && !scale.continues) {
+  if (scale.beta != 0) {
     each<packs>([&](auto r) {
       each<columns>([&](auto j) { sums[r][j] += scale.beta * load(entry(r, j), whole); });
     });
@@ -181,12 +175,9 @@ void rows_of_tiles(arma::sword diagonal, arma::uword m, arma::uword n, arma::uwo
     for (arma::uword first = start; first < n; first += part) {
       const arma::uword columns = std::min(part, n - first);
       const auto c = [&](arma::uword j) { return C + i + (first + j) * ldc; };
-      if (scale.continues) {
-        for (arma::uword j = 0; j < columns; ++j) std::copy(c(j), c(j) + w, out + j * w);
-      }
       row_of_tiles<packs>(0, columns, k, A, lda, right.from(0, first), band.from(0, first), out, w,
-                          {scale.alpha, T(0), scale.continues});
-      const bool adds = scale.beta != 0 && !scale.continues;
+                          {scale.alpha, T(0)});
+      const bool adds = scale.beta != 0;
       for (arma::uword j = 0; j < columns; ++j) {
         for (arma::uword r = skipped; r < w; ++r)
           c(j)[r] = adds ? out[j * w + r] + scale.beta * c(j)[r] : out[j * w + r];
@@ -311,29 +302,11 @@ void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n,
   by_tiles<T>(a, b, m, n, k, A, lda, B, ldb, C, ldc, {alpha, beta}, triangle);
 }
 
-template <class T>
-void continue_product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n,
-                      arma::uword k, const T* A, arma::uword lda, const T* B, arma::uword ldb, T* C,
-                      arma::uword ldc) {
-  if (!sums_in_order(m, k)) throw std::logic_error("sums of this size have no order to continue");
-  by_tiles<T>(a, b, m, n, k, A, lda, B, ldb, C, ldc, {T(1), T(0), true}, Triangle::none);
-}
-
-bool sums_in_order(arma::uword m, arma::uword k) {
-  return is_small(m, k, pack_size<float>) && k <= most_depth;
-}
-
 template void product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword, arma::uword,
                       float, const float*, arma::uword, const float*, arma::uword, float*,
                       arma::uword, float, Triangle);
-template void continue_product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword,
-                               arma::uword, const float*, arma::uword, const float*, arma::uword,
-                               float*, arma::uword);
 template void product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword, arma::uword,
                       double, const double*, arma::uword, const double*, arma::uword, double*,
                       arma::uword, double, Triangle);
-template void continue_product(CBLAS_TRANSPOSE, CBLAS_TRANSPOSE, arma::uword, arma::uword,
-                               arma::uword, const double*, arma::uword, const double*, arma::uword,
-                               double*, arma::uword);
 
 }  // namespace ranklab

@@ -24,17 +24,4 @@ void product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n,
              T alpha, const T* A, arma::uword lda, const T* B, arma::uword ldb, T* C,
              arma::uword ldc, T beta = 0, Triangle triangle = Triangle::none);
 
-/// C = ((C + a_1 b_1) + a_2 b_2) + ... over the k columns a of op(A) and rows b of op(B): continues
-/// the sums of a product with alpha = 1 and beta = 0 over other columns. The result has the same
-/// bits as one product over all of them, if sums_in_order(m, all columns). Throws std::logic_error
-/// if not sums_in_order(m, k).
-template <class T>
-void continue_product(CBLAS_TRANSPOSE a, CBLAS_TRANSPOSE b, arma::uword m, arma::uword n,
-                      arma::uword k, const T* A, arma::uword lda, const T* B, arma::uword ldb, T* C,
-                      arma::uword ldc);
-
-/// Whether the sums of product() are taken in the order of the columns of A, for every n and both
-/// precisions.
-bool sums_in_order(arma::uword m, arma::uword k);
-
 }  // namespace ranklab

@@ -198,24 +198,15 @@ void SequenceModel<T>::read() {
   }
 }
 
-/// The gradients of a readout W_h h [+ b]. With few classes its products are not summed in order,
-/// so the last piece of a part multiplies what all have read.
-template <class T>
-void SequenceModel<T>::head_backward(const Piece& piece) {
-  if (head_bias_) bias_backward(*head_bias_, logits_);
-  if (piece.is_whole()) return linear_backward_weights(*head_, readout_input(), logits_);
-  auto& [read, dlogits] = *part_readout_;
-  read = piece.first ? readout_input() : arma::join_rows(read, readout_input());
-  dlogits = piece.first ? logits_ : arma::join_rows(dlogits, logits_);
-  if (piece.last) linear_backward_weights(*head_, read, dlogits);
-}
-
 /// From the gradient with respect to the logits to dh_. Without a head, embed_backward() follows
 /// table_backward(): both add to the gradient of the table.
 template <class T>
-void SequenceModel<T>::read_backward(const Piece& piece, Turns& turns) {
+void SequenceModel<T>::read_backward(Turns& turns) {
   if (head_) {
-    turns.take([&] { head_backward(piece); });
+    turns.take([&] {
+      if (head_bias_) bias_backward(*head_bias_, logits_);
+      linear_backward_weights(*head_, readout_input(), logits_);
+    });
     linear_backward_inputs(*head_, logits_, dread_);
   } else {
     linear(*embedding_, logits_, dread_);
@@ -245,7 +236,7 @@ void SequenceModel<T>::table_backward() {
 namespace {
 
 template <class T>
-using Parts = std::vector<std::pair<Piece, SequenceBatch<T>>>;
+using Parts = std::vector<SequenceBatch<T>>;
 
 /// Without parts that have no targets.
 template <class T>
@@ -255,10 +246,9 @@ Parts<T> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
       (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs;
   Parts<T> out;
   auto label = batch.labeled.begin();
-  for (const auto& [begin, end, piece] :
-       part_ranges(sequences, shape.length, shape.dim, can_come_in_pieces(shape))) {
+  for (const auto& [begin, end] : part_ranges(sequences, shape.length, shape.dim)) {
     const std::size_t first = begin * inputs;
-    SequenceBatch<T>& part = out.emplace_back(piece, SequenceBatch<T>{}).second;
+    SequenceBatch<T>& part = out.emplace_back();
     if (!batch.values.is_empty()) part.values = batch.values.cols(first, end * inputs - 1);
     if (!batch.ids.empty()) part.ids = slice(batch.ids, first, end * inputs);
     if (batch.labeled.empty()) {
@@ -272,7 +262,7 @@ Parts<T> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
                          static_cast<std::size_t>(last - batch.labeled.begin()));
     for (; label < last; ++label) part.labeled.push_back(*label - first);
   }
-  std::erase_if(out, [](const auto& part) { return part.second.targets.empty(); });
+  std::erase_if(out, [](const auto& part) { return part.targets.empty(); });
   return out;
 }
 
@@ -284,10 +274,6 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
   prepare_mixers();
   if (gradient) clear_gradients();
   const Parts<T> split = in_parts(shape_, batch);
-  if (gradient && can_come_in_pieces(shape_)) {
-    for (Parameter<T>* parameter : parameters_)
-      parameter->part_sum.set_size(arma::size(parameter->W));
-  }
   std::vector<double> losses(split.size());
   if (helpers_.size() < split.size()) helpers_.resize(split.size());
   std::vector<SequenceModel*> workers(split.size(), nullptr);
@@ -304,11 +290,11 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
       helper->share(*this);
       model = helper.get();
     }
-    const auto& [piece, part] = split[i];
+    const SequenceBatch<T>& part = split[i];
     model->forward_part(part, false);
     seen(*model, part, turns);
     losses[i] = cross_entropy(model->logits_, part.targets, gradient, batch.targets.size());
-    if (gradient) model->backward_part(part, piece, turns);
+    if (gradient) model->backward_part(part, turns);
   });
   if (gradient) {
     for (SkipBlock<T>& block : blocks_) block.mixer().finish();
@@ -322,7 +308,6 @@ template <class T>
 void SequenceModel<T>::share(SequenceModel& of) {
   for (std::size_t i = 0; i < parameters_.size(); ++i) parameters_[i]->share(*of.parameters_[i]);
   for (std::size_t l = 0; l < blocks_.size(); ++l) blocks_[l].mixer().share(of.blocks_[l].mixer());
-  part_readout_ = of.part_readout_;
 }
 
 template <class T>
@@ -378,16 +363,13 @@ template <class T>
 void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
   clear_gradients();
   Turns alone;
-  backward_part(batch, {}, alone);
+  backward_part(batch, alone);
   for (SkipBlock<T>& block : blocks_) block.mixer().finish();
 }
 
 template <class T>
-void SequenceModel<T>::backward_part(const SequenceBatch<T>& part, const Piece& piece,
-                                     Turns& turns) {
-  for (Parameter<T>* parameter : parameters_) parameter->piece = piece;
-  if (head_) head_->piece = {};
-  read_backward(piece, turns);
+void SequenceModel<T>::backward_part(const SequenceBatch<T>& part, Turns& turns) {
+  read_backward(turns);
   if (final_norm_) {
     dR_.zeros(dh_.n_rows, dh_.n_cols);
     turns.take([&] { final_norm_->backward(dh_, dR_); });
@@ -431,19 +413,6 @@ bool reads_all(const SequenceShape& shape) {
 
 }  // namespace
 
-bool can_come_in_pieces(const SequenceShape& shape) {
-  // In the other cases, a gradient is a sum of sums over parts, or not a sum over tokens.
-  if (shape.classes == 0 || shape.mixer != MixerKind::attention || shape.relative ||
-      joins_maps(shape.heads, shape.maps, shape.relative) || shape.learns_lambda ||
-      (shape.de_escalation && shape.de_escalation->learns_tau))
-    return false;
-  const std::uint64_t most_summed =
-      std::max({sequences_at_once(shape.length, shape.dim) * shape.length, shape.dim, shape.hidden,
-                shape.inputs, shape.classes});
-  return sums_in_order(shape.dim, most_summed) &&
-         (shape.hidden == 0 || sums_in_order(shape.hidden, most_summed));
-}
-
 double sequence_flops(const SequenceShape& shape, double tokens, double queried) {
   const MixerCost mixer = mixer_row(shape.mixer).cost(shape);
   const double d = real(shape.dim),
@@ -478,9 +447,8 @@ double pass_numbers(const SequenceShape& shape, double tokens, double queried) {
 }  // namespace
 
 double sequence_numbers(const SequenceShape& shape, double tokens, double queried) {
-  // Weights, gradients and two moments; and sums over the pieces of a part.
-  return (can_come_in_pieces(shape) ? 5 : 4) * weight_numbers(shape) +
-         pass_numbers(shape, tokens, queried);
+  // Weights, gradients and two moments.
+  return 4 * weight_numbers(shape) + pass_numbers(shape, tokens, queried);
 }
 
 double sequence_helper_numbers(const SequenceShape& shape, double tokens, double queried) {

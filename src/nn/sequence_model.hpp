@@ -93,8 +93,8 @@ class SequenceModel {
   using SeePart =
       std::function<void(const SequenceModel& model, const SequenceBatch<T>& part, Turns& turns)>;
   /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
-  /// Works in parts that fit the cache, or in pieces of them if the model allows it, which `parts`
-  /// may run on several threads, with the same result. After the last mixer only queried tokens are
+  /// Works in parts that fit the cache, which `parts` may run on several threads, with the same
+  /// result. After the last mixer only queried tokens are
   /// processed: R_L and h hold only these. Parts without queried tokens are skipped.
   double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const SeePart& seen,
                        const PartRunner& parts = {});
@@ -126,7 +126,7 @@ class SequenceModel {
   void prepare_mixers();
   void continue_from(std::uint64_t first, bool after_mixer);
   void clear_gradients();
-  void backward_part(const SequenceBatch<T>& part, const Piece& piece, Turns& turns);
+  void backward_part(const SequenceBatch<T>& part, Turns& turns);
   void share(SequenceModel& of);
   T table_scale() const { return std::sqrt(static_cast<T>(shape_.dim)); }
   void embed(const SequenceBatch<T>& batch);
@@ -141,8 +141,7 @@ class SequenceModel {
     return queried_only_ && l + 1 == shape_.layers ? &columns_ : nullptr;
   }
   void read();
-  void read_backward(const Piece& piece, Turns& turns);
-  void head_backward(const Piece& piece);
+  void read_backward(Turns& turns);
   void table_backward();
 
   SequenceShape shape_;
@@ -161,21 +160,9 @@ class SequenceModel {
   NormPass<T> normed_;                      // norm(E[id])
   arma::Mat<T> final_, read_, logits_;      // h; its queried columns or its means
   arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), the tokens after a class token
-  // What the pieces of a part have read out so far, and the gradients in their logits. A helper
-  // uses that of this model.
-  struct Readout {
-    arma::Mat<T> read, dlogits;
-  };
-  std::shared_ptr<Readout> part_readout_ = std::make_shared<Readout>();
   // What each further thread needs for its parts. They share the parameters of this model.
   std::vector<std::unique_ptr<SequenceModel>> helpers_;
 };
-
-/// Whether a part of a batch can come in pieces without a change in the bits of the gradients: each
-/// is a sum over tokens in their order, or a product that can be continued. Attention with few
-/// tokens in a part and a class per sequence. (OpenBLAS computes the logits of few classes. With
-/// some of its kernels, their last digits depend on the number of sequences.)
-bool can_come_in_pieces(const SequenceShape& shape);
 
 /// Floating-point operations of one forward pass over N tokens, of which `queried` are read out. A
 /// training step takes three times as many.

@@ -15,16 +15,8 @@ void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool 
 template <class T>
 void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma::Mat<T>& dY) {
   const arma::uword out = dY.n_rows, in = X.n_rows, N = X.n_cols;
-  const Piece piece = W.piece;
-  T* const sum = piece.is_whole() ? W.G.memptr() : W.part_sum.memptr();
-  if (piece.first) {
-    product(CblasNoTrans, CblasTrans, out, in, N, T(1), dY.memptr(), out, X.memptr(), in, sum, out,
-            T(piece.is_whole()));
-  } else {
-    continue_product(CblasNoTrans, CblasTrans, out, in, N, dY.memptr(), out, X.memptr(), in, sum,
-                     out);
-  }
-  if (piece.last && !piece.is_whole()) W.G += W.part_sum;
+  product(CblasNoTrans, CblasTrans, out, in, N, T(1), dY.memptr(), out, X.memptr(), in,
+          W.G.memptr(), out, T(1));
   if (!W.error_moment) return;
   const arma::mat errors = arma::conv_to<arma::mat>::from(dY);
   *W.error_moment += errors * errors.t();

@@ -16,9 +16,7 @@ namespace ranklab {
 template <class T>
 void linear(const Parameter<T>& W, const arma::Mat<T>& X, arma::Mat<T>& Y, bool add = false);
 
-/// From dY: dW = dY X', added to W.G. If the tokens are a piece of a part, W.G gets the product of
-/// the part with its last piece, with the same bits as from the whole part (can_come_in_pieces() of
-/// sequence_model.hpp).
+/// From dY: dW = dY X', added to W.G.
 template <class T>
 void linear_backward_weights(Parameter<T>& W, const arma::Mat<T>& X, const arma::Mat<T>& dY);
 

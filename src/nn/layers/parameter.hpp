@@ -16,13 +16,6 @@ void alias(arma::Mat<T>& A, arma::Mat<T>& B) {
   std::construct_at(&A, B.memptr(), B.n_rows, B.n_cols, false, true);
 }
 
-/// A part of a batch may come in several pieces. A sum over its tokens then begins with the first
-/// piece and ends with the last.
-struct Piece {
-  bool first = true, last = true;
-  bool is_whole() const { return first && last; }
-};
-
 template <class T>
 struct Parameter {
   std::string name;  // "layer0.Wq"
@@ -36,17 +29,12 @@ struct Parameter {
   // If set, backward passes add sum e e' (out, out), where e is the gradient in the output W a of
   // each sample.
   std::optional<arma::mat> error_moment = {};
-  // What the next backward pass sees, and the product over the pieces of its part so far, in W's
-  // shape; empty if parts do not come in pieces.
-  Piece piece = {};
-  arma::Mat<T> part_sum = {};
 
   void clear_gradient() { G.zeros(arma::size(W)); }
   /// Uses the weights of another parameter and adds to its gradient.
   void share(Parameter& of) {
     alias(W, of.W);
     alias(G, of.G);
-    if (!of.part_sum.is_empty()) alias(part_sum, of.part_sum);
     if (of.error_moment) {
       arma::mat& theirs = *of.error_moment;
       error_moment.emplace(theirs.memptr(), theirs.n_rows, theirs.n_cols, false, true);

@@ -70,29 +70,6 @@ TEST_CASE("parts have a few hundred tokens, more for wide models, and at least o
   CHECK(next == 61);
 }
 
-TEST_CASE("few parts come in two pieces of about equal size") {
-  // 30 sequences of 25 tokens are three parts of ten.
-  const std::vector<PartRange> ranges = part_ranges(30, 25, 8, true);
-  CHECK(ranges.size() == 6);
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    CHECK(ranges[i].first == 5 * i);
-    CHECK(ranges[i].end == 5 * (i + 1));
-    CHECK(ranges[i].piece.first == (i % 2 == 0));
-    CHECK(ranges[i].piece.last == (i % 2 == 1));
-  }
-  const std::vector<PartRange> odd = part_ranges(9, 25, 8, true);
-  CHECK(odd.size() == 2);
-  CHECK(odd[0].end == 5);
-  CHECK(odd[1].first == 5);
-  CHECK(odd[1].end == 9);
-  CHECK(part_ranges(1, 25, 8, true).size() == 1);  // a piece has at least one sequence
-  CHECK(part_ranges(1, 25, 8, true).front().piece.is_whole());
-  CHECK(part_ranges(50, 25, 8, true).size() == 10);
-  const std::vector<PartRange> many = part_ranges(60, 25, 8, true);
-  CHECK(many.size() == 6);
-  CHECK(many.front().piece.is_whole());
-}
-
 TEST_CASE(
     "every mixer gives the same result by parts: targets at all or some tokens, classes of "
     "sequences") {
@@ -185,15 +162,6 @@ std::vector<arma::mat> results(SequenceModel<double>& model, const SequenceBatch
   return out;
 }
 
-/// A shape whose parts come in pieces.
-SequenceShape in_pieces() {
-  SequenceShape shape = classes_shape(MixerKind::attention);
-  shape.dim = 16;
-  shape.hidden = 24;
-  shape.heads = 2;
-  return shape;
-}
-
 void check_same_bits(const SequenceShape& shape, bool labeled = false) {
   // In double precision with five parts, sums in another order differ in their last bits.
   const SequenceBatch<double> batch = batch_of(shape, labeled, "five parts", 250);
@@ -250,62 +218,6 @@ TEST_CASE("the bits of losses and gradients do not depend on the threads that ru
                              .learns_tau = true};
     check_same_bits(removal);
   }
-  check_same_bits(in_pieces());
-}
-
-TEST_CASE_TEMPLATE("the pieces of a part give the bits of the gradients of the whole part", T,
-                   float, double) {
-  const auto check_bits = [](const SequenceShape& shape) {
-    REQUIRE(can_come_in_pieces(shape));
-    // One part, so that a pass over the whole batch takes the same sums.
-    const SequenceBatch<T> batch = batch_of<T>(shape, false, "one part", 40);
-    SequenceModel<T> whole(shape, initial), parted(shape, initial);
-    for (SequenceModel<T>* each : {&whole, &parted}) perturb(*each);
-    const double loss = pass(whole, batch);
-    for (int repeat = 0; repeat < 2; ++repeat) {
-      int pieces = 0;
-      const double by_pieces = parted.loss_by_parts(batch, true, [&](const auto&...) { ++pieces; });
-      CHECK(pieces == 2);
-      CHECK(std::fabs(by_pieces - loss) <= tolerance::residual<double>);
-      for (std::size_t i = 0; i < whole.parameters().size(); ++i) {
-        CAPTURE(whole.parameters()[i]->name);
-        CHECK(arma::approx_equal(parted.parameters()[i]->G, whole.parameters()[i]->G, "absdiff",
-                                 T(0)));
-      }
-    }
-  };
-  SequenceShape shape = in_pieces();
-  check_bits(shape);
-  shape.class_token = shape.post = true;
-  shape.lambda = 0.5;
-  check_bits(shape);
-  shape.de_escalation = {.tau = 0.5, .at = DeEscalation::At::end, .length = shape.length};
-  check_bits(shape);
-  shape.norm = Norm::rms;
-  shape.maps.input_biases = true;
-  shape.activation = &find_activation("swiglu");
-  check_bits(shape);
-  shape.hidden = 0;
-  check_bits(shape);
-}
-
-TEST_CASE("only parts whose gradients can be continued come in pieces") {
-  const auto with = [](const auto& change) {
-    SequenceShape shape = in_pieces();
-    change(shape);
-    return can_come_in_pieces(shape);
-  };
-  CHECK(with([](SequenceShape&) {}));
-  CHECK_FALSE(with([](SequenceShape& shape) { shape.heads = 1; }));  // merged maps
-  CHECK_FALSE(with([](SequenceShape& shape) { shape.classes = 0; }));
-  CHECK_FALSE(with([](SequenceShape& shape) { shape.mixer = MixerKind::mamba1; }));
-  CHECK_FALSE(with([](SequenceShape& shape) { shape.learns_lambda = true; }));
-  CHECK_FALSE(with([](SequenceShape& shape) {
-    shape.de_escalation = {.length = shape.length, .learns_tau = true};
-  }));
-  // Longer sums than product() takes in one go: of a hidden layer, or of a part.
-  CHECK_FALSE(with([](SequenceShape& shape) { shape.hidden = 257; }));
-  CHECK_FALSE(with([](SequenceShape& shape) { shape.dim = 128; }));
 }
 
 TEST_CASE("class tokens, relative positions and a learned lambda give the same result by parts") {
@@ -316,7 +228,6 @@ TEST_CASE("class tokens, relative positions and a learned lambda give the same r
   SequenceShape language = shape_of(MixerKind::attention);
   language.relative = language.post = language.output_bias = true;
   check(language, large_batch(language));
-  check(in_pieces(), large_batch(in_pieces()));
 }
 
 }  // namespace parts_test

@@ -374,8 +374,7 @@ double helper_bytes(const Plan& plan, const Curve& curve, const SequenceShape& t
 
 std::uint64_t most_helpers(const Plan& plan, const Curve& curve, const SequenceShape& task_shape) {
   const SequenceShape shape = shape_of(plan, curve, task_shape);
-  return part_ranges(plan.config.batch, shape.length, shape.dim, can_come_in_pieces(shape)).size() -
-         1;
+  return part_ranges(plan.config.batch, shape.length, shape.dim).size() - 1;
 }
 
 const Curve* Plan::with_lambda(const Curve& curve, double lambda) const {
