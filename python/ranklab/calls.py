@@ -66,8 +66,8 @@ class Observer(TorchFunctionMode):
                 and asks_for_modes(function)):
             with self:
                 return body(function)(*args, **kwargs)
-        if name in SIGNATURES and torch.is_grad_enabled() and region()[0] == "again":
-            self.recording.repeat(name, args, kwargs)
+        if name in SIGNATURES and torch.is_grad_enabled() and self.recording.repeat(
+                name, args, kwargs):
             return function(*args, **kwargs)
         out = function(*args, **kwargs)
         if isinstance(out, (torch.Tensor, list, tuple)):
@@ -82,7 +82,7 @@ def asks_for_modes(function):
     inside them has the same name and would run them again.
     """
     names = function.__code__.co_names
-    return function.__name__ not in ("storage", "backward") and "super" not in names and any(
+    return function.__name__ != "storage" and "super" not in names and any(
         name.startswith("has_torch_function") and name in function.__globals__ for name in names)
 
 

@@ -79,6 +79,13 @@ def forward(model, loss):
     try:
         with torch.enable_grad():
             value = loss()
+        if recording.hidden:  # a reentrant checkpoint has a graph only during the backward pass
+            gradients = [(p, p.grad) for p in model.parameters()]
+            try:
+                value.backward(retain_graph=True)
+            finally:
+                for p, gradient in gradients:
+                    p.grad = gradient
     finally:
         recording.stop()
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.grad_fn is None:
@@ -97,7 +104,7 @@ def describe(recording, name, parameter, roles, kinds, counts):
         if name in recording.touched:
             return "other", f"used by {recording.touched[name]}, not as a matrix"
         if name in recording.without_grad:
-            return "unknown", "used only without gradients, or inside a reentrant checkpoint"
+            return "unknown", "used only without gradients"
         if name in recording.refused:
             return "unknown", recording.refused[name][1]
         return "unused", "the loss does not depend on it"

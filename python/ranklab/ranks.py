@@ -46,7 +46,8 @@ def largest_eigenvalue(matrix):
     size = len(matrix)
     if size <= EXACT:
         return float(torch.linalg.eigvalsh(matrix.double())[-1])
-    start = torch.randn(size, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    start = torch.randn(size, generator=torch.Generator("cpu").manual_seed(0), device="cpu",
+                        dtype=torch.float64)
     v, basis, diagonal, beside, largest = start.to(matrix.device), [], [], [], 0.0
     while len(basis) < size:
         basis.append(v / v.norm())
@@ -58,8 +59,8 @@ def largest_eigenvalue(matrix):
         numbers = torch.stack([product, v.norm()]).tolist()
         diagonal.append(numbers[0])
         beside.append(numbers[1])
-        tridiagonal = torch.tensor(diagonal, dtype=torch.float64).diag()
-        tridiagonal += torch.tensor(beside[:-1], dtype=torch.float64).diag(-1)
+        tridiagonal = torch.tensor(diagonal, dtype=torch.float64, device="cpu").diag()
+        tridiagonal += torch.tensor(beside[:-1], dtype=torch.float64, device="cpu").diag(-1)
         values, vectors = torch.linalg.eigh(tridiagonal)
         largest, rest = float(values[-1]), beside[-1] * abs(float(vectors[-1, -1]))
         if rest <= 1e-9 * largest:  # the error of the value is about the square of this

@@ -22,6 +22,7 @@ class Recording:
         self.listening, self.without_grad, self.twice, self.hooks = set(), set(), set(), []
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
         self.scales, self.weights_before = {}, {}
+        self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         distributed = torch.distributed
         self.compare_final = not (distributed.is_available() and distributed.is_initialized()
                                   and distributed.get_world_size() > 1)
@@ -82,6 +83,7 @@ class Recording:
             if not torch.is_grad_enabled():
                 if function in calls.SIGNATURES or function in calls.NOT_MEASURED:
                     self.without_grad.update(names)
+                    self.hidden |= calls.region()[0] == "reentrant-forward"
                 return
             in_place = (function.endswith("_") and function != "requires_grad_"
                         and any(first is tensor for tensor in operands))
@@ -117,7 +119,7 @@ class Recording:
                   for name in self.weights.at(tensor)
                   if self.parameters[name].dim() > 1 and function in calls.SIGNATURES]
         if frozen and first.requires_grad and first.grad_fn is not None:
-            self.uses.append(Use(frozen[0], "frozen", first.grad_fn, False))
+            self.add_use(Use(frozen[0], "frozen", first.grad_fn, False))
         elif frozen or any(getattr(t, "_ranklab_frozen", False) for t in operands):
             for tensor in calls.tensors([out]):
                 tensor._ranklab_frozen = True
@@ -128,13 +130,29 @@ class Recording:
         frozen = any(getattr(t, "_ranklab_frozen", False) for t in operands)
         found = [Use(name, kind, out.grad_fn, frozen, node if state == "reentrant" else None)
                  for name in names]
-        self.uses += found
+        for use in found:
+            self.add_use(use)
         return found
 
+    def add_use(self, use):
+        def arrive(_, gradients):
+            use.arrived |= gradients[0] is not None
+
+        self.uses.append(use)
+        if self.measure:
+            use.node.register_hook(arrive)
+
     def repeat(self, function, args, more):
-        """Keeps the input of a call that a checkpointed region repeats for its backward pass."""
+        """Keeps the input of a call that a checkpointed region repeats for its backward pass.
+
+        Returns whether it is such a call.
+        """
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
-            self.use(function, args, more, None)
+            if calls.region()[0] == "again":
+                with contextlib.suppress(Exception):
+                    self.use(function, args, more, None)
+                return True
+        return False
 
     def use(self, function, args, more, out):
         """Records a call that uses a weight as a matrix; False if it cannot be recorded."""
@@ -247,7 +265,7 @@ class Recording:
             if key in self.matrices:
                 self.matrices[key].recomputed.append(value.detach())
             return
-        use, = self.note_use([name], kind, [value], output)
+        self.note_use([name], kind, [value], output)
         if not self.measure or output.is_complex():
             return
         self.listen(name, whole)
@@ -264,7 +282,7 @@ class Recording:
             if gradients[0] is None or not is_wanted(node):
                 return
             with self.aside([name]):
-                use.arrived = self.arrived = True
+                self.arrived = True
                 self.settle()
 
                 def add(inputs):

@@ -24,16 +24,19 @@ class Use:
     def __init__(self, name, kind, node, after_frozen, region=None):
         self.name, self.kind, self.node = name, kind, node
         self.after_frozen, self.region, self.arrived = after_frozen, region, False
+        # The Python object of the region may outlive its node in the graph.
+        self.before = region.next_functions if region is not None else ()
 
 
 class Graph:
     """The graph upstream of some nodes, with what reentrant checkpoints hide joined to it."""
 
     def __init__(self, uses):
-        self.inside, self.owner = {}, {}
+        self.inside, self.owner, self.before = {}, {}, {}
         for use in uses:
             if use.region is not None:
                 self.inside.setdefault(use.region, []).append(use.node)
+                self.before[use.region] = use.before
         for region, nodes in self.inside.items():  # their inputs are leaves of the inner graph
             for node in self.order(nodes):
                 leaf = getattr(node, "variable", None)
@@ -41,11 +44,10 @@ class Graph:
                     self.owner[node] = region
 
     def next(self, node):
-        out = [each for each, _ in node.next_functions if each is not None]
-        out += self.inside.get(node, [])
-        if node in self.owner:
-            out += [each for each, _ in self.owner[node].next_functions if each is not None]
-        return out
+        edges = self.before.get(node)
+        edges = node.next_functions if edges is None else edges
+        edges += self.before[self.owner[node]] if node in self.owner else ()
+        return [each for each, _ in edges if each is not None] + self.inside.get(node, [])
 
     def order(self, roots):
         """All nodes upstream of the roots, each after those that it leads to (upstream first)."""

@@ -56,8 +56,9 @@ class Sums:
             width = self.rows if embedding else inputs.shape[1]
             self.width, self.numbers = width, like.new_zeros(3, dtype=torch.float64)
             self.sketch = like.new_zeros(PROBES, errors.shape[1])
-            self.probe = torch.randn(width, PROBES, generator=torch.Generator().manual_seed(width)
-                                     ).to(like)
+            generator = torch.Generator(like.device).manual_seed(width)
+            self.probe = torch.randn(width, PROBES, generator=generator, dtype=like.dtype,
+                                     device=like.device)
         if embedding:
             if self.gram is None:
                 self.gram = like.new_zeros(self.width)  # the diagonal of A A': counts
@@ -73,9 +74,8 @@ class Sums:
             with precision("high" if exact and like.is_cuda else "highest"):
                 self.add_samples(inputs)
             self.sketch.addmm_((inputs @ self.probe).t(), errors)
-        self.numbers += torch.stack([used.sum(), squares[used.nonzero()[:, 0]].sum() if not
-                                     like.is_cuda else (squares * used).sum(),
-                                     (squares * faint).sum()]).double()
+        self.numbers += torch.stack([used.double().sum(), (squares * used).double().sum(),
+                                     (squares * faint).double().sum()])
 
     def add_samples(self, samples):
         """Keeps few samples; else adds their products, of which blocks below the diagonal do."""
