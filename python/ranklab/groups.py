@@ -104,7 +104,7 @@ def describe(recording, name, parameter, roles, kinds, counts):
         if name in recording.touched:
             return "other", f"used by {recording.touched[name]}, not as a matrix"
         if name in recording.without_grad:
-            return "unknown", "used only without gradients"
+            return "unknown", "used only without gradients, or inside a torch.autograd.Function"
         if name in recording.refused:
             return "unknown", recording.refused[name][1]
         return "unused", "the loss does not depend on it"
@@ -118,7 +118,7 @@ def describe(recording, name, parameter, roles, kinds, counts):
         notes.append("convolution")
     elif parameter.dim() > 2:
         notes.append("stack of experts" if parameter.dim() == 3 else "stack")
-    elif kinds[whole] not in ("matrix", "embedding"):
+    elif kinds[whole] not in ("matrix", "transposed matrix", "embedding"):
         notes.append(f"used by {kinds[whole]}")
     return role, ", ".join(notes)
 

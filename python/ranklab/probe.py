@@ -29,8 +29,8 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
           iterations=5, dtype=torch.bfloat16, evaluations=8):
     """Measures the decrease of the loss that one step gives, per matrix and for all hidden ones.
 
-    loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are chosen
-    on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own lengths are
+    loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
+    chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own lengths are
     the unit of t for its direction. include(name): whether to measure a matrix; default: all.
     coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward passes of the golden
     section, after about seven that find its interval by doubling and halving.

@@ -265,7 +265,7 @@ class Recording:
             if key in self.matrices:
                 self.matrices[key].recomputed.append(value.detach())
             return
-        self.note_use([name], kind, [value], output)
+        self.note_use([name], "transposed matrix" if place[2] else kind, [value], output)
         if not self.measure or output.is_complex():
             return
         self.listen(name, whole)

@@ -15,7 +15,8 @@ from torch import nn
 class Use:
     """One use of a matrix: `node` is that of the output in the graph.
 
-    kind: "matrix", "embedding", "convolution", ... or "frozen".
+    kind: "matrix", "transposed matrix" (stored as k x m), "embedding",
+    "convolution", the function that used it, or "frozen".
     after_frozen: whether a frozen matrix lies upstream, of which the graph shows nothing.
     region: the node of a reentrant checkpoint inside whose backward pass the use lies.
     arrived: whether a gradient came back.
@@ -89,6 +90,8 @@ def role_of(uses, above, below):
     kinds = {use.kind for use in uses}
     if "embedding" in kinds:
         return "embedding" if len(kinds) == 1 else "tied"
+    if {"matrix", "transposed matrix"} <= kinds:
+        return "tied"
     if not any(use.node in below for use in uses):
         return "head"
     if not any(use.node in above or use.after_frozen for use in uses):

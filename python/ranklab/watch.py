@@ -88,7 +88,7 @@ class Watcher:
             with torch.no_grad():
                 self.recording.weights_before = {
                     name: p.detach().clone() for name, p in self.recording.parameters.items()
-                    if p.dim() > 1 and name not in self.recording.refused}
+                    if name not in self.recording.refused and p.dim() > 1}
         except Exception as error:
             if self.recording is not None:
                 self.recording.stop()
