@@ -70,7 +70,7 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch cluster-test fresh-test smoke reproduce bench bench-compare lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench bench-compare lint format sanitize clean $(PRESETS)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -313,6 +313,11 @@ test-page: build ## test the report in a headless browser: widths, console, figu
 test-torch: build ## test the recorder experiments/ranklab_dump.py with Debian's PyTorch
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 -m unittest discover -s tests/torch -p "test_*.py"
+	@$(MAKE) --no-print-directory test-python
+
+test-python: ## test the Python package in python/ with Debian's PyTorch
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
+	@PYTHONPATH=python /usr/bin/python3 -m unittest discover -s tests/python -p "test_*.py"
 
 cluster-test: build ## test shards on a Slurm cluster of four nodes on this machine, with a killed task and a dead node; needs root
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(CLUSTER_PACKAGES)'

@@ -1,0 +1,256 @@
+"""What one step really does to the loss: the best length on one batch, and its effect on another.
+
+For a matrix W with the gradient G on `batch`, the step of length t along D is W - t D. The loss is
+evaluated, not modelled. Directions D:
+    gradient       G
+    polar          U V', from the singular value decomposition G = U S V'
+    newton_schulz  what Muon computes in place of it (Jordan et al., 2024): X = G / ||G||_F, then
+                   X <- a X + (b X X' + c (X X')^2) X
+    sign           the signs of G
+    optimizer      what a step of the user's optimizer subtracts from W
+The last axes of a convolution count as one; a stack of experts is one matrix per expert.
+"""
+import contextlib
+import copy
+import math
+from collections import defaultdict
+
+import torch
+
+from .groups import groups
+from .watch import check_model
+
+JORDAN = (3.4445, -4.7750, 2.0315)
+GOLDEN = (math.sqrt(5) - 1) / 2
+START = 0.01  # the first length that is tried: ||t D||_F / ||W||_F, or t sqrt(numbers) if W = 0
+
+
+def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=JORDAN,
+          iterations=5, dtype=torch.bfloat16, evaluations=8):
+    """Measures the decrease of the loss that one step gives, per matrix and for all hidden ones.
+
+    loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
+    chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own lengths are
+    the unit of t for its direction. include(name): whether to measure a matrix; default: all.
+    coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward passes of the golden
+    section, after about seven that find its interval by doubling and halving.
+
+    Returns {"loss": on batch, "loss_other": on other, "roles": name -> role,
+             "matrices": name -> direction -> values, "hidden": direction -> values} with
+        length             the best t found on `batch`; 0 if no tried length lowers the loss
+        decrease           loss before - after that step, on `batch`
+        decrease_other     the same step on `other`
+        residual           of newton_schulz: ||D - U V'||_F / ||U V'||_F
+        decrease_given, decrease_other_given   of optimizer: its step with its own length (t = 1)
+    A hidden step moves all hidden matrices by the same t along their own D.
+
+    Every evaluation starts from the same random state and buffers. Weights, gradients, buffers, the
+    optimizer and the random state are restored bit for bit, also after an exception.
+    Throws TypeError as groups() does, and ValueError if the loss is not finite.
+    """
+    check_model("probe()", model)
+    with restored(model):
+        random = random_state()
+        buffers = [(b, b.clone()) for b in model.buffers()]
+
+        def evaluate(data):
+            set_random_state(random)
+            for buffer, value in buffers:
+                buffer.copy_(value)
+            return float(loss(model, data))
+
+        with torch.no_grad():
+            before = evaluate(batch), evaluate(other)
+        if not all(map(math.isfinite, before)):
+            raise ValueError(f"probe(): the loss is not finite: {before[0]} on batch, {before[1]} "
+                             "on other")
+        set_random_state(random)
+        found = groups(model, lambda: loss(model, batch))
+        weights = {name: p for name, p in model.named_parameters()
+                   if p.requires_grad and p.dim() > 1 and type(p).__name__ != "DTensor"}
+        set_random_state(random)
+        gradients = gradients_of(model, weights, lambda: loss(model, batch))
+        steps = optimizer_steps(model, weights, optimizer)
+        measured = [name for name in gradients if include is None or include(name)]
+        with torch.no_grad():
+            along, residuals = {}, {}
+            for name in measured:
+                along[name], residuals[name] = directions(
+                    gradients[name], coefficients, iterations, dtype)
+                if name in steps:
+                    along[name]["optimizer"] = steps[name]
+
+            def search(names, direction):
+                pairs = [(weights[name], along[name][direction]) for name in names
+                         if direction in along[name]]
+                values = best_step(pairs, evaluate, batch, other, before, evaluations,
+                                   direction == "optimizer")
+                if direction == "newton_schulz":
+                    values["residual"] = max(residuals[name] for name in names)
+                return values
+
+            out = {name: {direction: search([name], direction) for direction in along[name]}
+                   for name in measured}
+            hidden = [name for name in measured if found.roles.get(name) == "hidden"]
+            kinds = dict.fromkeys(direction for name in hidden for direction in along[name])
+            return {"loss": before[0], "loss_other": before[1], "roles": dict(found.roles),
+                    "matrices": out, "hidden": {kind: search(hidden, kind) for kind in kinds}}
+
+
+def best_step(pairs, evaluate, batch, other, before, evaluations, given):
+    """The values of probe() for a step of all pairs (W, D) by the same length.
+
+    Doubles and halves the length until the best one lies inside an interval [t / 2, 2 t], then
+    narrows it by the golden section. A loss with several minima may have a better one elsewhere.
+    """
+    start = [(w, w.clone(), d) for w, d in pairs]
+    tried = {0.0: before[0]}
+
+    def at(t, data=batch):
+        for w, value, d in start:
+            w.copy_(value - t * d)
+        return evaluate(data)
+
+    def loss_at(t):
+        if t not in tried:
+            value = at(t)
+            tried[t] = value if math.isfinite(value) else math.inf
+        return tried[t]
+
+    try:
+        size = sum(float(d.double().square().sum()) for _, d in pairs) ** 0.5
+        scale = sum(float(w.double().square().sum()) for w, _ in pairs) ** 0.5
+        t = 1.0 if given else START * (scale or sum(w.numel() for w, _ in pairs) ** 0.5) / size
+        bracket(loss_at, t)
+        best = min(tried, key=tried.get)
+        if best > 0:
+            golden_section(loss_at, best / 2, best, 2 * best, evaluations)
+            best = min(tried, key=tried.get)
+        out = {"length": best, "decrease": before[0] - tried[best],
+               "decrease_other": before[1] - at(best, other) if best > 0 else 0.0}
+        if given:
+            out["decrease_given"], out["decrease_other_given"] = (
+                before[0] - loss_at(1.0), before[1] - at(1.0, other))
+        return out
+    finally:
+        for w, value, _ in start:
+            w.copy_(value)
+
+
+def bracket(loss_at, t, most=40):
+    """Tries lengths by factors of 2 until the best has a worse neighbor on either side."""
+    best, value = t, loss_at(t)
+    for _ in range(most):
+        below, above = loss_at(best / 2), loss_at(best * 2)
+        if min(below, above) >= value and value < loss_at(0.0):
+            return
+        if value >= loss_at(0.0) and below >= loss_at(0.0):  # still too long
+            best, value = best / 2, below
+        elif above < below:
+            best, value = best * 2, above
+        else:
+            best, value = best / 2, below
+
+
+def golden_section(loss_at, low, middle, high, evaluations):
+    """Narrows an interval with low < middle < high and the least loss in the middle."""
+    for _ in range(evaluations):
+        if high - middle > middle - low:
+            new = middle + (1 - GOLDEN) * (high - middle)
+            low, middle, high = ((middle, new, high) if loss_at(new) < loss_at(middle)
+                                 else (low, middle, new))
+        else:
+            new = middle - (1 - GOLDEN) * (middle - low)
+            low, middle, high = ((low, new, middle) if loss_at(new) < loss_at(middle)
+                                 else (new, middle, high))
+
+
+def directions(g, coefficients, iterations, dtype):
+    """(direction -> D, residual of Newton-Schulz) for a gradient shaped like the parameter."""
+    matrix = g if g.dim() == 3 and g.shape[-1] > 1 and g.shape[0] > 1 else g.flatten(1)
+    exact = polar(matrix.double())
+    approximate = newton_schulz(matrix, coefficients, iterations, dtype)
+    residual = float((approximate.double() - exact).norm() / exact.norm())
+    return ({"gradient": g, "polar": exact.to(g.dtype).reshape(g.shape),
+             "newton_schulz": approximate.reshape(g.shape), "sign": g.sign()}, residual)
+
+
+def polar(g):
+    """U V' of ... x m x k matrices, without components along singular values that are zero up to
+    rounding."""
+    u, s, vh = torch.linalg.svd(g, full_matrices=False)
+    kept = s > max(g.shape[-2:]) * 1e-7 * s.amax(-1, keepdim=True)
+    return (u * kept.to(g.dtype)[..., None, :]) @ vh
+
+
+def newton_schulz(g, coefficients=JORDAN, iterations=5, dtype=torch.bfloat16):
+    """Muon's approximation of the polar factor of ... x m x k matrices, in a type."""
+    a, b, c = coefficients
+    x = g.to(dtype)
+    x = x / (torch.linalg.matrix_norm(x.float(), keepdim=True) + 1e-7).to(dtype)
+    wide = x.shape[-2] <= x.shape[-1]
+    x = x if wide else x.transpose(-1, -2)
+    for _ in range(iterations):
+        gram = x @ x.transpose(-1, -2)
+        x = a * x + (b * gram + c * gram @ gram) @ x
+    return (x if wide else x.transpose(-1, -2)).to(g.dtype)
+
+
+def gradients_of(model, weights, loss):
+    """name -> gradient of the loss; the gradients of the user are put aside by restored()."""
+    for p in model.parameters():
+        p.grad = None
+    with torch.enable_grad():
+        loss().backward()
+    return {name: (p.grad.to_dense() if p.grad.is_sparse else p.grad).detach().clone()
+            for name, p in weights.items() if p.grad is not None and bool(p.grad.any())}
+
+
+def optimizer_steps(model, weights, optimizer):
+    """name -> W before - after one step of the optimizers with the gradients of the model."""
+    optimizers = () if optimizer is None else (
+        optimizer if isinstance(optimizer, (list, tuple)) else [optimizer])
+    before = {p: p.detach().clone() for p in model.parameters()} if optimizers else {}
+    for each in optimizers:
+        state, options = each.state, [dict(group) for group in each.param_groups]
+        each.state = defaultdict(dict, {p: copy.deepcopy(s) for p, s in state.items()})
+        try:
+            each.step()
+        finally:
+            each.state = state
+            for group, values in zip(each.param_groups, options):
+                group.clear()
+                group.update(values)
+    out = {name: before[p] - p.detach() for name, p in weights.items() if p in before}
+    with torch.no_grad():
+        for p, value in before.items():
+            p.copy_(value)
+    return {name: step for name, step in out.items() if bool(step.any())}
+
+
+@contextlib.contextmanager
+def restored(model):
+    """Restores weights, gradients, buffers and the random state afterwards."""
+    random = random_state()
+    values = [(t, t.detach().clone()) for t in [*model.parameters(), *model.buffers()]]
+    gradients = [(p, p.grad) for p in model.parameters()]
+    try:
+        yield
+    finally:
+        with torch.no_grad():
+            for tensor, value in values:
+                tensor.copy_(value)
+        for p, gradient in gradients:
+            p.grad = gradient
+        set_random_state(random)
+
+
+def random_state():
+    return torch.get_rng_state(), (torch.cuda.get_rng_state_all()
+                                   if torch.cuda.is_available() else None)
+
+
+def set_random_state(state):
+    torch.set_rng_state(state[0])
+    if state[1] is not None:
+        torch.cuda.set_rng_state_all(state[1])

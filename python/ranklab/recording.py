@@ -1,0 +1,401 @@
+"""Watches the forward and backward passes of one training step, and sums what they show."""
+import contextlib
+
+import torch
+
+from . import calls, sums
+from .roles import Use
+from .weights import CASTS, Refused, Weights, address, sees_compiled, whole_of
+
+
+class Recording:
+    """matrices: (name, kind, place) -> Sums; uses: list of Use, for the roles.
+
+    gradients: name -> sum of the gradients that arrived in a weight during all backward passes.
+    refused: name -> (cause, reason); touched: name -> a function that used it in another way.
+    """
+
+    def __init__(self, model, measure=True):
+        self.weights, self.measure = Weights(model), measure
+        self.parameters, self.refused = self.weights.parameters, self.weights.refused
+        self.matrices, self.gradients, self.uses, self.touched = {}, {}, [], {}
+        self.listening, self.without_grad, self.twice, self.hooks = set(), set(), set(), []
+        self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
+        self.scales, self.weights_before = {}, {}
+        self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
+        distributed = torch.distributed
+        self.compare_final = not (distributed.is_available() and distributed.is_initialized()
+                                  and distributed.get_world_size() > 1)
+        self.before = {}  # gradients before the recording, which later ones are added to
+        for name, parameter in self.parameters.items():
+            if measure and parameter.grad is not None and name not in self.refused:
+                self.before[name] = dense(parameter.grad).clone()
+        # Last, so that an error above does not leave it on.
+        self.observer = calls.Observer(self)
+        self.uncompiled = (torch.compiler.set_stance("force_eager") if sees_compiled()
+                           else contextlib.nullcontext())
+        self.observer.__enter__()
+
+    def __reduce__(self):  # a saved model may lead here through a hook
+        return type(None), ()
+
+    def stop(self):
+        """Ends the observation."""
+        self.observer.leave()
+        with contextlib.suppress(Exception):
+            self.uncompiled.__exit__(None, None, None)
+        with self.aside([matrix.name for matrix, _ in self.waiting]):
+            self.settle()
+        for matrix, _ in self.waiting:
+            self.weights.refuse(matrix.name, "inputs-freed", "its inputs were freed before its "
+                                "gradient arrived")
+        for hook in self.hooks:
+            hook.remove()
+        self.weights.remove_hooks()
+
+    def fail(self, names, error):
+        for name in names:
+            self.weights.refuse(name, *(error.args if isinstance(error, Refused) else (
+                "recorder-error", failure(error))))
+        self.lost = self.lost if names else error
+
+    # Calls --------------------------------------------------------------------------------------
+
+    def weights_among(self, args):
+        try:
+            return [name for tensor in calls.tensors(args) for name in self.weights.names(tensor)]
+        except Exception:
+            return []
+
+    def observe(self, function, args, more, out):
+        """Notes what one call of a built-in function does with weights; never raises."""
+        names = []
+        try:
+            first = out if isinstance(out, torch.Tensor) else next(calls.tensors([out]), None)
+            if first is None:
+                return
+            operands = list(calls.tensors([*args, *more.values()]))
+            made_of = [self.weights.names(tensor) for tensor in operands]
+            names = list(dict.fromkeys(name for each in made_of for name in each))
+            self.follow_frozen(function, operands, out, first)
+            if not names:
+                return
+            if not torch.is_grad_enabled():
+                if function in calls.SIGNATURES or function in calls.NOT_MEASURED:
+                    self.without_grad.update(names)
+                    self.hidden |= calls.region()[0] == "reentrant-forward"
+                return
+            in_place = (function.endswith("_") and function != "requires_grad_"
+                        and any(first is tensor for tensor in operands))
+            view = not in_place and first.numel() and address(first) is not None and (
+                address(first) in [address(tensor) for tensor in operands])
+            if view or not first.requires_grad:
+                return
+            if function in CASTS:
+                if made_of[0] and first.shape == operands[0].shape:
+                    self.weights.mark(first, names, source=operands[0])
+            elif function in calls.NOT_MEASURED:
+                self.note_use(names, function, operands, first)
+                raise Refused(*calls.NOT_MEASURED[function])
+            elif not (function in calls.SIGNATURES and self.use(function, args, more, first)):
+                self.touch(function, names, operands, made_of, out)
+        except Exception as error:
+            self.fail(names, error)
+
+    def touch(self, function, names, operands, made_of, out):
+        """Notes another use: a term, an input, or a part of another weight."""
+        pair = made_of[1:3] if function == "addmm" else made_of[:2]
+        use = function.strip("_") + (" with another parameter"
+                                     if function in calls.SIGNATURES and all(pair) else "")
+        for name in names:
+            self.touched.setdefault(name, use)
+        if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
+            for tensor in calls.tensors([out]):
+                self.weights.mark(tensor, names)
+
+    def follow_frozen(self, function, operands, out, first):
+        """Marks what frozen matrices compute, so that a later matrix is not taken for the first."""
+        frozen = [name for tensor in operands if not tensor.requires_grad
+                  for name in self.weights.at(tensor)
+                  if self.parameters[name].dim() > 1 and function in calls.SIGNATURES]
+        if frozen and first.requires_grad and first.grad_fn is not None:
+            self.add_use(Use(frozen[0], "frozen", first.grad_fn, False))
+        elif frozen or any(getattr(t, "_ranklab_frozen", False) for t in operands):
+            for tensor in calls.tensors([out]):
+                tensor._ranklab_frozen = True
+
+    def note_use(self, names, kind, operands, out):
+        """Notes a use of matrices for the roles; returns its Uses."""
+        state, node = calls.region()
+        frozen = any(getattr(t, "_ranklab_frozen", False) for t in operands)
+        found = [Use(name, kind, out.grad_fn, frozen, node if state == "reentrant" else None)
+                 for name in names]
+        for use in found:
+            self.add_use(use)
+        return found
+
+    def add_use(self, use):
+        def arrive(_, gradients):
+            use.arrived |= gradients[0] is not None
+
+        self.uses.append(use)
+        if self.measure:
+            use.node.register_hook(arrive)
+
+    def repeat(self, function, args, more):
+        """Keeps the input of a call that a checkpointed region repeats for its backward pass.
+
+        Returns whether it is such a call.
+        """
+        with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
+            if calls.region()[0] == "again":
+                with contextlib.suppress(Exception):
+                    self.use(function, args, more, None)
+                return True
+        return False
+
+    def use(self, function, args, more, out):
+        """Records a call that uses a weight as a matrix; False if it cannot be recorded."""
+        if function == "embedding":
+            return self.embedding(out=out, **calls.given(function, args, more))
+        if function.startswith("conv"):
+            return self.convolution(out=out, **calls.given(function, args, more))
+        return self.product(*calls.sides(function, args, more), out)
+
+    def product(self, left, right, out):
+        """out = left @ right, where one factor is a weight or a stack of weights."""
+        weights = self.weights
+        if right.dim() < 2:
+            raise Refused("vector", "used in a product with a vector, which is not measured")
+        # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters
+        # are a regularizer or a product of weights, and their rows are no samples.
+        if (weights.names(left) and weights.names(right) and left.dim() == right.dim()
+                and not self.is_state(left, right)):
+            return False
+        if any(t.layout != torch.strided or t.is_nested for t in (left, right)):
+            raise Refused("sparse-input", "its input is a sparse or nested tensor, which is not "
+                          "measured")
+        of_right = weights.matrix(right.t()) if right.dim() == 2 else None
+        of_left = weights.matrix(left) if left.dim() == 2 else None
+        stack = [weights.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
+
+        def columns(t):
+            return t.transpose(-1, -2).reshape(-1, t.shape[-2])
+
+        if of_right is not None:
+            self.record_use(of_right, "matrix", left, out, sums.rows)
+        elif of_left is not None:
+            self.record_use(of_left, "matrix", right, out, lambda t: sums.rows(columns(t)), columns)
+        elif None not in stack:
+            for e, found in enumerate(stack):
+                self.record_use(found, "matrix", left, out, lambda t, e=e: sums.rows(t[e]),
+                                lambda g, e=e: g[e])
+        elif left.dim() > 2 and right.dim() > 2:
+            if out is not None:
+                self.note_use(weights.names(left) + weights.names(right), "matrix", [left, right],
+                              out)
+            raise Refused("batched-product", "used in a batched product, which is not measured")
+        else:
+            return False
+        return True
+
+    def is_state(self, left, right):
+        """Whether the left factor is a parameter of one row, such as a learned initial state."""
+        names = self.weights.names(left)
+        return not set(names) & set(self.weights.names(right)) and all(
+            self.parameters[name].numel() == self.parameters[name].shape[-1] for name in names)
+
+    def embedding(self, out, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=None):
+        found = self.weights.matrix(weight)
+        if found is None:
+            return False
+        if scale_grad_by_freq:
+            self.note_use([found[0]], "embedding", [], out)
+            raise Refused("scaled-by-frequency", "an embedding with scale_grad_by_freq=True, whose "
+                          "gradient is not the sum over its samples")
+
+        def errors_of(g):
+            g = g.reshape(-1, g.shape[-1])
+            return g if padding_idx < 0 else g * (indices.reshape(-1, 1) != padding_idx)
+
+        self.record_use(found, "embedding", indices, out, lambda t: [t.reshape(-1)], errors_of)
+        return True
+
+    def convolution(self, out, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
+        found = self.weights.locate(weight, whole_of)
+        if found is None:
+            return False
+        if groups != 1:
+            if out is not None:
+                self.note_use([found[0]], "grouped convolution", [input], out)
+            raise Refused("grouped-convolution", f"a convolution with {groups} groups "
+                          f"({groups} matrices), which is not measured")
+        dims = weight.dim() - 2
+
+        def each(v):
+            return (v,) * dims if isinstance(v, int) else tuple(v) * (dims // len(v) or 1)
+
+        def batched(t):
+            return t if t.dim() == dims + 2 else t.unsqueeze(0)
+
+        steps, gaps, (rows, _, *kernel) = each(stride), each(dilation), weight.shape
+        if padding == "same":
+            total = [d * (k - 1) for d, k in zip(gaps, kernel)]
+            pads = [(t // 2, t - t // 2) for t in total]
+        else:
+            pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
+        self.record_use(found, "convolution", input, out,
+                        lambda x: sums.patches(batched(x), kernel, steps, pads, gaps),
+                        lambda g: batched(g).movedim(1, -1).reshape(-1, rows))
+        return True
+
+    # Gradients ----------------------------------------------------------------------------------
+
+    def record_use(self, found, kind, value, output, inputs_of,
+                   errors_of=lambda g: g.reshape(-1, g.shape[-1])):
+        """Records one use of the weight `found` (a result of Weights.locate()).
+
+        Once the gradient in `output` arrives, inputs_of(value) returns blocks of samples x k, and
+        errors_of turns the gradient into samples x m. Without an output, the call is about to be
+        repeated for a backward pass.
+        """
+        name, place, whole = found
+        key = name, kind, place
+        if output is None:
+            if key in self.matrices:
+                self.matrices[key].recomputed.append(value.detach())
+            return
+        self.note_use([name], "transposed matrix" if place[2] else kind, [value], output)
+        if not self.measure or output.is_complex():
+            return
+        self.listen(name, whole)
+        matrix = self.matrices.setdefault(key, sums.Sums(*key, tuple(whole.shape)))
+        matrix.empty = matrix.empty and not output.numel()
+        node, checkpointed = self.node(whole), calls.region()[0] == "forward"
+        held = None if checkpointed else sums.Held(value)
+
+        def add_gradient(_, gradients):
+            if torch.is_grad_enabled():  # create_graph=True
+                self.twice.add(name)
+            # A backward pass for other inputs alone, such as torch.autograd.grad(loss, x), has no
+            # part in the gradient of the weight.
+            if gradients[0] is None or not is_wanted(node):
+                return
+            with self.aside([name]):
+                self.arrived = True
+                self.settle()
+
+                def add(inputs):
+                    matrix.add(inputs_of(inputs), errors_of(gradients[0]))
+
+                if checkpointed:
+                    self.waiting.append((matrix, add))
+                    self.settle()
+                else:
+                    add(held.take())
+
+        # A hook on the node, not the tensor: later in-place changes of the output do not affect it.
+        output.grad_fn.register_hook(add_gradient)
+
+    def node(self, whole):
+        """The node of the graph at which the gradient of a weight arrives."""
+        if whole.grad_fn is not None:
+            return whole.grad_fn
+        busy, self.busy = self.busy, True
+        try:
+            return whole.view_as(whole).grad_fn.next_functions[0][0]
+        finally:
+            self.busy = busy
+
+    def settle(self):
+        """Adds checkpointed calls whose gradient has arrived and whose inputs are known again.
+
+        PyTorch repeats a region before or shortly after the first gradient arrives in it. The
+        gradients arrive in the reverse order of the calls.
+        """
+        waiting, self.waiting = self.waiting, []
+        for matrix, add in waiting:
+            if not matrix.recomputed:
+                self.waiting.append((matrix, add))
+                continue
+            with self.aside([matrix.name]):
+                add(matrix.recomputed.pop())
+
+    def listen(self, name, whole):
+        """Sums the gradients that arrive in a weight during all backward passes."""
+        key = whole if whole is self.parameters.get(name) else id(whole)
+        if key in self.listening or getattr(whole, "_ranklab_listener", None) is self:
+            return
+        if whole is self.parameters.get(name):
+            self.listening.add(key)
+        else:
+            whole._ranklab_listener = self
+
+        def add_gradient(gradient):
+            with self.aside([name]):
+                gradient, total = dense(gradient), self.gradients.get(name)
+                if total is None:
+                    self.gradients[name] = gradient.to(
+                        torch.promote_types(gradient.dtype, torch.float32), copy=True)
+                else:
+                    total.add_(gradient)
+
+        # A hook of a tensor that is an attribute of a module would be saved with the model.
+        if any(vars(module).get(own) is whole for module, own, _ in self.weights.attributes) and (
+                hasattr(whole.grad_fn, "register_prehook")):
+            place = whole.output_nr
+            self.hooks.append(whole.grad_fn.register_prehook(
+                lambda gradients: add_gradient(gradients[place])))
+        else:
+            self.hooks.append(whole.register_hook(add_gradient))
+
+    @contextlib.contextmanager
+    def aside(self, names):
+        """Work of the recording: not observed, without gradients, and its errors are kept."""
+        busy, self.busy = self.busy, True
+        try:
+            with self.unobserved(), torch.no_grad(), without_autocast():
+                yield
+        except Exception as error:
+            self.fail(names, error)
+        finally:
+            self.busy = busy
+
+    @contextlib.contextmanager
+    def unobserved(self):
+        """Takes the mode away: it costs each call as much as a small operation."""
+        modes = torch.overrides._get_current_function_mode_stack()
+        own = modes and modes[-1] is self.observer
+        if own:
+            torch.overrides._pop_mode()
+        try:
+            yield
+        finally:
+            if own:
+                torch.overrides._push_mode(modes[-1])
+
+
+@contextlib.contextmanager
+def without_autocast():
+    with torch.autocast("cpu", enabled=False), (
+            torch.autocast("cuda", enabled=False) if torch.cuda.is_available()
+            else contextlib.nullcontext()):
+        yield
+
+
+def is_wanted(node):
+    """Whether the running backward pass computes the gradient that arrives at a node."""
+    try:
+        return torch._C._will_engine_execute_node(node)
+    except RuntimeError:  # torch.autograd.grad() with respect to this weight
+        return True
+
+
+def failure(error):
+    text = " ".join(str(error).split())
+    return f"ranklab failed: {text if len(text) <= 200 else text[:200] + ' ...'}"
+
+
+def dense(gradient):
+    gradient = gradient.detach()
+    return gradient.to_dense() if gradient.is_sparse else gradient

@@ -1,0 +1,78 @@
+"""nn.LSTM, nn.GRU and nn.RNN step by step, so that each product with a weight is seen.
+
+Source of the equations: the documentation of torch.nn.LSTM, torch.nn.GRU and torch.nn.RNN.
+"""
+import torch
+import torch.nn.functional as F
+
+from .weights import Refused
+
+FUNCTIONS = {"lstm", "gru", "rnn_tanh", "rnn_relu",
+             "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"}
+
+
+def cell(kind, gates_x, gates_h, state):
+    """One step, given W_ih x and W_hh h (batch x gates); state is (h, c) or (h,)."""
+    if kind == "lstm":
+        i, f, g, o = (gates_x + gates_h).chunk(4, -1)
+        c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
+        return torch.sigmoid(o) * torch.tanh(c), c
+    if kind == "gru":
+        (r, z, n), (hr, hz, hn) = gates_x.chunk(3, -1), gates_h.chunk(3, -1)
+        z = torch.sigmoid(z + hz)
+        return ((1 - z) * torch.tanh(n + torch.sigmoid(r + hr) * hn) + z * state[0],)
+    return ((torch.relu if kind == "rnn_relu" else torch.tanh)(gates_x + gates_h),)
+
+
+def recurrent(function, x, *args):
+    """torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu and their cells, with their arguments.
+
+    Throws Refused for proj_size.
+    """
+    kind = function.replace("_cell", "")
+
+    def states_of(hx):
+        return tuple(hx) if kind == "lstm" else (hx,)
+
+    if kind != function:
+        hx, w_ih, w_hh, b_ih, b_hh = (*args, None, None)[:5]
+        states = states_of(hx)
+        new = cell(kind, F.linear(x, w_ih, b_ih), F.linear(states[0], w_hh, b_hh), states)
+        return new if kind == "lstm" else new[0]
+    if isinstance(args[2], bool):  # (steps, batch, k), or (batch, steps, k)
+        hx, *args, batch_first = args
+        x = x.transpose(0, 1) if batch_first else x
+        size = x.shape[:2]
+        out, last = layers(kind, x.reshape(-1, x.shape[-1]), [size[1]] * size[0], states_of(hx),
+                           *args)
+        out = out.reshape(*size, -1)
+        return (out.transpose(0, 1) if batch_first else out, *last)
+    sizes, hx, *args = args  # packed sequences: the first sizes[t] rows take part in step t
+    out, last = layers(kind, x, sizes.tolist(), states_of(hx), *args)
+    return (out, *last)
+
+
+def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bidirectional):
+    """x: samples x k, the steps one after another; states: layers and directions x batch x k."""
+    each, directions, last = 4 if biases else 2, 2 if bidirectional else 1, []
+    if len(weights) != each * count * directions:
+        raise Refused("projected-lstm", "a recurrent layer with proj_size, which is not measured")
+    for layer in range(count):
+        outputs = []
+        for direction in range(directions):
+            at = layer * directions + direction
+            w_ih, w_hh, b_ih, b_hh = (*weights[each * at:each * (at + 1)], None, None)[:4]
+            gates = F.linear(x, w_ih, b_ih).split(sizes)
+            state, steps = [s[at] for s in states], [None] * len(sizes)
+            for t in (reversed(range(len(sizes))) if direction else range(len(sizes))):
+                runs = sizes[t]  # the other sequences have ended, or have not begun yet
+                now = [s[:runs] for s in state]
+                new = cell(kind, gates[t], F.linear(now[0], w_hh, b_hh), now)
+                state = [torch.cat([n, s[runs:]]) for n, s in zip(new, state)]
+                steps[t] = new[0]
+            outputs.append(torch.cat(steps))
+            last.append(state)
+        x = torch.cat(outputs, -1)
+        if layer + 1 < count and dropout:
+            x = F.dropout(x, dropout, training)
+    return x, [torch.stack(each_layer) for each_layer in zip(*last)]

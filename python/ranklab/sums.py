@@ -1,0 +1,206 @@
+"""The sums over the samples of one matrix: A A', the check of the gradient, the number of samples.
+
+A matrix W (m x k) maps a sample a to W a. The loss has the gradient e in W a, and the gradient in W
+is G = sum of e a'. A sample with e = 0 (padding, a label that the loss ignores) does not enter G;
+it is left out of A as well. All sums stay on the device of the samples, and nothing here waits for
+the device.
+"""
+import torch
+import torch.nn.functional as F
+from torch.multiprocessing.reductions import StorageWeakRef
+
+from .weights import Refused
+
+PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
+BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
+# A sample whose largest |e| is below this share of the mean has no effect: a mask of -30 leaves
+# 1e-13, a learned token does not.
+NEGLIGIBLE = 1e-5
+
+
+class Sums:
+    """The sums for one block of rows of a parameter.
+
+    kind: "matrix", "embedding" (a sample is the one-hot vector of an id) or "convolution" (a sample
+    is a patch). place: (first row, rows, transposed) in the parameter.
+    """
+
+    def __init__(self, name, kind, place, size):
+        self.name, self.kind, self.size = name, kind, size  # size: shape of the parameter
+        self.first_row, self.rows, self.transposed = place
+        self.gram, self.kept, self.count = None, [], 0  # k x k, or matrices of samples x k
+        self.sketch = self.probe = self.numbers = None
+        self.calls, self.n, self.empty = 0, 0, True  # empty: no call had a sample
+        self.recomputed = []  # inputs of calls that a checkpointed region repeats
+
+    def add(self, blocks, errors):
+        """Adds one call. blocks: samples x k one after another (ids for an embedding);
+        errors: samples x m."""
+        dtype = torch.promote_types(errors.dtype, torch.float32)
+        errors = errors.to(dtype if self.sketch is None else self.sketch.dtype)
+        self.calls += 1
+        if not errors.numel():
+            return
+        sizes = errors.abs().amax(1)
+        used = sizes > 0
+        faint = used & (sizes < NEGLIGIBLE * sizes.sum() / used.sum())
+        at = 0
+        for inputs in blocks:
+            rows = slice(at, at + len(inputs))
+            self.add_block(inputs, errors[rows], used[rows], faint[rows])
+            at = rows.stop
+
+    def add_block(self, inputs, errors, used, faint):
+        like, embedding = errors, self.kind == "embedding"
+        if self.sketch is None:
+            width = self.rows if embedding else inputs.shape[1]
+            self.width, self.numbers = width, like.new_zeros(3, dtype=torch.float64)
+            self.sketch = like.new_zeros(PROBES, errors.shape[1])
+            generator = torch.Generator(like.device).manual_seed(width)
+            self.probe = torch.randn(width, PROBES, generator=generator, dtype=like.dtype,
+                                     device=like.device)
+        if embedding:
+            if self.gram is None:
+                self.gram = like.new_zeros(self.width)  # the diagonal of A A': counts
+            self.gram.index_add_(0, inputs, used.to(like.dtype))
+            squares = torch.ones_like(errors[:, 0])
+            self.sketch.addmm_(self.probe[inputs].t(), errors)
+        else:
+            exact = inputs.dtype in (torch.bfloat16, torch.float16)
+            inputs = inputs.to(like.dtype)
+            if like.is_cuda or not bool(used.all()):  # 0 * inf would be NaN
+                inputs = torch.where(used[:, None], inputs, inputs.new_zeros(()))
+            squares = inputs.square().sum(1)
+            with precision("high" if exact and like.is_cuda else "highest"):
+                self.add_samples(inputs)
+            self.sketch.addmm_((inputs @ self.probe).t(), errors)
+        self.numbers += torch.stack([used.double().sum(), (squares * used).double().sum(),
+                                     (squares * faint).double().sum()])
+
+    def add_samples(self, samples):
+        """Keeps few samples; else adds their products, of which blocks below the diagonal do."""
+        if self.gram is None and 2 * (self.count + len(samples)) <= self.width:
+            self.kept.append(samples.clone())
+            self.count += len(samples)
+            return
+        first = self.gram is None
+        if first:
+            self.gram = samples.new_zeros(self.width, self.width)
+        kept, self.kept = self.kept, []
+        step = max(64, -(-self.width // 8))
+        for each in [*kept, samples]:
+            for start in range(0, self.width, step):
+                end = min(start + step, self.width)
+                self.gram[start:end, :end].addmm_(each[:, start:end].t(), each[:, :end])
+
+    def samples(self):
+        """All samples with e != 0 (samples x k) while they are few, else None."""
+        return torch.cat(self.kept) if self.kept else None
+
+    def moment(self):
+        """A A' (k x k), or its diagonal (k) for an embedding."""
+        if self.gram is None:
+            samples = self.samples()
+            return samples.t() @ samples
+        if self.kind == "embedding":
+            return self.gram
+        return self.gram.tril() + self.gram.tril(-1).t()
+
+    def part(self, tensor):
+        """The rows of a tensor shaped like the parameter, as the matrix m x k of this use."""
+        if self.kind == "convolution":
+            return tensor.reshape(len(tensor), -1)
+        rows = tensor.reshape(-1, tensor.shape[-1])[self.first_row:self.first_row + self.rows]
+        return rows.t() if self.transposed != (self.kind == "embedding") else rows
+
+    def blocks(self):
+        """How many matrices of their own the rows are: q, k and v of attention, or experts."""
+        if self.kind != "matrix" or self.transposed and len(self.size) == 2:
+            return 1
+        if len(self.size) == 2 and self.name.endswith("in_proj_weight") and (
+                self.size[0] == 3 * self.size[1] and self.rows % self.size[1] == 0):
+            return self.rows // self.size[1]
+        return 1
+
+    def layer(self):
+        """The name of the matrix: of its parameter, with the block of rows if it is a part."""
+        name = self.name[:-len(".weight")] if self.name.endswith(".weight") else self.name
+        if self.kind == "convolution" or self.rows * self.size[-1] == product(self.size):
+            return name
+        if len(self.size) == 3 and self.rows == self.size[1]:
+            return f"{name}.{self.first_row // self.rows + 1}"
+        if self.name.endswith("in_proj_weight") and self.first_row % self.size[1] == 0 and (
+                self.rows == self.size[1]):
+            return f"{name}.{self.first_row // self.rows + 1}"
+        return f"{name}.rows{self.first_row + 1}-{self.first_row + self.rows}"
+
+
+class Held:
+    """The input of a call: kept until its gradient arrives, then only while autograd keeps it.
+
+    The user's loss often lives until the next step, and with it the graph that holds this.
+    """
+
+    def __init__(self, tensor):
+        self.tensor = tensor.detach()
+
+    def take(self):
+        if self.tensor is None:  # a second backward pass through a retained graph
+            storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
+            if storage is None:
+                raise Refused("inputs-freed", "its inputs were freed before its gradient arrived")
+            return self.like.new_empty(0).set_(storage, *self.place)
+        tensor, self.tensor = self.tensor, None
+        self.storage, self.like = StorageWeakRef(tensor.untyped_storage() if hasattr(
+            tensor, "untyped_storage") else tensor.storage()), tensor.new_empty(0)
+        self.place = tensor.storage_offset(), tensor.shape, tensor.stride()
+        return tensor
+
+
+class precision:
+    """Sets the precision of products in float32, if this PyTorch lets it be read and set.
+
+    "high" uses TF32, whose products of numbers in bfloat16 or float16 are exact.
+    """
+
+    def __init__(self, wanted):
+        self.wanted, self.before = wanted, None
+
+    def __enter__(self):
+        try:
+            self.before = torch.get_float32_matmul_precision()
+            torch.set_float32_matmul_precision(self.wanted)
+        except Exception:  # newer settings of the user exclude the older functions
+            self.before = None
+
+    def __exit__(self, *_):
+        if self.before is not None:
+            torch.set_float32_matmul_precision(self.before)
+
+
+def rows(tensor):
+    """... x k as blocks of samples x k of at most BLOCK numbers."""
+    samples = tensor.reshape(-1, tensor.shape[-1])
+    return samples.split(max(1, BLOCK // max(1, samples.shape[1])))
+
+
+def patches(x, kernel, stride, padding, dilation):
+    """Batch x channels x sizes as blocks of samples x (channels x kernel), as in the weight."""
+    x = F.pad(x, [p for pair in reversed(padding) for p in pair])
+    counts = [(size - gap * (width - 1) - 1) // step + 1
+              for size, width, step, gap in zip(x.shape[2:], kernel, stride, dilation)]
+    columns = x.shape[1] * product(kernel)
+    for images in x.split(max(1, BLOCK // max(1, columns * product(counts)))):
+        each, channel, *axes = images.stride()
+        windows = images.as_strided(
+            (len(images), *counts, x.shape[1], *kernel),
+            (each, *[a * step for a, step in zip(axes, stride)], channel,
+             *[a * gap for a, gap in zip(axes, dilation)]), images.storage_offset())
+        yield windows.reshape(len(images) * product(counts), columns)
+
+
+def product(numbers):
+    out = 1
+    for number in numbers:
+        out *= number
+    return out

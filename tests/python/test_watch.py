@@ -1,0 +1,159 @@
+"""watch() against raw activations, on many kinds of models."""
+import sys
+import os
+import time
+import unittest
+from unittest import mock
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import kinds  # noqa: E402
+import ranklab  # noqa: E402
+
+
+def modes():
+    return len(torch.overrides._get_current_function_mode_stack())
+
+
+class KindsTest(unittest.TestCase):
+    def run_kind(self, kind, double):
+        builder, causes = kinds.KINDS[kind]
+        torch.manual_seed(3)
+        default = torch.get_default_dtype()
+        torch.set_default_dtype(torch.float64 if double else torch.float32)
+        try:
+            model, loss, *more = builder()
+            expected = kinds.raw(model, loss, more[0] if more else None)
+            model.zero_grad()
+            watcher = ranklab.watch(model, every=9)
+            loss().backward()
+            found = watcher.step()
+        finally:
+            torch.set_default_dtype(default)
+        return model, causes, expected, found, watcher
+
+    def compare(self, kind, double, tolerance):
+        model, causes, expected, found, watcher = self.run_kind(kind, double)
+        weights = {name for name, reason in watcher.not_judged.items() if not reason.startswith("a part of")}
+        causes = {name for name, cause in causes.items() if cause != "parametrized"}
+        strip = lambda name: name[:-len(".weight")] if name.endswith(".weight") else name
+        self.assertEqual({strip(n) for n in weights}, {strip(n) for n in causes})
+        names = set(expected) & set(found)
+        self.assertTrue(names)
+        for name in names:
+            own = found[name]
+            values = own["stable_rank"], own["nuclear_rank"], own["samples"]
+            for value, wanted in zip(values, (*kinds.ranks(*expected[name]), len(expected[name][0]))):
+                self.assertLess(abs(value / wanted - 1), tolerance, (name, value, wanted))
+
+    def test_float32(self):
+        self.assertGreaterEqual(len(kinds.KINDS), 25)
+        for kind in kinds.KINDS:
+            with self.subTest(kind):
+                self.compare(kind, False, kinds.TOLERANCES.get(kind, 1e-4))
+
+    def test_float64(self):
+        for kind in kinds.KINDS:
+            if kind not in ("autocast", "cast weight"):
+                with self.subTest(kind):
+                    self.compare(kind, True, 1e-13)
+
+
+class WatchTest(unittest.TestCase):
+    def setUp(self):
+        torch.manual_seed(1)
+        self.model = nn.Sequential(nn.Linear(5, 7), nn.Tanh(), nn.Linear(7, 6), nn.Tanh(), nn.Linear(6, 3))
+        self.x, self.y = torch.randn(40, 5), torch.randint(3, (40,))
+
+    def backward(self):
+        F.cross_entropy(self.model(self.x), self.y).backward()
+
+    def test_only_every_third_step_is_watched(self):
+        optimizer, watched, found = torch.optim.SGD(self.model.parameters(), 0.1), [], []
+        with ranklab.watch(self.model, every=3) as watcher:
+            for _ in range(7):
+                watched.append(modes())
+                optimizer.zero_grad()
+                self.backward()
+                optimizer.step()
+                found.append(watcher.step())
+        self.assertEqual(watched, [1, 0, 0, 1, 0, 0, 1])
+        self.assertEqual([each is not None for each in found], [True, False, False] * 2 + [True])
+        self.assertEqual((modes(), len(self.model[0].weight._backward_hooks or ())), (0, 0))
+        self.assertIsNone(watcher.step())
+        self.assertGreater(found[0]["0"]["update_rms"], 0)
+        self.assertAlmostEqual(found[0]["0"]["update_rms"], 0.1 * found[0]["0"]["gradient_rms"], places=6)
+
+    def test_the_gradient_may_be_cleared_clipped_or_accumulated(self):
+        watcher, found = ranklab.watch(self.model, every=1), []
+        self.backward()
+        nn.utils.clip_grad_norm_(self.model.parameters(), 1e-3)
+        self.model.zero_grad()
+        found.append(watcher.step())
+        for _ in range(2):  # the second one beside an earlier gradient
+            self.backward()
+            found.append(watcher.step())
+        watcher.close()
+        for each in found:
+            self.assertEqual(set(each), {"0", "2", "4"})
+            self.assertAlmostEqual(each["2"]["ratio"], found[0]["2"]["ratio"], places=4)
+
+    def test_errors_never_end_a_step(self):
+        parts = ("recording.Recording.__init__", "recording.Recording.use", "recording.Recording.observe",
+                 "sums.Sums.add", "sums.Sums.moment", "reasons.why_not", "reasons.unexplained",
+                 "measured.find_roles", "measured.judge", "ranks.nuclear_rank", "ranks.stable_rank",
+                 "weights.Weights.names", "weights.Weights.locate", "recording.Recording.settle",
+                 "recording.dense", "watch.layers", "weights.address", "sums.rows")
+        for part in parts:
+            with self.subTest(part), mock.patch(f"ranklab.{part}", side_effect=RuntimeError("broken")):
+                watcher = ranklab.watch(nn.Sequential(self.model, nn.Linear(2, 2)), every=1)
+                self.model.zero_grad()
+                self.backward()
+                found = watcher.step()
+                watcher.close()
+            with self.subTest(part):
+                self.assertEqual(modes(), 0)
+                if part not in ("recording.Recording.observe",):
+                    self.assertFalse(found, found)
+                    self.assertTrue(any("broken" in reason for reason in watcher.not_judged.values()),
+                                    watcher.not_judged)
+
+    def test_time(self):
+        """A step with watch, in pairs with plain steps."""
+        model = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(128, 128), nn.GELU())])
+        x = torch.randn(4096, 128)
+
+        def step(watcher):
+            start = time.perf_counter()
+            model.zero_grad()
+            model(x).square().mean().backward()
+            if watcher:
+                watcher.step()
+            return time.perf_counter() - start
+
+        watcher, idle = ranklab.watch(model, every=1), []
+        for _ in range(3):
+            step(watcher)
+        pairs = []
+        for _ in range(9):
+            watched = step(watcher)
+            watcher.close()
+            plain = step(None)
+            watcher = ranklab.watch(model, every=1)
+            pairs.append(watched / plain)
+        watcher.close()
+        watcher = ranklab.watch(model, every=10 ** 6)
+        step(watcher)
+        for _ in range(9):
+            idle.append(step(watcher) / step(None))
+        measured, idle = sorted(pairs)[4], sorted(idle)[4]
+        print(f"\na step with watch: {measured:.2f} of a plain one where it measures, {idle:.2f} elsewhere")
+        self.assertLess(measured, 2.5)
+        self.assertLess(idle, 1.3)
+
+
+if __name__ == "__main__":
+    unittest.main()
