@@ -5,11 +5,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 
 namespace ranklab::escalation {
 namespace {

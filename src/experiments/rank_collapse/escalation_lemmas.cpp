@@ -21,7 +21,7 @@
 #include <map>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/measures.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/tensors.hpp"

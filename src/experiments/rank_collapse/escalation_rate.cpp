@@ -9,7 +9,7 @@
 #include <numeric>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/model_row.hpp"

@@ -15,7 +15,7 @@
 
 #include "core/fits.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/measures.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/tensors.hpp"
 #include "run/once_per_run.hpp"

@@ -7,11 +7,8 @@
 
 #include "experiments/kit.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
-#include "experiments/rank_collapse/depth/gradients.hpp"
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/model_row.hpp"
 
 namespace ranklab::layers {

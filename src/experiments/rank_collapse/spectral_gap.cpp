@@ -19,7 +19,7 @@
 #include <numbers>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/measures.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "nn/blocks/attention.hpp"
 
 namespace ranklab::spectral_gap {

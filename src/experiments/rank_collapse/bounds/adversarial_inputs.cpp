@@ -6,7 +6,7 @@
 
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
 

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <utility>
 
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {

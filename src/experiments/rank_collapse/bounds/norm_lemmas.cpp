@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
 

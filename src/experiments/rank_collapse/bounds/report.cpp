@@ -4,9 +4,8 @@
 #include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/model_row.hpp"
 
 namespace ranklab::bounds {

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
 

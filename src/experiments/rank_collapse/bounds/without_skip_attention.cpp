@@ -6,7 +6,7 @@
 #include "core/fits.hpp"
 #include "experiments/rank_collapse/bounds/split_attention.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {

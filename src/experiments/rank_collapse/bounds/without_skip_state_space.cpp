@@ -7,7 +7,7 @@
 #include "core/fits.hpp"
 #include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
 

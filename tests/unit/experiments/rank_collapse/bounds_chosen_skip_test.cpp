@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/bare_block.hpp"
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "gaussian.hpp"
 
 namespace bounds_norm_lemmas_test {

@@ -11,7 +11,7 @@
 #include "experiments/rank_collapse/bounds/chosen_skip.hpp"
 #include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/bare_block.hpp"
