@@ -125,18 +125,6 @@ double squared(const arma::mat& A) {
   return arma::accu(arma::square(A));
 }
 
-// Pi_i A with tokens as columns: i = 0 is the shared part, i = 1 the rest.
-arma::mat part(const arma::mat& A, std::size_t i) {
-  const arma::vec mean = arma::mean(A, 1);
-  arma::mat out = A;
-  if (i == 0) {
-    out.each_col() = mean;
-  } else {
-    out.each_col() -= mean;
-  }
-  return out;
-}
-
 // P' of one cell. Scores and their softmax are those of eq. (2).
 arma::mat attention_of(Attention attention, const arma::mat& X, const arma::mat& W_q,
                        const arma::mat& W_k) {
@@ -577,29 +565,19 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
 
 // Claims about means over draws -------------------------------------------------------------------
 
-// How far means over draws are from their expectations, in standard errors.
-struct Distances {
-  Tally tally;
-  double width = 0;  // the largest standard error relative to the expectation
+void add_mean(const Summary& measured, double expected, Distances& distances) {
+  distances.add(measured.mean, standard_error(measured), expected);
+}
 
-  void add(const Summary& measured, double expected) {
-    const double error = standard_error(measured),
-                 away = std::abs(measured.mean - expected) / error;
-    if (!std::isfinite(error) || !std::isfinite(expected)) return;
-    tally.count(!(away <= tolerance::standard_errors), away);
-    width = std::max(width, error / expected);
-  }
-  // `expectation` names it in the detail.
-  void judge(const Statement& statement, const std::string& before, const std::string& expectation,
-             Claims& claims) const {
-    if (!claims.applies(statement, tally.cases == 0 ? "a standard error requires two draws" : ""))
-      return;
-    claims.never_violated(statement, tally,
-                          say("{}largest distance {} standard errors, which are at most {} % of {}",
-                              before, tally.largest, 100 * width, expectation),
-                          WorstCase::largest);
-  }
-};
+// `before` is a clause of the detail, and `expectation` names it.
+void judge_means(const Distances& distances, const Statement& statement, const std::string& before,
+                 const std::string& expectation, Claims& claims,
+                 SourceLine line = SourceLine::current()) {
+  distances.judge(statement, "a standard error requires two draws",
+                  say("{}largest distance {} standard errors, which are at most {} % of {}", before,
+                      distances.tally.largest, 100 * distances.width, expectation),
+                  claims, line);
+}
 
 // [Shallow] (13): the mean of r over draws, compared with its right-hand side, in which E[eta]
 // comes from quadrature.
@@ -612,11 +590,12 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
         per_trial(records, [&](const TrialRecord& record) { return at(record, rate, cell); }));
     const double E_1 = mean_xi(cell, fixed, 0), E_2 = mean_xi(cell, fixed, 1),
                  eta = E_1 / E_2 - at(fixed, ratio, cell);
-    distances.add(measured, 1 + ((E_1 - E_2) / E_2 - eta) * at(fixed, similarity, cell));
+    add_mean(measured, 1 + ((E_1 - E_2) / E_2 - eta) * at(fixed, similarity, cell), distances);
     low = std::min(low, eta);
     high = std::max(high, eta);
   }
-  distances.judge(
+  judge_means(
+      distances,
       {"shallow/prop-2.5", "shallow/prop-2.5", "Proposition 2.5, eq. (13)",
        say("E[r] = 1 + (alpha^2 (mu_1^2 - mu_2^2)/(1 + alpha^2 mu_2^2) - E[eta]) t_sim, within {} "
            "standard errors of the mean over draws",
@@ -629,15 +608,14 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
 // entries of LN(Y) W_1 are N(0, 1), and half of their square is left after ReLU.
 void judge_pre_norm(const Config& c, const Records& records, Claims& claims) {
   const auto judge = [&](const char* growth, const Statement& statement,
-                         const std::string& expectation) {
+                         const std::string& expectation, SourceLine line = SourceLine::current()) {
     Distances distances;
     for (std::size_t k = 0; k < c.dim.size(); ++k) {
-      distances.add(
-          summarize(per_trial(records,
-                              [&](const TrialRecord& record) { return record.array(growth)[k]; })),
-          1);
+      add_mean(summarize(per_trial(
+                   records, [&](const TrialRecord& record) { return record.array(growth)[k]; })),
+               1, distances);
     }
-    distances.judge(statement, "", expectation, claims);
+    judge_means(distances, statement, "", expectation, claims, line);
   };
   judge(attention_growth,
         {"shallow/eq-20", "shallow/eq-20", "Section 3.1, eq. (20)",

@@ -10,17 +10,22 @@
 namespace ranklab {
 namespace {
 
-// A Pi_2 with tokens as columns: subtracts the mean of every row.
-arma::mat centered(arma::mat A) {
-  A.each_col() -= arma::mean(A, 1);
-  return A;
-}
-
 double squared(const arma::mat& A) {
   return arma::accu(arma::square(A));
 }
 
 }  // namespace
+
+arma::mat part(const arma::mat& A, std::size_t i) {
+  const arma::vec mean = arma::mean(A, 1);
+  arma::mat out = A;
+  if (i == 0) {
+    out.each_col() = mean;
+  } else {
+    out.each_col() -= mean;
+  }
+  return out;
+}
 
 Escalation measure_escalation(const TokenParts& X, const TokenParts& Y) {
   return {Y.shared / X.shared, Y.rest / X.rest, X.diversity() / Y.diversity()};
@@ -36,16 +41,16 @@ double identity_error(const Escalation& step, double similarity) {
 }
 
 HeadMeasures head_measures(const arma::mat& P, const arma::mat& X) {
-  const arma::mat rest = centered(X);  // (Pi_2 X)'
+  const arma::mat rest = part(X, 1);
   const arma::vec column_sums = arma::sum(P, 1),
                   sum = arma::sum(X, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
   HeadMeasures head;
   head.omega = arma::norm(rest * column_sums) / arma::norm(sum);
-  head.delta = operator_norm(centered(P));
+  head.delta = operator_norm(part(P, 1));
   head.mu_1_squared = squared(X * column_sums) / squared(sum);
   // Pi_2 P X = Pi_2 P Pi_2 X, because Pi_2 P e = 0. Without the shared part, the rounding error is
   // relative to the rest.
-  head.mu_2_squared = squared(centered(rest * P)) / squared(rest);
+  head.mu_2_squared = squared(part(rest * P, 1)) / squared(rest);
   return head;
 }
 
@@ -65,7 +70,7 @@ AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads) {
 
 double second_eigenvalue(const arma::mat& P) {
   // P' Pi_2 has the eigenvalues of P, except that the 1 of the vector of ones becomes 0.
-  return spectral_radius(centered(P));
+  return spectral_radius(part(P, 1));
 }
 
 double asymmetry(const arma::mat& P) {
@@ -92,6 +97,20 @@ XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
   const double variance =
       (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
   return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
+}
+
+void Distances::add(double estimate, double error, double expected, double rounding) {
+  if (!std::isfinite(error) || !std::isfinite(expected)) return;
+  const double distance = std::abs(estimate - expected);
+  tally.count(!(distance <= allowed * error + rounding * expected),
+              error > 0 ? distance / error : 0);
+  width = std::max(width, error / expected);
+}
+
+void Distances::judge(const Statement& statement, const std::string& unmet,
+                      const std::string& detail, Claims& claims, SourceLine line) const {
+  if (claims.applies(statement, tally.cases == 0 ? unmet : "", line))
+    claims.never_violated(statement, tally, detail, WorstCase::largest, line);
 }
 
 namespace token_escalation {

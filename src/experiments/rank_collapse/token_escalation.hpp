@@ -22,6 +22,10 @@
 
 namespace ranklab {
 
+/// Pi_i A with tokens as columns: i = 0 is the shared part, whose columns are all their mean; i = 1
+/// is the rest.
+arma::mat part(const arma::mat& A, std::size_t i);
+
 /// A step from X to Y. Values are NaN or infinite if one part of X or Y is zero.
 struct Escalation {
   double xi_1 = 0.0, xi_2 = 0.0;  // eq. (7): xi_i = ||Pi_i Y||_F^2 / ||Pi_i X||_F^2
@@ -95,6 +99,22 @@ struct XiLaw {
 
 /// Takes A' and B' (d, N).
 XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha);
+
+/// How far estimates are from their expectations, in standard errors. Many are compared, so more
+/// standard errors are allowed than for one.
+struct Distances {
+  double allowed = tolerance::standard_errors;
+  Tally tally = {};
+  double width = 0;  // the largest standard error relative to the expectation
+
+  /// Counts an estimate, unless its standard error or its expectation is not finite. `rounding` is
+  /// relative to the expectation.
+  void add(double estimate, double error, double expected, double rounding = 0);
+  /// Judges that no estimate is farther away. If there is none, the claim is not applicable for the
+  /// reason `unmet`.
+  void judge(const Statement& statement, const std::string& unmet, const std::string& detail,
+             Claims& claims, SourceLine line = SourceLine::current()) const;
+};
 
 /// Shared by the studies escalation and escalation-rate: the path of a representation through the
 /// blocks, with the steps inside each block, and statements about every block that are judged from
