@@ -420,14 +420,14 @@ MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t 
 
 // Fails if the frequency of one event is above its bound; holds if all are below.
 void judge_tails(const Statement& statement, const Config& c, const Records& records, double factor,
-                 Deviation deviation, Claims& claims) {
+                 Deviation deviation, Claims& claims, SourceLine line = SourceLine::current()) {
   const std::size_t draws = records.size();
   const std::vector<Tail> tails = tails_of(c, records, factor, deviation);
   const std::string too_few = draws < fewest_values ? "requires at least three draws"
                               : tails.empty()       ? "no bound is below 1 and large enough for "
                                                       "the number of draws"
                                                     : "";
-  if (!claims.applies(statement, too_few)) return;
+  if (!claims.applies(statement, too_few, line)) return;
   const auto interval = [&](const Tail& tail) {
     return excess_over_bound(tail, draws, tails.size());
   };
@@ -444,7 +444,8 @@ void judge_tails(const Statement& statement, const Config& c, const Records& rec
                   say("frequency minus bound, largest of {} events: {}; the largest frequency is "
                       "{}",
                       tails.size(), worst.where,
-                      static_cast<double>(farthest->count) / static_cast<double>(draws)));
+                      static_cast<double>(farthest->count) / static_cast<double>(draws)),
+                  line);
 }
 
 // [Shallow] (26). The entries of W have K = 1/sqrt(d), with which the event never occurs. With w of
@@ -639,18 +640,19 @@ constexpr double quadrature_error = 1e-12;
 // Counts the cells in which the exact rate is below `bound`; shows the smallest margin.
 template <class Where, class Bound>
 void judge_rate(const Statement& statement, const Config& c, const TrialRecord& record,
-                const std::string& unmet, Where where, Bound bound, Claims& claims) {
+                const std::string& unmet, Where where, Bound bound, Claims& claims,
+                SourceLine line = SourceLine::current()) {
   Tally tally;
   for (const Cell& cell : c.cells()) {
     if (!where(cell)) continue;
     const double margin = exact_rate(cell, record) - bound(cell);
     tally.count(!(margin >= -quadrature_error), margin);
   }
-  if (!claims.applies(statement, tally.cases == 0 ? unmet : "")) return;
+  if (!claims.applies(statement, tally.cases == 0 ? unmet : "", line)) return;
   claims.never_violated(statement, tally,
                         say("E[r] by quadrature minus the bound, smallest {}, largest {}",
                             tally.smallest, tally.largest),
-                        WorstCase::smallest);
+                        WorstCase::smallest, line);
 }
 
 bool is_doubly_stochastic(const Cell& cell) {
@@ -699,13 +701,14 @@ void judge_bounds(const Config& c, const TrialRecord& record, Claims& claims) {
     const double largest = at(record, gap, cell);
     return rate_by(cell.alpha, 1, largest * largest, at(record, similarity, cell));
   };
-  const auto judge = [&](Statement statement, const auto& where, const auto& of) {
+  const auto judge = [&](Statement statement, const auto& where, const auto& of,
+                         SourceLine line = SourceLine::current()) {
     statement.text += say(" if the left-hand side of (15) is at least {}", away_from_zero);
     judge_rate(
         asymptotic(std::move(statement),
                    say("(15) at least {}, d at least {}", away_from_zero, c.dim.front())),
         c, record, "no cell satisfies the hypotheses",
-        [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims);
+        [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims, line);
   };
   judge(
       {"shallow/cor-2.7", "shallow/cor-2.7/alpha-1", "Corollary 2.7",
@@ -759,7 +762,7 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
     diversity = farther(exact_rate(cell, record) / limit, diversity);
   }
   const auto judge = [&](const std::string& id, const std::string& what, double farthest,
-                         const std::string& measured) {
+                         const std::string& measured, SourceLine line = SourceLine::current()) {
     const std::string allowed = say("{} %", 100 * margin);
     claims.number(
         asymptotic(Statement{"shallow/rem-2.8", id, "Remark 2.8",
@@ -769,7 +772,8 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
                    allowed),
         farthest, within(1, margin),
         say("{} divided by 1 + alpha^2, farthest from 1 over attention, alpha and d at t = {}",
-            measured, t));
+            measured, t),
+        0.0, line);
   };
   judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound, "bound (16)");
   judge("shallow/rem-2.8/rate", "the rate E[r]", diversity, "E[r] by quadrature");

@@ -2,7 +2,7 @@
 // W, compared with its expectation and with the estimates from the attention matrices ([Shallow]
 // Figure 3).
 //
-// The path through the blocks (token_escalation/path.hpp) is that of trial 0 of `escalation`, and
+// The path through the blocks (token_escalation.hpp) is that of trial 0 of `escalation`, and
 // it is the same in every trial. A trial redraws the W of every block and measures step 1 of each
 // block on the path.
 #include <algorithm>
