@@ -276,8 +276,7 @@ Work work(const Config& config) {
   return depth_work(config, {}, run);  // a record has no curves over the layers
 }
 
-// Claims: Figure 2 of [LambdaSkip], and its Section 5.1 about eq. (7)
-// ------------------------------
+// Claims: Figure 2 of [LambdaSkip], and its Section 5.1 about eq. (7) -----------------------------
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Our thresholds for "little variation" and for statistical equality; the paper gives no number.

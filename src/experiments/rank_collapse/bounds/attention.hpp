@@ -9,7 +9,7 @@
 
 namespace ranklab::bounds {
 
-// The state --------------------------------------------------------------------------------------
+// The state ---------------------------------------------------------------------------------------
 
 // The mean token is stored separately from the differences between tokens.
 //
@@ -45,7 +45,7 @@ void split_attention(SplitState& state, const arma::mat& W_Q, const arma::mat& W
 /// of the order 2^s.
 void normalize_split_rows(SplitState& state);
 
-// Theorem 4.2 (A.2): attention with normalized rows ------------------
+// Theorem 4.2 (A.2): attention with normalized rows -----------------------------------------------
 
 namespace thm_4_2 {
 
@@ -92,7 +92,7 @@ void judge_attention(const Config& config, Sizes sizes, const Trial& trial, Tria
 
 void judge_theorem_4_2(const StackClaims& stacks);
 
-// Theorem A.3: attention without norm --------------------------------
+// Theorem A.3: attention without norm -------------------------------------------------------------
 
 namespace thm_A_3 {
 

@@ -163,7 +163,7 @@ double mean_growth(const std::vector<double>& log_mu);
 /// The values followed by NaN up to this size, for a stack that ended early.
 std::vector<double> padded(std::vector<double> values, std::size_t size);
 
-// Judging the stacks -----------------------------------------------------------------------------
+// Judging the stacks ------------------------------------------------------------------------------
 
 /// The growth of the steps of log mu counts as cubic within this distance of 3.
 inline constexpr double growth_margin = 0.1;

@@ -10,7 +10,7 @@
 
 namespace ranklab::bounds {
 
-// Theorem 4.3: a selective state-space model with normalized rows --
+// Theorem 4.3: a selective state-space model with normalized rows ---------------------------------
 
 namespace thm_4_3 {
 
@@ -103,7 +103,7 @@ void judge_selective(const Config& config, Sizes sizes, const Trial& trial, Tria
 
 void judge_theorem_4_3(const StackClaims& stacks);
 
-// Theorems A.7 and A.8: an LTI state-space model without norm ------
+// Theorems A.7 and A.8: an LTI state-space model without norm -------------------------------------
 
 struct LtiTheorem {
   std::string share_weights;  // on (A.7) | off (A.8)
@@ -140,7 +140,7 @@ void judge_lti(const Config& config, const LtiTheorem& theorem, Sizes sizes, con
 
 void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks);
 
-// Theorem A.10: a selective state-space model without norm ---------
+// Theorem A.10: a selective state-space model without norm ----------------------------------------
 
 namespace thm_A_10 {
 

@@ -94,7 +94,7 @@ std::vector<double> final_values(const std::string& curve, const std::string& wh
 /// The trials in which each curve overflowed, for claims about these curves.
 std::vector<Divergence> overflows(const std::vector<std::string>& curves, const Records& records);
 
-// Running --------------------------------------------------------------------------------------
+// Running -----------------------------------------------------------------------------------------
 
 /// Passes trials through the weights of one training and returns a record for each. The training is
 /// 0 if there is only one, and for random weights, which each trial draws.
@@ -138,7 +138,7 @@ std::uint64_t trials_per_batch(const ModelSpec& spec);
 /// Memory of one trial of these groups.
 Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
-// Gradients (gradients.cpp) ----------------------------------------------------------------------
+// Gradients (gradients.cpp) -----------------------------------------------------------------------
 
 /// The name of the array g_l in a record, "<model>.gradient_norm". All its values are NaN if a
 /// state is not finite.
