@@ -143,22 +143,6 @@ arma::mat layer_norm(arma::mat X) {
   return X;
 }
 
-// Drawn once for each d, from the streams of the first trial.
-struct Drawn {
-  arma::mat ev, Q, W_q, W_k;
-
-  Drawn(const Config& c, std::uint64_t d, const Trial& first) {
-    const double scale = 1 / std::sqrt(static_cast<double>(d));
-    DrawnTensors<double> tensors(first, say("d={}/", d));
-    const arma::vec v = tensors.vector("v", d, Start::normal(1.0));
-    ev =
-        v * arma::rowvec(c.tokens, arma::fill::value(1 / std::sqrt(static_cast<double>(c.tokens))));
-    Q = tensors.matrix("Q", d, c.tokens, Start::normal(1.0));
-    W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale));
-    W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
-  }
-};
-
 // X and P X; for the pre-norm step (19), X and P(X^) X^.
 struct Step {
   arma::mat X, PX;  // (d, n)
@@ -173,16 +157,16 @@ struct Fixed {
 Fixed fixed_steps(const Config& c, const Trial& trial) {
   Fixed fixed;
   Arrays arrays;
-  std::map<std::uint64_t, Drawn> drawn;
+  std::map<std::uint64_t, DrawnTokens> drawn;
   for (const std::uint64_t d : c.dim) {
-    const Drawn& of = drawn.emplace(d, Drawn(c, d, trial.first())).first->second;
+    const DrawnTokens& of = drawn.emplace(d, DrawnTokens(c.tokens, d, trial.first())).first->second;
     const arma::mat X = of.ev + c.t.back() * of.Q, normed = layer_norm(X);
     fixed.pre_norm.push_back(
         {X, normed * attention_of(Attention::softmax, normed, of.W_q, of.W_k)});
   }
   for (const Cell& cell : c.cells()) {
     trial.check_interrupt();
-    const Drawn& of = drawn.at(cell.dim);
+    const DrawnTokens& of = drawn.at(cell.dim);
     const arma::mat X = of.ev + cell.t * of.Q, P = attention_of(cell.attention, X, of.W_q, of.W_k),
                     PX = X * P;
     const HeadMeasures head = head_measures(P, X);

@@ -102,21 +102,16 @@ struct FixedStep {
 };
 
 std::vector<FixedStep> fixed_steps(const Config& c, const Trial& trial) {
-  const Trial first = trial.first();
   std::vector<FixedStep> steps;
   for (const std::uint64_t d : c.dim) {
-    const double scale = 1 / std::sqrt(static_cast<double>(d)),
-                 e = 1 / std::sqrt(static_cast<double>(c.tokens));
-    DrawnTensors<double> drawn(first, say("d={}/", d));
-    const arma::vec v = drawn.vector("v", d, Start::normal(1.0));
-    const arma::mat Q = drawn.matrix("Q", d, c.tokens, Start::normal(1.0));
-    const arma::mat W_q = drawn.matrix("W_q", d, d, Start::uniform(-scale, scale));
-    const arma::mat W_k = drawn.matrix("W_k", d, d, Start::uniform(-scale, scale));
+    const double scale = 1 / std::sqrt(static_cast<double>(d));
+    const DrawnTokens of(c.tokens, d, trial.first());
     for (const double t : c.t) {
       trial.check_interrupt();
-      arma::mat X = t * Q;
-      X.each_col() += e * v;
-      const arma::mat P = attention_matrix<double>(W_q.t() * X, W_k.t() * X, scale), PX = X * P;
+      arma::mat X = t * of.Q;
+      X += of.ev;
+      const arma::mat P = attention_matrix<double>(of.W_q.t() * X, of.W_k.t() * X, scale),
+                      PX = X * P;
       const auto law = [&](std::size_t i) { return xi_law(part(X, i), part(PX, i), c.alpha); };
       steps.push_back({d, t, X, PX, {law(0), law(1)}, head_measures(P, X)});
     }

@@ -99,6 +99,16 @@ XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
   return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
 }
 
+DrawnTokens::DrawnTokens(std::uint64_t tokens, std::uint64_t d, const Trial& first) {
+  const double scale = 1 / std::sqrt(static_cast<double>(d)),
+               e = 1 / std::sqrt(static_cast<double>(tokens));
+  DrawnTensors<double> tensors(first, say("d={}/", d));
+  ev = tensors.vector("v", d, Start::normal(1.0)) * arma::rowvec(tokens, arma::fill::value(e));
+  Q = tensors.matrix("Q", d, tokens, Start::normal(1.0));
+  W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale));
+  W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
+}
+
 void Distances::add(double estimate, double error, double expected, double rounding) {
   if (!std::isfinite(error) || !std::isfinite(expected)) return;
   const double distance = std::abs(estimate - expected);

@@ -100,6 +100,16 @@ struct XiLaw {
 /// Takes A' and B' (d, N).
 XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha);
 
+/// X = e v' + t Q and the weights of its attention, drawn once in a run for each d, from the
+/// streams of its first trial. v (d), Q (n, d): N(0, 1); W_q, W_k (d, d): uniform on (-1,
+/// 1)/sqrt(d); every entry of e (n) is 1/sqrt(n).
+struct DrawnTokens {
+  arma::mat ev, Q;  // (d, n)
+  arma::mat W_q, W_k;
+
+  DrawnTokens(std::uint64_t tokens, std::uint64_t d, const Trial& first);
+};
+
 /// How far estimates are from their expectations, in standard errors. Many are compared, so more
 /// standard errors are allowed than for one.
 struct Distances {
