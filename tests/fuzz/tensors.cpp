@@ -5,7 +5,7 @@
 
 #include "data/corpus.hpp"
 #include "data/image_files.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/tensor_file.hpp"
@@ -25,8 +25,7 @@ void read_tensor(const StoredTensor& tensor) {
   tensor.values();
   attempt([&] { matrix_of(tensor); });
   attempt([&] { tensor.at(0).values(); });
-  if (tensor.elements() > 0)
-    attempt([&] { tensor.as_matrix(1, tensor.elements()).columns(0, 1); });
+  if (tensor.elements() > 0) attempt([&] { tensor.as_matrix(1, tensor.elements()).columns(0, 1); });
   if (tensor.is_matrix() && tensor.rows() > 1 && tensor.cols() > 1) {
     matrix_of(tensor.columns(tensor.cols() - 1, 1));
     matrix_of(tensor.rows(1, tensor.rows() - 1));

@@ -7,10 +7,8 @@
 
 #include "experiments/kit.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/model_row.hpp"
 
 namespace ranklab::ablation {
@@ -152,13 +150,15 @@ std::string weights_of(const Config& c) {
 enum class Outcome { collapses, keeps };
 
 void judge_final(const Statement& statement, const std::string& curve, Outcome outcome,
-                 const Config& c, const Records& records, Claims& claims) {
+                 const Config& c, const Records& records, Claims& claims,
+                 SourceLine line = SourceLine::current()) {
   const auto run = claims.about(overflows({curve}, records));
   claims.mean(reading(statement, say("mu/||Y||_F of {}", c.threshold)),
               final_values(curve, measure::mu_normalized, records),
               outcome == Outcome::collapses ? at_most(c.threshold) : at_least(c.threshold),
               say("normalized mu after the last layer; collapsed: below {}; {}", c.threshold,
-                  weights_of(c)));
+                  weights_of(c)),
+              1, line);
 }
 
 // The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
@@ -189,8 +189,9 @@ void judge_gating(const Config& c, const Records& records, Claims& claims) {
   const Place figure_3 =
       in_figure("lambda-skip/fig-3", "lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [&](bool gate, bool norm) { return curve_of(c, {gate, norm}); };
-  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
-    judge_final(statement, name, outcome, c, records, claims);
+  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome,
+                            SourceLine line = SourceLine::current()) {
+    judge_final(statement, name, outcome, c, records, claims, line);
   };
   // A shallow model can contradict no statement about what happens over the depth.
   const auto over_depth = [&] {

@@ -1,15 +1,13 @@
 // `rank-collapse --study escalation`: token similarity over post-norm Transformer blocks, and the
 // effect of each of the four steps of a block ([Shallow] Figure 2).
 //
-// A trial follows a path through fresh blocks (token_escalation/path.hpp) and measures every step.
+// A trial follows a path through fresh blocks (token_escalation.hpp) and measures every step.
 #include <algorithm>
 #include <numeric>
 
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 
 namespace ranklab::escalation {
 namespace {
@@ -237,7 +235,8 @@ void judge_variance(const Config& c, const Records& records, Claims& claims) {
 // [Shallow] Remark 2.8. If lambda and sigma differ from the paper's, 1/(1 + alpha^2) becomes
 // E[xi_2]/E[xi_1] at omega = delta = 0.
 void judge_late_ratio(const Config& c, const std::string& id, const std::string& what,
-                      const std::vector<double>& ratios, Claims& claims) {
+                      const std::vector<double>& ratios, Claims& claims,
+                      SourceLine line = SourceLine::current()) {
   const double limit = 1 / (1 + expected_excess(c.strength(), 1.0, 0.0));
   const std::string margin = say("{} %", 100 * rate_margin);
   const Statement statement = asymptotic(
@@ -255,11 +254,12 @@ void judge_late_ratio(const Config& c, const std::string& id, const std::string&
   } else if (summarize(ratios).n == 0) {
     unmet = "no block has an input with " + late;
   }
-  if (!claims.applies(statement, unmet)) return;
+  if (!claims.applies(statement, unmet, line)) return;
   claims.mean(statement, ratios, {limit * (1 - rate_margin), limit * (1 + rate_margin)},
               "diversity after divided by diversity before, geometric mean over the blocks whose "
               "input has " +
-                  late);
+                  late,
+              1, line);
 }
 
 void judge(const Config& c, const Records& records, Claims& claims) {

@@ -21,7 +21,7 @@
 #include <map>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/measures.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/tensors.hpp"
@@ -125,18 +125,6 @@ double squared(const arma::mat& A) {
   return arma::accu(arma::square(A));
 }
 
-// Pi_i A with tokens as columns: i = 0 is the shared part, i = 1 the rest.
-arma::mat part(const arma::mat& A, std::size_t i) {
-  const arma::vec mean = arma::mean(A, 1);
-  arma::mat out = A;
-  if (i == 0) {
-    out.each_col() = mean;
-  } else {
-    out.each_col() -= mean;
-  }
-  return out;
-}
-
 // P' of one cell. Scores and their softmax are those of eq. (2).
 arma::mat attention_of(Attention attention, const arma::mat& X, const arma::mat& W_q,
                        const arma::mat& W_k) {
@@ -155,22 +143,6 @@ arma::mat layer_norm(arma::mat X) {
   return X;
 }
 
-// Drawn once for each d, from the streams of the first trial.
-struct Drawn {
-  arma::mat ev, Q, W_q, W_k;
-
-  Drawn(const Config& c, std::uint64_t d, const Trial& first) {
-    const double scale = 1 / std::sqrt(static_cast<double>(d));
-    DrawnTensors<double> tensors(first, say("d={}/", d));
-    const arma::vec v = tensors.vector("v", d, Start::normal(1.0));
-    ev =
-        v * arma::rowvec(c.tokens, arma::fill::value(1 / std::sqrt(static_cast<double>(c.tokens))));
-    Q = tensors.matrix("Q", d, c.tokens, Start::normal(1.0));
-    W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale));
-    W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
-  }
-};
-
 // X and P X; for the pre-norm step (19), X and P(X^) X^.
 struct Step {
   arma::mat X, PX;  // (d, n)
@@ -185,16 +157,16 @@ struct Fixed {
 Fixed fixed_steps(const Config& c, const Trial& trial) {
   Fixed fixed;
   Arrays arrays;
-  std::map<std::uint64_t, Drawn> drawn;
+  std::map<std::uint64_t, DrawnTokens> drawn;
   for (const std::uint64_t d : c.dim) {
-    const Drawn& of = drawn.emplace(d, Drawn(c, d, trial.first())).first->second;
+    const DrawnTokens& of = drawn.emplace(d, DrawnTokens(c.tokens, d, trial.first())).first->second;
     const arma::mat X = of.ev + c.t.back() * of.Q, normed = layer_norm(X);
     fixed.pre_norm.push_back(
         {X, normed * attention_of(Attention::softmax, normed, of.W_q, of.W_k)});
   }
   for (const Cell& cell : c.cells()) {
     trial.check_interrupt();
-    const Drawn& of = drawn.at(cell.dim);
+    const DrawnTokens& of = drawn.at(cell.dim);
     const arma::mat X = of.ev + cell.t * of.Q, P = attention_of(cell.attention, X, of.W_q, of.W_k),
                     PX = X * P;
     const HeadMeasures head = head_measures(P, X);
@@ -432,14 +404,14 @@ MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t 
 
 // Fails if the frequency of one event is above its bound; holds if all are below.
 void judge_tails(const Statement& statement, const Config& c, const Records& records, double factor,
-                 Deviation deviation, Claims& claims) {
+                 Deviation deviation, Claims& claims, SourceLine line = SourceLine::current()) {
   const std::size_t draws = records.size();
   const std::vector<Tail> tails = tails_of(c, records, factor, deviation);
   const std::string too_few = draws < fewest_values ? "requires at least three draws"
                               : tails.empty()       ? "no bound is below 1 and large enough for "
                                                       "the number of draws"
                                                     : "";
-  if (!claims.applies(statement, too_few)) return;
+  if (!claims.applies(statement, too_few, line)) return;
   const auto interval = [&](const Tail& tail) {
     return excess_over_bound(tail, draws, tails.size());
   };
@@ -456,7 +428,8 @@ void judge_tails(const Statement& statement, const Config& c, const Records& rec
                   say("frequency minus bound, largest of {} events: {}; the largest frequency is "
                       "{}",
                       tails.size(), worst.where,
-                      static_cast<double>(farthest->count) / static_cast<double>(draws)));
+                      static_cast<double>(farthest->count) / static_cast<double>(draws)),
+                  line);
 }
 
 // [Shallow] (26). The entries of W have K = 1/sqrt(d), with which the event never occurs. With w of
@@ -577,29 +550,19 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
 
 // Claims about means over draws -------------------------------------------------------------------
 
-// How far means over draws are from their expectations, in standard errors.
-struct Distances {
-  Tally tally;
-  double width = 0;  // the largest standard error relative to the expectation
+void add_mean(const Summary& measured, double expected, Distances& distances) {
+  distances.add(measured.mean, standard_error(measured), expected);
+}
 
-  void add(const Summary& measured, double expected) {
-    const double error = standard_error(measured),
-                 away = std::abs(measured.mean - expected) / error;
-    if (!std::isfinite(error) || !std::isfinite(expected)) return;
-    tally.count(!(away <= tolerance::standard_errors), away);
-    width = std::max(width, error / expected);
-  }
-  // `expectation` names it in the detail.
-  void judge(const Statement& statement, const std::string& before, const std::string& expectation,
-             Claims& claims) const {
-    if (!claims.applies(statement, tally.cases == 0 ? "a standard error requires two draws" : ""))
-      return;
-    claims.never_violated(statement, tally,
-                          say("{}largest distance {} standard errors, which are at most {} % of {}",
-                              before, tally.largest, 100 * width, expectation),
-                          WorstCase::largest);
-  }
-};
+// `before` is a clause of the detail, and `expectation` names it.
+void judge_means(const Distances& distances, const Statement& statement, const std::string& before,
+                 const std::string& expectation, Claims& claims,
+                 SourceLine line = SourceLine::current()) {
+  distances.judge(statement, "a standard error requires two draws",
+                  say("{}largest distance {} standard errors, which are at most {} % of {}", before,
+                      distances.tally.largest, 100 * distances.width, expectation),
+                  claims, line);
+}
 
 // [Shallow] (13): the mean of r over draws, compared with its right-hand side, in which E[eta]
 // comes from quadrature.
@@ -612,11 +575,12 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
         per_trial(records, [&](const TrialRecord& record) { return at(record, rate, cell); }));
     const double E_1 = mean_xi(cell, fixed, 0), E_2 = mean_xi(cell, fixed, 1),
                  eta = E_1 / E_2 - at(fixed, ratio, cell);
-    distances.add(measured, 1 + ((E_1 - E_2) / E_2 - eta) * at(fixed, similarity, cell));
+    add_mean(measured, 1 + ((E_1 - E_2) / E_2 - eta) * at(fixed, similarity, cell), distances);
     low = std::min(low, eta);
     high = std::max(high, eta);
   }
-  distances.judge(
+  judge_means(
+      distances,
       {"shallow/prop-2.5", "shallow/prop-2.5", "Proposition 2.5, eq. (13)",
        say("E[r] = 1 + (alpha^2 (mu_1^2 - mu_2^2)/(1 + alpha^2 mu_2^2) - E[eta]) t_sim, within {} "
            "standard errors of the mean over draws",
@@ -629,15 +593,14 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
 // entries of LN(Y) W_1 are N(0, 1), and half of their square is left after ReLU.
 void judge_pre_norm(const Config& c, const Records& records, Claims& claims) {
   const auto judge = [&](const char* growth, const Statement& statement,
-                         const std::string& expectation) {
+                         const std::string& expectation, SourceLine line = SourceLine::current()) {
     Distances distances;
     for (std::size_t k = 0; k < c.dim.size(); ++k) {
-      distances.add(
-          summarize(per_trial(records,
-                              [&](const TrialRecord& record) { return record.array(growth)[k]; })),
-          1);
+      add_mean(summarize(per_trial(
+                   records, [&](const TrialRecord& record) { return record.array(growth)[k]; })),
+               1, distances);
     }
-    distances.judge(statement, "", expectation, claims);
+    judge_means(distances, statement, "", expectation, claims, line);
   };
   judge(attention_growth,
         {"shallow/eq-20", "shallow/eq-20", "Section 3.1, eq. (20)",
@@ -661,18 +624,19 @@ constexpr double quadrature_error = 1e-12;
 // Counts the cells in which the exact rate is below `bound`; shows the smallest margin.
 template <class Where, class Bound>
 void judge_rate(const Statement& statement, const Config& c, const TrialRecord& record,
-                const std::string& unmet, Where where, Bound bound, Claims& claims) {
+                const std::string& unmet, Where where, Bound bound, Claims& claims,
+                SourceLine line = SourceLine::current()) {
   Tally tally;
   for (const Cell& cell : c.cells()) {
     if (!where(cell)) continue;
     const double margin = exact_rate(cell, record) - bound(cell);
     tally.count(!(margin >= -quadrature_error), margin);
   }
-  if (!claims.applies(statement, tally.cases == 0 ? unmet : "")) return;
+  if (!claims.applies(statement, tally.cases == 0 ? unmet : "", line)) return;
   claims.never_violated(statement, tally,
                         say("E[r] by quadrature minus the bound, smallest {}, largest {}",
                             tally.smallest, tally.largest),
-                        WorstCase::smallest);
+                        WorstCase::smallest, line);
 }
 
 bool is_doubly_stochastic(const Cell& cell) {
@@ -721,13 +685,14 @@ void judge_bounds(const Config& c, const TrialRecord& record, Claims& claims) {
     const double largest = at(record, gap, cell);
     return rate_by(cell.alpha, 1, largest * largest, at(record, similarity, cell));
   };
-  const auto judge = [&](Statement statement, const auto& where, const auto& of) {
+  const auto judge = [&](Statement statement, const auto& where, const auto& of,
+                         SourceLine line = SourceLine::current()) {
     statement.text += say(" if the left-hand side of (15) is at least {}", away_from_zero);
     judge_rate(
         asymptotic(std::move(statement),
                    say("(15) at least {}, d at least {}", away_from_zero, c.dim.front())),
         c, record, "no cell satisfies the hypotheses",
-        [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims);
+        [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims, line);
   };
   judge(
       {"shallow/cor-2.7", "shallow/cor-2.7/alpha-1", "Corollary 2.7",
@@ -781,7 +746,7 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
     diversity = farther(exact_rate(cell, record) / limit, diversity);
   }
   const auto judge = [&](const std::string& id, const std::string& what, double farthest,
-                         const std::string& measured) {
+                         const std::string& measured, SourceLine line = SourceLine::current()) {
     const std::string allowed = say("{} %", 100 * margin);
     claims.number(
         asymptotic(Statement{"shallow/rem-2.8", id, "Remark 2.8",
@@ -791,7 +756,8 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
                    allowed),
         farthest, within(1, margin),
         say("{} divided by 1 + alpha^2, farthest from 1 over attention, alpha and d at t = {}",
-            measured, t));
+            measured, t),
+        0.0, line);
   };
   judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound, "bound (16)");
   judge("shallow/rem-2.8/rate", "the rate E[r]", diversity, "E[r] by quadrature");

@@ -2,14 +2,14 @@
 // W, compared with its expectation and with the estimates from the attention matrices ([Shallow]
 // Figure 3).
 //
-// The path through the blocks (token_escalation/path.hpp) is that of trial 0 of `escalation`, and
+// The path through the blocks (token_escalation.hpp) is that of trial 0 of `escalation`, and
 // it is the same in every trial. A trial redraws the W of every block and measures step 1 of each
 // block on the path.
 #include <algorithm>
 #include <numeric>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/model_row.hpp"
@@ -229,29 +229,14 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
       "largest relative difference of the three rates, " + by_control_variates));
 }
 
-// How far estimates are from their formulas, in standard errors. Many are compared, so more
-// standard errors are allowed than for one.
-struct Distances {
-  Tally tally;
-  double width = 0;  // the largest standard error relative to the value of the formula
-
-  void add(double value, double error, double expected) {
-    if (!std::isfinite(error) || !std::isfinite(expected)) return;
-    const double distance = std::abs(value - expected);
-    tally.count(distance > tolerance::standard_errors * error + slack * expected,
-                error > 0 ? distance / error : 0);
-    width = std::max(width, error / expected);
-  }
-  // `largest` has gaps for the largest distance and, in percent, for the width.
-  void judge(const Statement& statement, Sentence<double, double> largest, Claims& claims) const {
-    if (claims.applies(statement, tally.cases == 0
-                                      ? "a standard error requires two trials and a defined block"
-                                      : "")) {
-      claims.never_violated(statement, tally, say(largest, tally.largest, 100 * width),
-                            WorstCase::largest);
-    }
-  }
-};
+// Judges how far estimates are from the values of a formula. `largest` has gaps for the largest
+// distance and, in percent, for the largest standard error.
+void judge_distances(const Distances& distances, const Statement& statement,
+                     Sentence<double, double> largest, Claims& claims,
+                     SourceLine line = SourceLine::current()) {
+  distances.judge(statement, "a standard error requires two trials and a defined block",
+                  say(largest, distances.tally.largest, 100 * distances.width), claims, line);
+}
 
 std::string allowed_distance() {
   return say("within {} standard errors at every block", tolerance::standard_errors);
@@ -270,13 +255,14 @@ void judge_expectation(const Config& c, const Records& records, Claims& claims) 
     for (std::size_t k = 0; k < sampled.size(); ++k) {
       const Summary summary = summarize(sampled[k]);
       distances.add(summary.mean, standard_error(summary),
-                    expected_xi(c.strength(), at(records.front(), mu, k)));
+                    expected_xi(c.strength(), at(records.front(), mu, k)), slack);
     }
   }
   const bool one = c.spec.heads == 1;
   const Place place = one ? Place{"shallow/lemma-2.4", "shallow/", "Lemma 2.4, eq. (9)"}
                           : Place{"shallow/lemma-A.6", "shallow/", "Lemma A.6, eq. (29)"};
-  distances.judge(
+  judge_distances(
+      distances,
       place(one ? "eq-9" : "eq-29", say("E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 {}, {}",
                                         difference_from_paper(c), allowed_distance())),
       "largest distance of a sample mean from the expectation {} standard errors, which are at "
@@ -307,12 +293,14 @@ void judge_expected_rate(const Config& c, const Records& records, Claims& claims
     const Quotient measured = quotient_of_means(first[k], second[k]);
     distances.add(measured.value, measured.error,
                   1 + expected_excess(c.strength(), at(records.front(), mu_1, k),
-                                      at(records.front(), mu_2, k)));
+                                      at(records.front(), mu_2, k)),
+                  slack);
   }
   const bool one = c.spec.heads == 1;
   const Place place = one ? Place{"shallow/prop-2.5", "shallow/", "Proposition 2.5, eq. (13)"}
                           : Place{"shallow/prop-2.9", "shallow/", "Proposition 2.9, eq. (18)"};
-  distances.judge(
+  judge_distances(
+      distances,
       place(one ? "eq-13" : "eq-18",
             say("In E[r] = 1 + (E[xi_1]/E[xi_2] - 1 - E[eta]) t_sim, the quotient of expectations "
                 "is (lambda^2 + alpha^2 d sigma^2 mu_1^2)/(lambda^2 + alpha^2 d sigma^2 mu_2^2) "

@@ -428,7 +428,8 @@ struct Proposition {
   }
 
   // Counts one case for each lambda, by the first rule that applies.
-  void judge(const Statement& statement, const std::vector<Rule>& rules) const {
+  void judge(const Statement& statement, const std::vector<Rule>& rules,
+             SourceLine line = SourceLine::current()) const {
     Tally tally;
     std::vector<std::string> violating;
     for (const Outcome& outcome : outcomes) {
@@ -441,10 +442,11 @@ struct Proposition {
     }
     const char* const no_case =
         "the statement covers no lambda of the run that reaches its limit within --layers";
-    if (!claims.applies(statement, tally.cases == 0 ? no_case : "")) return;
+    if (!claims.applies(statement, tally.cases == 0 ? no_case : "", line)) return;
     claims.never_violated(
         statement, tally,
-        violating.empty() ? "one case per lambda" : "violated at lambda = " + joined(violating));
+        violating.empty() ? "one case per lambda" : "violated at lambda = " + joined(violating),
+        WorstCase::unsaid, line);
   }
 };
 
@@ -549,12 +551,14 @@ void judge_sys2(const std::vector<Outcome>& outcomes, Claims& claims) {
 
 // A tally over all layers and lambdas, with the largest number that it shows.
 void judge_at_every_layer(const Inequality& statement, const std::string& what,
-                          const TrialRecord& record, Claims& claims) {
+                          const TrialRecord& record, Claims& claims,
+                          SourceLine line = SourceLine::current()) {
   const Tally tally = record.tally(statement.id);
   claims.never_violated(
       statement, tally,
       say("largest {} {}, over all layers and every lambda for which D is defined", what,
-          std::max(0.0, tally.largest)));
+          std::max(0.0, tally.largest)),
+      WorstCase::unsaid, line);
 }
 
 // Proposition 4.3.2: mu of Sys-2.

@@ -14,10 +14,8 @@
 
 #include "experiments/kit.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/bare_block.hpp"
 #include "nn/blocks/model_row.hpp"
 
@@ -278,8 +276,7 @@ Work work(const Config& config) {
   return depth_work(config, {}, run);  // a record has no curves over the layers
 }
 
-// Claims: Figure 2 of [LambdaSkip], and its Section 5.1 about eq. (7)
-// ------------------------------
+// Claims: Figure 2 of [LambdaSkip], and its Section 5.1 about eq. (7) -----------------------------
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 // Our thresholds for "little variation" and for statistical equality; the paper gives no number.

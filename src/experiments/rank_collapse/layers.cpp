@@ -1,17 +1,14 @@
 // `rank-collapse --study layers`: token geometry after every layer, for several strengths of the
 // skip or of de-escalation ([LambdaSkip] Figure 1; [Shallow] Figures 1, 2, 4, 5), and for encoders
-// the gradient norm of each block's weights (depth/gradients.hpp).
+// the gradient norm of each block's weights (depth/gradients.cpp).
 #include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "experiments/kit.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
-#include "experiments/rank_collapse/depth/gradients.hpp"
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/model_files.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/model_row.hpp"
 
 namespace ranklab::layers {
@@ -248,9 +245,10 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
     if (curve.lambda.size() == 1) largest = std::max(largest, std::abs(curve.lambda.front()));
   }
   const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves,
-                         bool collapses) {
+                         bool collapses, SourceLine line = SourceLine::current()) {
     if (!claims.applies(statement,
-                        curves.empty() ? "hypothesis not met: no such lambda in the list" : ""))
+                        curves.empty() ? "hypothesis not met: no such lambda in the list" : "",
+                        line))
       return;
     const auto depth =
         claims.only_where(collapses ? too_shallow(group.spec) : "", Claims::Unmet::verdict_alone);
@@ -261,7 +259,8 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
         collapses ? at_most(threshold) : at_least(threshold),
         clauses(say("normalized mu after the last layer, {} over {}; collapsed: below {}",
                     collapses ? "largest" : "smallest", joined(curves), threshold),
-                is_shown ? scale : ""));
+                is_shown ? scale : ""),
+        1, line);
   };
   const std::string in_model = " in " + model_label(group.spec);
   judge(figure_1("small-lambda-collapses",
@@ -374,14 +373,14 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
 // [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
 
 void judge_rise(const Statement& statement, const std::string& curve, const Records& records,
-                Claims& claims) {
+                Claims& claims, SourceLine line = SourceLine::current()) {
   const std::vector<double> rises = per_trial(records, [&](const TrialRecord& record) {
     const auto& t_sim = record.array(of_curve(curve, measure::token_similarity));
     return t_sim.back() - t_sim.front();
   });
   const auto run = claims.about(overflows({curve}, records));
   claims.mean(statement, rises, positive(),
-              "token similarity after the last block minus that of the input");
+              "token similarity after the last block minus that of the input", 1, line);
 }
 
 void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {

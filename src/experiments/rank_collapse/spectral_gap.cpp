@@ -19,7 +19,7 @@
 #include <numbers>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/measures.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "nn/blocks/attention.hpp"
 
 namespace ranklab::spectral_gap {
@@ -131,16 +131,18 @@ const Place section = {"shallow/sec-2.5", "shallow/sec-2.5/", "Section 2.5"};
 
 // How |lambda_2| falls with n.
 void judge_order(const Config& c, const Records& records, const Statement& statement,
-                 const std::string& array, Region allowed, Claims& claims) {
+                 const std::string& array, Region allowed, Claims& claims,
+                 SourceLine line = SourceLine::current()) {
   const std::vector<double> n(c.tokens.begin(), c.tokens.end());
-  if (!claims.applies(statement, n.size() < 3 ? "a fit requires three numbers of tokens" : ""))
+  if (!claims.applies(statement, n.size() < 3 ? "a fit requires three numbers of tokens" : "",
+                      line))
     return;
   claims.mean(statement,
               slopes_over(
                   records, n,
                   [&](const TrialRecord& record, std::size_t i) { return record.array(array)[i]; },
                   fit_power),
-              allowed, "exponent of |lambda_2| in n");
+              allowed, "exponent of |lambda_2| in n", 1, line);
 }
 
 void judge_laws(const Config& c, const Records& records, Claims& claims) {

@@ -4,9 +4,9 @@
 #include <iterator>
 #include <optional>
 
-#include "experiments/rank_collapse/bounds/split_attention.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
+#include "experiments/rank_collapse/bounds/state_space.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
 
@@ -153,23 +153,23 @@ void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& tr
   }
 }
 
-void judge_adversarial_claims(const Records& records, Claims& claims) {
+void judge_adversarial_claims(const StackClaims& stacks) {
   using namespace adversarial;
-  judge_counted(lti_as_printed, records, claims,
-                "one case for each stack of four layers; the input W^-1 ... W^-1 Z ends as the "
-                "nearly equal tokens Z, and solving for it is simple because W is triangular; "
-                "stacks for which rounding hides Z count as stacks without such an input; worked "
-                "example: W = ((1, 0), (2, 1)) and tokens 1, -1",
-                "mu is 0 in every stack");
-  judge_counted(lti_size, records, claims, "the input times 1e-8");
-  judge_counted(attention, records, claims,
-                "drawn tokens times 1e-2 to 1e-8, weights times 0.1 to 100: small tokens have "
-                "nearly equal logits",
-                "a causal mask, or tokens that do not differ much in every stack");
-  judge_counted(selective, records, claims,
-                "multiples of one direction, found token by token, weights times 0.1 to 100; the "
-                "size of an input changes mu, but not mu / ||Y||_F",
-                "mu is 0 in every stack");
+  stacks.counted(lti_as_printed,
+                 "one case for each stack of four layers; the input W^-1 ... W^-1 Z ends as the "
+                 "nearly equal tokens Z, and solving for it is simple because W is triangular; "
+                 "stacks for which rounding hides Z count as stacks without such an input; worked "
+                 "example: W = ((1, 0), (2, 1)) and tokens 1, -1",
+                 "mu is 0 in every stack");
+  stacks.counted(lti_size, "the input times 1e-8");
+  stacks.counted(attention,
+                 "drawn tokens times 1e-2 to 1e-8, weights times 0.1 to 100: small tokens have "
+                 "nearly equal logits",
+                 "a causal mask, or tokens that do not differ much in every stack");
+  stacks.counted(selective,
+                 "multiples of one direction, found token by token, weights times 0.1 to 100; the "
+                 "size of an input changes mu, but not mu / ||Y||_F",
+                 "mu is 0 in every stack");
 }
 
 }  // namespace ranklab::bounds

@@ -71,6 +71,6 @@ void judge_lti_input(const Collapse& collapse, TrialRecord& record);
 void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& trial,
                               TrialRecord& record);
 
-void judge_adversarial_claims(const Records& records, Claims& claims);
+void judge_adversarial_claims(const StackClaims& stacks);
 
 }  // namespace ranklab::bounds

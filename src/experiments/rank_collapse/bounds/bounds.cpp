@@ -1,8 +1,16 @@
+// What the parts of a trial share; how stacks are judged; the worked examples, which need no random
+// numbers; one trial, which runs the parts of all theorems in turn; and the claims in the paper's
+// order.
 #include "experiments/rank_collapse/bounds/bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
+#include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
+#include "experiments/rank_collapse/bounds/state_space.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "nn/blocks/bare_block.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/stack.hpp"
@@ -50,7 +58,19 @@ double shown(double ratio, bool violated) {
   return violated ? ratio : std::max(1.0, ratio);
 }
 
+std::string violations_text(const Tally& tally) {
+  return say("{} of {}", count_text(tally.violations), count_text(tally.cases));
+}
+
 }  // namespace
+
+arma::mat gaussian_of(const Trial& trial, const std::string& name, arma::uword rows,
+                      arma::uword cols) {
+  arma::mat G(rows, cols);
+  Stream stream = trial.stream(say("{}.{}x{}", name, rows, cols));
+  stream.fill_normal({G.memptr(), G.n_elem});
+  return G;
+}
 
 bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
              double slack) {
@@ -124,25 +144,26 @@ std::vector<double> padded(std::vector<double> values, std::size_t size) {
 
 // Judging -----------------------------------------------------------------------------------------
 
-std::string violations_text(const Tally& tally) {
-  return say("{} of {}", count_text(tally.violations), count_text(tally.cases));
+std::string StackClaims::violations(const std::string& id) const {
+  return violations_text(tally(id));
 }
 
-std::string non_violations_text(const Tally& tally) {
-  return say("{} of {}", count_text(tally.cases - tally.violations), count_text(tally.cases));
+std::string StackClaims::non_violations(const std::string& id) const {
+  const Tally counts = tally(id);
+  return say("{} of {}", count_text(counts.cases - counts.violations), count_text(counts.cases));
 }
 
-std::string mean_text(const Records& records, const Worst& number) {
+std::string StackClaims::mean_text(const Worst& number) const {
   return short_number(summarize(worst_of(records, number)).mean);
 }
 
-void judge_counted(const Statement& statement, const Records& records, Claims& claims,
-                   std::string detail, const std::string& unmet) {
+void StackClaims::counted(const Statement& statement, std::string detail, const std::string& unmet,
+                          SourceLine line) const {
   static const TrialRecord examples = worked_examples();
-  const Tally random = tally_of(records, statement.id), example = examples.tally(statement.id);
+  const Tally random = tally(statement.id), example = examples.tally(statement.id);
   Tally all = random;
   all.add(example);
-  if (!claims.applies(statement, all.cases == 0 ? clauses(unmet, detail) : "")) return;
+  if (!claims.applies(statement, all.cases == 0 ? clauses(unmet, detail) : "", line)) return;
   if (all.smallest > 0 && std::isfinite(all.smallest)) {
     detail = clauses(say("smallest ratio of the two sides {}", all.smallest), detail);
   }
@@ -151,21 +172,177 @@ void judge_counted(const Statement& statement, const Records& records, Claims& c
                          violations_text(random), violations_text(example)),
                      detail);
   }
-  claims.never_violated(statement, all, detail);
+  claims.never_violated(statement, all, detail, WorstCase::unsaid, line);
 }
 
-void judge_counted(const Misprint& statement, const Records& records, Claims& claims,
-                   const std::string& detail_as_printed, const std::string& detail_corrected) {
-  judge_counted(statement.as_printed, records, claims, detail_as_printed);
-  judge_counted(statement.corrected, records, claims, detail_corrected);
+void StackClaims::counted(const Misprint& statement, const std::string& detail_as_printed,
+                          const std::string& detail_corrected, SourceLine line) const {
+  counted(statement.as_printed, detail_as_printed, "no case", line);
+  counted(statement.corrected, detail_corrected, "no case", line);
 }
 
-void judge_worst(const Statement& statement, const Worst& number, Region allowed,
-                 const Records& records, Claims& claims, const std::string& detail,
-                 const std::string& unmet) {
+void StackClaims::worst(const Statement& statement, const Worst& number, Region allowed,
+                        const std::string& detail, const std::string& unmet,
+                        SourceLine line) const {
   const std::vector<double> per_trial = worst_of(records, number);
-  if (!claims.applies(statement, summarize(per_trial).n == 0 ? clauses(unmet, detail) : "")) return;
-  claims.mean(statement, per_trial, allowed, detail);
+  if (claims.applies(statement, summarize(per_trial).n == 0 ? clauses(unmet, detail) : "", line))
+    claims.mean(statement, per_trial, allowed, detail, 1, line);
+}
+
+// Worked examples ---------------------------------------------------------------------------------
+
+namespace {
+
+// One layer of eq. (6). The matrices are in the paper's layout, with one token per row.
+Layer layer_of(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, double lambda) {
+  arma::mat next = arma::mat(M * Y * C_V + lambda * Y).t();
+  normalize_rows(next);
+  return open_layer(Y.t(), M, C_V, value_norms(C_V), lambda, next);
+}
+
+// Sys-2 without a skip, two tokens 20 degrees apart, W_B = W_C = I, alpha = 1. Token 2 becomes y_2
+// + (y_1.y_2) y_1, so the tangent of the angle halves at every layer. All hypotheses hold
+// (lambda_min = M_11 = 1), and 1 - c^2 = sin^2 20 < 1/4.
+void judge_halving(double slack, TrialRecord& record) {
+  const double start = 20 * arma::datum::pi / 180;
+  const SelectiveNorms norms{2, 1, std::cos(start), 1, 1};
+  for (double K = 1; K <= 16; ++K) {
+    const double mu = std::sqrt(2.0) * std::sin(std::atan(std::tan(start) * std::exp2(-K)) / 2);
+    compare_selective(norms, K, mu, true, slack, record);
+  }
+}
+
+// Theorem 4.3 with S = W_C W_B' = 6.0873 ((1, 0.9), (0.9, 1)), tokens at 110 and 160 degrees, alpha
+// = 1. The eigenvalues are 0.1 and 1.9 times the factor, for which all row sums are at least 1, and
+// phi = cos 50. M_21 is negative, and the tokens move apart.
+void judge_parting(double slack, TrialRecord& record) {
+  constexpr double factor = 6.0873, degree = std::numbers::pi / 180;
+  const SelectiveNorms norms{2, 1, std::cos(50 * degree), 0.1 * factor, 1.9 * factor};
+  const arma::mat S = {{factor, 0.9 * factor}, {0.9 * factor, factor}};
+  arma::mat Y = {{std::cos(110 * degree), std::cos(160 * degree)},
+                 {std::sin(110 * degree), std::sin(160 * degree)}};
+  for (double K = 1; K <= 3; ++K) {
+    Y = Y * arma::trimatl(arma::mat(Y.t() * S * Y)).t();
+    normalize_rows(Y);
+    compare_selective(norms, K, token_spread(Y), false, slack, record);
+  }
+}
+
+// Theorem A.10 with N = 2, d = 1, W_BC = 2 and the tokens 1 and 0: y_1 becomes 2 y_1^3, so 2
+// and 16.
+void judge_cubing(double slack, TrialRecord& record) {
+  double log_y = 0;
+  for (double k = 1; k <= 2; ++k) {
+    log_y = 3 * log_y + std::numbers::ln2;
+    const double log_mu = log_y - std::numbers::ln2 / 2;
+    compare_logs(record, thm_A_10::as_printed, log_mu, cubic_printed(k, 2, std::numbers::ln2, 0),
+                 slack);
+    compare_logs(record, thm_A_10::corrected, log_mu, cubic_corrected(k, 2, std::numbers::ln2, 0),
+                 slack);
+  }
+}
+
+// Lemmas A.1 and A.5, Corollary A.3.1, the step of Theorem A.8, and W with ||W||_F > 1 whose powers
+// vanish.
+void judge_norm_examples(double slack, TrialRecord& record) {
+  judge_product(arma::rowvec{0, 1}, arma::vec{1, 0}, slack, record);
+  judge_matrix_norms(arma::mat(2, 1, arma::fill::ones), slack, record);
+  judge_matrix_norms(arma::mat(1, 2, arma::fill::ones), slack, record);
+  // y_2'S y_1 = cos 60 + 4 sin 60, so row 2 of M Y has norm 4.55 > 2^(3/2).
+  const double angle = 60 * arma::datum::pi / 180;
+  const arma::mat Y = {{1, std::cos(angle)}, {0, std::sin(angle)}}, S = {{1, -4}, {4, 1}};
+  judge_scales(Y, arma::trimatl(arma::mat(Y.t() * S * Y)), S, slack, record);
+  LtiLogs kept;  // W = e_1 e_1', Y^0 = e_1: all norms are 1
+  kept.N = 2;
+  kept.k = 1;
+  judge_step_A_8(kept, slack, record);
+  LtiLogs vanishing;  // W^k of ((1/2, 0), (2, 1/2)) at k = 32, Y^0 = e_1 with mu = 1 / sqrt 2
+  vanishing.N = 2;
+  vanishing.k = 32;
+  vanishing.frobenius = 32 * std::log(4.5) / 2;
+  vanishing.mu_start = std::log(0.5) / 2;
+  vanishing.mu = std::log(127.0) - std::log(2.0) / 2 - 32 * std::log(2.0);
+  count_large_norm(vanishing, record);
+}
+
+}  // namespace
+
+TrialRecord worked_examples() {
+  const double slack = tolerance::residual<double>;
+  TrialRecord record;
+  // Two equal tokens, and M lengthens the second: Y~ = (1, 0), (2, 0) has mu^2 = 1/2 and largest
+  // row 2, and D Y~ has mu^2 = 0 < 1/8.
+  judge_layer(layer_of({{1, 0}, {1, 0}}, {{0, 0}, {1, 0}}, arma::mat(2, 2, arma::fill::eye), 1.0),
+              slack, record);
+  // One row of M adds up N equal tokens: the resulting row has length N + lambda, but S C_M +
+  // lambda = sqrt N + lambda.
+  arma::mat adding(4, 4, arma::fill::zeros);
+  adding.row(0).ones();
+  const arma::mat one(1, 1, arma::fill::ones);
+  judge_layer(layer_of(arma::mat(4, 1, arma::fill::ones), adding, one, 1.0), slack, record);
+  // Sys-1 of Appendix A.10 with lambda near -1: the skip nearly cancels y_2 in row 2 and y_1 in row
+  // 1, so both rows have nearly the direction e_1 after one layer.
+  const Layer turned =
+      layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
+  judge_layer(turned, slack, record);
+  judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
+  // Tokens 1 and -1, C_V = 4 and a skip of 3: Y~ = (4 + 3, 4 - 3)', so both become 1 and mu is 0.
+  judge_layer(layer_of(arma::vec{1, -1}, {{1, 0}, {1, 0}}, 4 * one, 3.0), slack, record);
+  // Lemma A.4: tokens at 110 and 160 degrees, S = W_C W_B' positive definite with eigenvalues 0.1
+  // and 1.9, alpha = 1: M_21 = y_2'S y_1 = -0.257.
+  const arma::mat S = {{1, 0.9}, {0.9, 1}};
+  constexpr double degree = std::numbers::pi / 180;
+  const arma::vec y_1 = {std::cos(110 * degree), std::sin(110 * degree)},
+                  y_2 = {std::cos(160 * degree), std::sin(160 * degree)};
+  compare(record, thm_4_3::lemma_A_4, 0.1 * arma::dot(y_1, y_2), arma::as_scalar(y_2.t() * S * y_1),
+          slack);
+  judge_halving(slack, record);
+  // N = 2 and W_B = W_C = I: lambda_max = 1, not at most 1/2.
+  compare(record, thm_4_3::small_lambda_max, 1.0, 0.5, slack);
+  judge_parting(slack, record);
+  judge_cubing(slack, record);
+  judge_norm_examples(slack, record);
+  // Tokens 1 and -1, with mu = ||Y||_F, become 1 and 2 - 1 = 1, with mu = 0.
+  judge_lti_input({0, -infinity}, record);
+  return record;
+}
+
+// All parts ---------------------------------------------------------------------------------------
+
+TrialRecord run_trial(const Config& config, const Trial& trial) {
+  TrialRecord record;
+  for (const Sizes sizes : all_sizes(config)) {
+    for (const std::string& model : config.models) {
+      judge_skips(config, model, sizes, trial, record);
+      judge_own_lambdas(config, model, sizes, trial, record);
+    }
+    judge_mamba(config, sizes, trial, record);
+    judge_attention(config, sizes, trial, record);
+    judge_selective(config, sizes, trial, record);
+    judge_pure_attention(config, sizes, trial, record);
+    for (const LtiTheorem& theorem : {thm_A_7, thm_A_8})
+      judge_lti(config, theorem, sizes, trial, record);
+    judge_pure_selective(config, sizes, trial, record);
+    judge_products(sizes, trial, record);
+    judge_skewed(config, sizes, trial, record);
+    judge_adversarial_inputs(config, sizes, trial, record);
+  }
+  return record;
+}
+
+void judge(const StackClaims& stacks) {
+  judge_lemma_A_1(stacks);
+  judge_theorem_4_1(stacks);
+  judge_own_lambda_claims(stacks);
+  judge_remark_claims(stacks);
+  judge_theorem_4_2(stacks);
+  judge_theorem_4_3(stacks);
+  judge_theorem_A_3(stacks);
+  judge_lemma_A_5(stacks);
+  judge_lemma_A_6(stacks);
+  for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) judge_lti_theorem(theorem, stacks);
+  judge_theorem_A_10(stacks);
+  judge_adversarial_claims(stacks);
 }
 
 }  // namespace ranklab::bounds

@@ -3,10 +3,9 @@
 // A.13.1 on random stacks. Every bound and every hypothesis is evaluated on the matrices of the
 // run.
 //
-// Here is what the parts of a trial share. with_skip.hpp and without_skip.hpp declare the theorems,
-// each with its bounds, its part of the trial and its claims. chosen_skip.hpp chooses lambda by
-// Theorem 4.1, norm_lemmas.hpp has the lemmas, and adversarial_inputs.hpp the inputs of Appendix
-// A.13.1.
+// Here is what the parts of a trial share. with_skip.hpp, attention.hpp and state_space.hpp declare
+// the theorems, each with its bounds, its part of the trial and its claims, and
+// adversarial_inputs.hpp the inputs of Appendix A.13.1.
 //
 // A trial has several parts, and each part draws its own stacks. The curves over the layers come
 // from one representative stack per part, the one with the last sizes in the lists. Theorem 4.3
@@ -14,6 +13,8 @@
 #pragma once
 
 #include <armadillo>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <map>
 #include <numbers>
@@ -93,6 +94,10 @@ inline Statement ours(const Place& place, const std::string& id, const std::stri
                           std::move(text)});
 }
 
+/// Gaussian numbers, from the stream `<name>.<rows>x<cols>`.
+arma::mat gaussian_of(const Trial& trial, const std::string& name, arma::uword rows,
+                      arma::uword cols);
+
 /// Counts the case `smaller <= larger` up to a rounding error of `slack`, and records larger /
 /// smaller if both are positive. Returns whether the case is a violation. If `smaller` or the
 /// difference overflows, there is no case.
@@ -160,33 +165,54 @@ std::vector<double> padded(std::vector<double> values, std::size_t size);
 
 // Judging the stacks ------------------------------------------------------------------------------
 
+/// The growth of the steps of log mu counts as cubic within this distance of 3.
+inline constexpr double growth_margin = 0.1;
+inline const std::string cubic_growth = "0.1 in the growth factor 3 of the steps of log mu",
+                         falling_line = "a negative slope of log mu per layer",
+                         growth_detail =
+                             "growth factor of the later steps of log mu, farthest from 3 over the "
+                             "sizes of a trial";
+
 /// Small cases, worked by hand, in which printed statements or steps of their proofs fail. The same
 /// functions judge them as the random stacks, under the same names. They are counted once per run.
 TrialRecord worked_examples();
 
-/// Judges a counted statement over the random stacks of all trials and the worked examples. If
-/// there is no case, it is not applicable for the reason `unmet`.
-void judge_counted(const Statement& statement, const Records& records, Claims& claims,
-                   std::string detail = "", const std::string& unmet = "no case");
-/// The same for both forms.
-void judge_counted(const Misprint& statement, const Records& records, Claims& claims,
-                   const std::string& detail_as_printed, const std::string& detail_corrected = "");
-/// Judges the mean over trials of the worst number of each trial. If no trial has a finite value,
-/// the statement is not applicable for the reason `unmet`.
-void judge_worst(const Statement& statement, const Worst& number, Region allowed,
-                 const Records& records, Claims& claims, const std::string& detail,
-                 const std::string& unmet);
+/// Makes claims from the random stacks of all trials and the worked examples.
+struct StackClaims {
+  const Config& config;
+  const Records& records;
+  Claims& claims;
 
-std::string mean_text(const Records& records, const Worst& number);
-std::string violations_text(const Tally& tally);      // 2 of 7
-std::string non_violations_text(const Tally& tally);  // 5 of 7
+  /// Judges a counted statement. If there is no case, it is not applicable for the reason `unmet`.
+  void counted(const Statement& statement, std::string detail = "",
+               const std::string& unmet = "no case", SourceLine line = SourceLine::current()) const;
+  /// The same for both forms.
+  void counted(const Misprint& statement, const std::string& detail_as_printed,
+               const std::string& detail_corrected = "",
+               SourceLine line = SourceLine::current()) const;
+  /// Judges the mean over trials of the worst number of each trial. If no trial has a finite value,
+  /// the statement is not applicable for the reason `unmet`.
+  void worst(const Statement& statement, const Worst& number, Region allowed,
+             const std::string& detail, const std::string& unmet,
+             SourceLine line = SourceLine::current()) const;
+
+  /// The tally of all random stacks; "2 of 7" of its cases violate the statement, or do not.
+  Tally tally(const std::string& id) const { return tally_of(records, id); }
+  std::string violations(const std::string& id) const;
+  std::string non_violations(const std::string& id) const;
+  /// The means over trials.
+  double mean(const std::string& scalar) const {
+    return summarize(scalars_of(records, scalar)).mean;
+  }
+  std::string mean_text(const Worst& number) const;
+};
 
 // From a trial to the result ----------------------------------------------------------------------
 
 /// All parts, for every model and size of the lists.
 TrialRecord run_trial(const Config& config, const Trial& trial);
 
-void judge(const Config& config, const Records& records, Claims& claims);
+void judge(const StackClaims& stacks);
 
 Result report(const Config& config, const Records& records);
 

@@ -1,12 +1,11 @@
 // Flags, memory and the result.
 #include <algorithm>
 
-#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
+#include "experiments/rank_collapse/bounds/state_space.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/figure_labels.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/model_row.hpp"
 
 namespace ranklab::bounds {
@@ -246,7 +245,7 @@ Result report(const Config& config, const Records& records) {
   ResultBuilder out(
       "Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
   out.claims().set_unit(Unit::draw);
-  judge(config, records, out.claims());
+  judge({config, records, out.claims()});
   add_scalars(out, config);
   add_violations(out);
   add_series(out, config);

@@ -94,7 +94,7 @@ std::vector<double> final_values(const std::string& curve, const std::string& wh
 /// The trials in which each curve overflowed, for claims about these curves.
 std::vector<Divergence> overflows(const std::vector<std::string>& curves, const Records& records);
 
-// Running (run.cpp) -------------------------------------------------------------------------------
+// Running -----------------------------------------------------------------------------------------
 
 /// Passes trials through the weights of one training and returns a record for each. The training is
 /// 0 if there is only one, and for random weights, which each trial draws.
@@ -138,6 +138,21 @@ std::uint64_t trials_per_batch(const ModelSpec& spec);
 /// Memory of one trial of these groups.
 Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
+// Gradients (gradients.cpp) -----------------------------------------------------------------------
+
+/// The name of the array g_l in a record, "<model>.gradient_norm". All its values are NaN if a
+/// state is not finite.
+std::string gradient_norms_of(const ModelSpec& spec);
+
+/// Returns the records of run_groups, plus the gradient norms of each group. The groups are
+/// encoders (norm layer, mlp on) on tokens whose only curve without dropout is the first, with
+/// lambda = 1 and no tau.
+Records run_with_gradients(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,
+                           bool single_precision);
+
+/// depth_cost plus the memory of the gradients. Every trial reads published weights itself.
+Estimate cost_with_gradients(const std::vector<DepthGroup>& groups);
+
 // Results of curves -------------------------------------------------------------------------------
 
 /// [LambdaSkip] Figures 1 and 3 show Mamba-2 2.7B, which has 64 layers. A model with fewer than
@@ -151,6 +166,17 @@ void add_depth_series(const std::string& curve, ResultBuilder& out);
 /// norm set to zero, and the number of curves that overflowed. If any did, the result has diverged,
 /// and a note names the curves and their layers.
 void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& out);
+
+/// Single trials if they are few or if each is a training; otherwise the interval of the mean, on
+/// which the verdicts depend.
+BandKind band_of_trials(const ModelSpec& spec, std::size_t trials);
+
+/// "threshold 0.1", for the line below which tokens count as collapsed.
+std::string threshold_label(double threshold);
+
+/// The axes of mu / ||Y||_F and of 1 - sigma_1^2 / ||Y||_F^2.
+Axis normalized_mu_axis();
+Axis rank_one_residual_axis();
 
 /// One sentence from the means over the trials: which curves end with mu_normalized below the
 /// threshold, and which ones with only the square root of rank_one_residual below it.

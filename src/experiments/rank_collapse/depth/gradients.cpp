@@ -1,12 +1,22 @@
-#include "experiments/rank_collapse/depth/gradients.hpp"
-
+// Gradients with respect to the weights of each block of an encoder ([Shallow] Section 1.1, Figure
+// 1). Only one block's weights are in memory at a time.
+//
+//   loss = (1/n) sum_t -log softmax(E' H_t)[target_t]
+//   g_l  = || dloss / d(all weights of block l) ||_F,   l = 1 ... L: maps, biases, gains
+//
+// H = X_L, or M X_L with M = `embedding_map.weight` if E is narrower than d.
+// E (width, V) is the token table of the model. The targets are uniform over its V ids, from the
+// stream `targets`. X_l (d, n) has one token per column. If blocks share their weights, the
+// gradient is the sum of one part per block, and g_l is the norm of the part of block l.
+// Differs from [Shallow]: it states neither loss nor tokens nor dropout, so the loss and the
+// targets are our choice, without dropout.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
 
 #include "core/undefined.hpp"
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "models/tokens.hpp"
 #include "nn/blocks/sublayers.hpp"
 #include "nn/layers/attention_mixer.hpp"

@@ -1,5 +1,5 @@
 // The choice of lambda by Theorem 4.1: thresholds by bisection, and stacks in plain loops.
-#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/bare_block.hpp"
 

@@ -9,8 +9,9 @@
 
 #include "core/random.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
+#include "experiments/rank_collapse/bounds/state_space.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/norms.hpp"
 

@@ -6,10 +6,9 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/bounds/adversarial_inputs.hpp"
-#include "experiments/rank_collapse/bounds/chosen_skip.hpp"
-#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
+#include "experiments/rank_collapse/bounds/state_space.hpp"
 #include "experiments/rank_collapse/bounds/with_skip.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
 #include "gaussian.hpp"
 #include "nn/blocks/norms.hpp"
 

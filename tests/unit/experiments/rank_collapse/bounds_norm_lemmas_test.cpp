@@ -1,5 +1,7 @@
 // Lemmas A.1, A.5 and A.6 on matrices worked out by hand, and against loops.
-#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
+#include "experiments/rank_collapse/bounds/state_space.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 
 #include <doctest/doctest.h>
 
@@ -8,7 +10,7 @@
 #include <string>
 
 #include "core/tolerances.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "gaussian.hpp"
 
 namespace bounds_norm_lemmas_test {

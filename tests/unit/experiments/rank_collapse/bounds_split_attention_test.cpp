@@ -1,6 +1,6 @@
 // Attention that stores the mean token separately, compared with the bare block, and with extended
 // precision for nearly equal tokens.
-#include "experiments/rank_collapse/bounds/split_attention.hpp"
+#include "experiments/rank_collapse/bounds/attention.hpp"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/model_row.hpp"
 

@@ -9,7 +9,7 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/rank_collapse/escalation_reference.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 #include "experiments/result_parts.hpp"
 
 namespace escalation_test {

@@ -1,4 +1,4 @@
-#include "experiments/rank_collapse/depth/gradients.hpp"
+#include "experiments/rank_collapse/depth/depth.hpp"
 
 #include <doctest/doctest.h>
 
@@ -6,7 +6,7 @@
 
 #include "core/tolerances.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "experiments/redrawn.hpp"
 #include "experiments/result_parts.hpp"
 #include "nn/blocks/model_row.hpp"

@@ -1,4 +1,4 @@
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,6 +1,6 @@
 // The quantities of [Shallow] Section 2.2 agree with dense projections in the paper's own layout
 // (tokens in rows), with closed forms for circulant attention, and with sample means.
-#include "experiments/rank_collapse/token_escalation/measures.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 
 #include <doctest/doctest.h>
 

@@ -1,7 +1,7 @@
 // Blocks built from a checkpoint equal the blocks whose tensors were written to it, bit for bit.
 #include <doctest/doctest.h>
 
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "gaussian.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/checkpoints/checkpoint.hpp"

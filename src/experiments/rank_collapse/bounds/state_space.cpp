@@ -1,17 +1,15 @@
-// [LambdaSkip] Theorems 4.3 (rows normalized, tokens in a cone), A.7, A.8 and A.10 (no norm):
-// state-space models without a skip.
+#include "experiments/rank_collapse/bounds/state_space.hpp"
+
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "core/fits.hpp"
-#include "experiments/rank_collapse/bounds/norm_lemmas.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {
+
 namespace {
 
 // W_B = W_C = I + tilt times a Gaussian matrix. With a small tilt lambda_min is close to
@@ -237,82 +235,173 @@ void judge_pure_selective(const Config& config, Sizes sizes, const Trial& trial,
   }
 }
 
-void judge_theorem_4_3(const Records& records, Claims& claims) {
+void judge_theorem_4_3(const StackClaims& stacks) {
   using namespace thm_4_3;
   const std::string unmet =
       "no stack meets c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c "
       "lambda_min alpha^N <= 1";
-  judge_counted(as_printed, records, claims,
-                say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
-                    "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
-                    "W_C = I, alpha = 1; tokens at 110 and 160 degrees that move apart",
-                    non_violations_text(tally_of(records, hypothesis))),
-                unmet);
-  judge_counted(half_exponent, records, claims,
-                "the cases of the form as printed; D cancels the scale of M, "
-                "but the bound depends on the scale of W_B and W_C",
-                unmet);
-  judge_counted(small_lambda_max, records, claims, "", unmet);
-  judge_counted(hypotheses, records, claims, "", unmet);
-  judge_counted(corrected, records, claims,
-                "neither lambda_max <= 1/N nor row sums of at least 1 are required",
-                unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
+  stacks.counted(as_printed,
+                 say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
+                     "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
+                     "W_C = I, alpha = 1; tokens at 110 and 160 degrees that move apart",
+                     stacks.non_violations(hypothesis)),
+                 unmet);
+  stacks.counted(half_exponent,
+                 "the cases of the form as printed; D cancels the scale of M, "
+                 "but the bound depends on the scale of W_B and W_C",
+                 unmet);
+  stacks.counted(small_lambda_max, "", unmet);
+  stacks.counted(hypotheses, "", unmet);
+  stacks.counted(corrected, "neither lambda_max <= 1/N nor row sums of at least 1 are required",
+                 unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
   constexpr double smallest = 2, cos_20 = 0.93969262078590838405;
-  claims.number(lambda_min_limit.as_printed,
-                std::abs(selective_factor({2, 1, cos_20, smallest, smallest})), at_most(1),
-                "size of the factor per layer for two tokens 20 degrees apart, W_B = W_C = sqrt(2) "
-                "I, alpha = 1: lambda_min = 2 <= 2/(c^2 alpha^(2N)) = 2.265");
-  judge_counted(lambda_min_limit.corrected, records, claims,
-                "c, alpha and N of each stack, lambda_min a millionth below and above the limit",
-                unmet);
-  judge_counted(
-      lemma_A_4, records, claims,
+  stacks.claims.number(
+      lambda_min_limit.as_printed, std::abs(selective_factor({2, 1, cos_20, smallest, smallest})),
+      at_most(1),
+      "size of the factor per layer for two tokens 20 degrees apart, W_B = W_C = sqrt(2) "
+      "I, alpha = 1: lambda_min = 2 <= 2/(c^2 alpha^(2N)) = 2.265");
+  stacks.counted(lambda_min_limit.corrected,
+                 "c, alpha and N of each stack, lambda_min a millionth below and above the limit",
+                 unmet);
+  stacks.counted(
+      lemma_A_4,
       "worked example: tokens at 110 and 160 degrees, S = ((1, 0.9), (0.9, 1)), M_21 < 0");
 }
 
-void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims) {
+void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks) {
   const std::string unmet = "M is 0, or the tokens are almost equal, in every stack";
-  judge_counted(theorem.bound, records, claims);
-  judge_worst(
-      theorem.norm, theorem.slope, compared(at_most(0)), records, claims,
+  stacks.counted(theorem.bound);
+  stacks.worst(
+      theorem.norm, theorem.slope, compared(at_most(0)),
       "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes of a trial",
       unmet);
-  judge_worst(
-      theorem.normalized, theorem.normalized_ratio, at_most(vanished), records, claims,
+  stacks.worst(
+      theorem.normalized, theorem.normalized_ratio, at_most(vanished),
       say("mu / ||Y||_F after the last layer, relative to the input, largest over the sizes of a "
           "trial; the scale of W changes mu and ||Y||_F by the same factor; 1 - "
           "sigma_1^2/||Y||_F^2 after the last layer is at most {} (mean over trials): tokens with "
           "the same direction and different lengths have rank one but a large mu",
-          mean_text(records, theorem.rank_one_residual)),
+          stacks.mean_text(theorem.rank_one_residual)),
       unmet);
 }
 
-void judge_theorem_A_10(const Config& config, const Records& records, Claims& claims) {
+void judge_theorem_A_10(const StackClaims& stacks) {
   using namespace thm_A_10;
   std::vector<std::string> by_weights;
   for (const double factor : weight_factors) {
-    by_weights.push_back(say("{}: {}", series_number(factor),
-                             violations_text(tally_of(records, at_weights(factor)))));
+    by_weights.push_back(
+        say("{}: {}", series_number(factor), stacks.violations(at_weights(factor))));
   }
-  judge_counted(as_printed, records, claims,
-                say("violations with weights times {}; worked example: N = 2, d = 1, W_BC = 2, "
-                    "tokens 1 and 0",
-                    joined(by_weights)));
-  judge_counted(corrected, records, claims);
-  judge_counted(sharper, records, claims, "the factor sqrt N is not needed");
-  judge_worst(doubly_exponential, growth, within(3, growth_margin), records, claims, growth_detail,
-              "a ratio of two steps requires at least two layers and tokens that differ");
-  judge_counted(growth_bound, records, claims);
+  stacks.counted(as_printed,
+                 say("violations with weights times {}; worked example: N = 2, d = 1, W_BC = 2, "
+                     "tokens 1 and 0",
+                     joined(by_weights)));
+  stacks.counted(corrected);
+  stacks.counted(sharper, "the factor sqrt N is not needed");
+  stacks.worst(doubly_exponential, growth, within(3, growth_margin), growth_detail,
+               "a ratio of two steps requires at least two layers and tokens that differ");
+  stacks.counted(growth_bound);
   Tally diagonals;  // needs no trial
-  for (const std::uint64_t tokens : config.tokens) {
-    const double N = static_cast<double>(tokens), norm = semiseparable_norm(N, config.spec.decay);
+  for (const std::uint64_t tokens : stacks.config.tokens) {
+    const double N = static_cast<double>(tokens),
+                 norm = semiseparable_norm(N, stacks.config.spec.decay);
     diagonals.count(norm > std::sqrt(N) * (1 + tolerance::closed_form<double>),
                     norm / std::sqrt(N));
   }
-  claims.never_violated(
+  stacks.claims.never_violated(
       semiseparable, diagonals,
       say("one case for each N; ||1SS(alpha)||_F is up to {} sqrt N", diagonals.largest));
-  judge_counted(hadamard, records, claims, "the entries of 1SS(alpha) are at most 1");
+  stacks.counted(hadamard, "the entries of 1SS(alpha) are at most 1");
+}
+
+namespace {
+
+// A norm of W for which Theorem A.8 guarantees nothing.
+constexpr double large_norm = 1.5;
+
+}  // namespace
+
+// Lemma A.5 ---------------------------------------------------------------------------------------
+
+void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, double slack,
+                  TrialRecord& record) {
+  constexpr double zero_row = 1e-10;  // D sets shorter rows to zero
+  const double N = static_cast<double>(Y.n_cols), sigma_max = singular_values(S).front(),
+               lambda_max = symmetric_eigenvalues((S + S.t()) / 2).back();
+  const arma::rowvec rows = arma::sqrt(arma::sum(arma::square(arma::mat(Y * M.t())), 0));
+  for (const double row : rows) {
+    if (row < zero_row) continue;
+    const double D = 1 / row;
+    if (lambda_max > 0)
+      compare(record, lemma_A_5.as_printed, 1 / (std::pow(N, 1.5) * lambda_max), D, slack * D);
+    compare(record, lemma_A_5.corrected, 1 / (N * sigma_max), D, slack * D);
+  }
+}
+
+void judge_skewed(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record) {
+  ModelSpec spec = stack_spec(config, "selective-ssm", sizes, "rows");
+  spec.state = spec.dim;
+  const arma::mat G = gaussian_of(trial, "lemma-A.5.S", spec.dim, spec.dim) /
+                      std::sqrt(static_cast<double>(spec.dim));
+  for (const double skew : skews) {
+    arma::mat S = skew * (G - G.t());
+    S.diag() += 1;
+    GivenMatrices weights(
+        {{"W_C", arma::mat(spec.dim, spec.dim, arma::fill::eye)}, {"W_B", arma::mat(S.t())}});
+    const auto block = make_block_of<BareBlock>(spec, weights);
+    State<double> state = draw_input<double>(spec, trial);
+    for (std::uint64_t k = 0; k < spec.layers; ++k) {
+      trial.check_interrupt();
+      judge_scales(state.Y, block->mixing_matrix(state), S, tolerance::residual<double>, record);
+      block->forward(state, 0.0);
+      if (state.degenerate_rows > 0) break;  // Lemma A.5 assumes unit rows
+    }
+    add_degenerate_rows(record, state.degenerate_rows);
+  }
+}
+
+// Lemma A.6 and Theorem A.8 -----------------------------------------------------------------------
+
+void judge_growth(const LtiLogs& logs, double slack, TrialRecord& record) {
+  compare_logs(record, lemma_A_6, logs.norm, logs.spectral + logs.start, slack);
+}
+
+void judge_step_A_8(const LtiLogs& logs, double slack, TrialRecord& record) {
+  compare_logs(record, step_A_8.as_printed, std::log(logs.N) / 2 + logs.norm,
+               logs.frobenius + logs.start, slack);
+  compare_logs(record, step_A_8.corrected, logs.norm, logs.spectral + logs.start, slack);
+}
+
+void count_large_norm(const LtiLogs& logs, TrialRecord& record) {
+  const double change = logs.mu - logs.mu_start + logs.k * std::log(large_norm) - logs.frobenius;
+  if (std::isfinite(change)) record.count(large_norm_vanishes, change < std::log(vanished));
+}
+
+void judge_lemma_A_5(const StackClaims& stacks) {
+  stacks.counted(
+      lemma_A_5.as_printed,
+      "worked example: two tokens 60 degrees apart, S = I + 4 J with the rotation J by 90 "
+      "degrees, for which all hypotheses of Theorem 4.3 hold; the proof gives 1/(N "
+      "lambda_max), without the factor sqrt N of the statement",
+      "lambda_max <= 0 in every stack");
+  stacks.counted(lemma_A_5.corrected, "by ||M Y row i|| <= sum_j |M_ij| <= N sigma_max(S)");
+}
+
+void judge_lemma_A_6(const StackClaims& stacks) {
+  stacks.counted(lemma_A_6);
+  stacks.counted(
+      step_A_8,
+      "||I - 11'/N||_2 = 1 does not need the factor sqrt N; worked example: W = ((1, 0), "
+      "(0, 0)), Y^0 = (1, 0)'");
+  Tally large = stacks.tally(large_norm_vanishes);
+  large.add(worked_examples().tally(large_norm_vanishes));
+  stacks.claims.number(
+      norm_not_needed, large.violations, at_least(1),
+      say("number of stacks of {} in which mu falls below a tenth of mu(Y^0); with one "
+          "causal W for all layers it vanishes if the diagonal |K[0]| is below 1; one "
+          "stack is a worked example: W = ((1/2, 0), (2, 1/2)), W^k = 2^-k ((1, 0), (4k, "
+          "1))",
+          count_text(large.cases)));
 }
 
 }  // namespace ranklab::bounds

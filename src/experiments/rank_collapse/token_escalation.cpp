@@ -1,12 +1,129 @@
-#include "experiments/rank_collapse/token_escalation/path.hpp"
+#include "experiments/rank_collapse/token_escalation.hpp"
 
 #include <algorithm>
+#include <cmath>
 
-#include "experiments/rank_collapse/model_fields.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
-#include "nn/blocks/model_row.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
+#include "linalg/decompositions.hpp"
+#include "linalg/spectra.hpp"
 
-namespace ranklab::token_escalation {
+namespace ranklab {
+namespace {
+
+double squared(const arma::mat& A) {
+  return arma::accu(arma::square(A));
+}
+
+}  // namespace
+
+arma::mat part(const arma::mat& A, std::size_t i) {
+  const arma::vec mean = arma::mean(A, 1);
+  arma::mat out = A;
+  if (i == 0) {
+    out.each_col() = mean;
+  } else {
+    out.each_col() -= mean;
+  }
+  return out;
+}
+
+Escalation measure_escalation(const TokenParts& X, const TokenParts& Y) {
+  return {Y.shared / X.shared, Y.rest / X.rest, X.diversity() / Y.diversity()};
+}
+
+double rate_from_excess(double excess, double similarity) {
+  return 1 + excess * similarity;
+}
+
+double identity_error(const Escalation& step, double similarity) {
+  return std::abs(rate_from_excess(step.xi_ratio() - 1, similarity) - step.rate) /
+         std::max(1.0, step.rate);
+}
+
+HeadMeasures head_measures(const arma::mat& P, const arma::mat& X) {
+  const arma::mat rest = part(X, 1);
+  const arma::vec column_sums = arma::sum(P, 1),
+                  sum = arma::sum(X, 1);  // sqrt(N) (e'P)' and sqrt(N) (e'X)'
+  HeadMeasures head;
+  head.omega = arma::norm(rest * column_sums) / arma::norm(sum);
+  head.delta = operator_norm(part(P, 1));
+  head.mu_1_squared = squared(X * column_sums) / squared(sum);
+  // Pi_2 P X = Pi_2 P Pi_2 X, because Pi_2 P e = 0. Without the shared part, the rounding error is
+  // relative to the rest.
+  head.mu_2_squared = squared(part(rest * P, 1)) / squared(rest);
+  return head;
+}
+
+AttentionMeasures mean_over_heads(const std::vector<HeadMeasures>& heads) {
+  AttentionMeasures mean;
+  const double share = 1 / static_cast<double>(heads.size());
+  for (const HeadMeasures& head : heads) {
+    mean.omega += share * head.omega;
+    mean.delta += share * head.delta;
+    mean.mu_1_squared += share * head.mu_1_squared;
+    mean.mu_2_squared += share * head.mu_2_squared;
+    mean.mu_1_bound += share * head.mu_1_bound();
+    mean.mu_2_bound += share * head.mu_2_bound();
+  }
+  return mean;
+}
+
+double second_eigenvalue(const arma::mat& P) {
+  // P' Pi_2 has the eigenvalues of P, except that the 1 of the vector of ones becomes 0.
+  return spectral_radius(part(P, 1));
+}
+
+double asymmetry(const arma::mat& P) {
+  return arma::norm(P - P.t(), "fro") / arma::norm(P, "fro");
+}
+
+StepStrength step_strength(const ModelSpec& spec, double lambda) {
+  // The variance of the entries of W, times d.
+  const double variance = spec.weight_variance == "h/d" ? static_cast<double>(spec.heads) : 1.0;
+  const double size = spec.alpha * spec.weight_scale;
+  return {lambda * lambda, size * size * variance};
+}
+
+double expected_xi(const StepStrength& strength, double mu_squared) {
+  return strength.skip + strength.attention * mu_squared;
+}
+
+double expected_excess(const StepStrength& strength, double mu_1_squared, double mu_2_squared) {
+  return strength.attention * (mu_1_squared - mu_2_squared) / expected_xi(strength, mu_2_squared);
+}
+
+XiLaw xi_law(const arma::mat& A, const arma::mat& B, double alpha) {
+  const double d = static_cast<double>(A.n_rows), norm = squared(A), strength = alpha * alpha;
+  const double variance =
+      (4 * strength * squared(B * A.t()) + 2 * strength * strength * squared(B * B.t())) / d;
+  return {1 + strength * squared(B) / norm, std::sqrt(variance) / norm};
+}
+
+DrawnTokens::DrawnTokens(std::uint64_t tokens, std::uint64_t d, const Trial& first) {
+  const double scale = 1 / std::sqrt(static_cast<double>(d)),
+               e = 1 / std::sqrt(static_cast<double>(tokens));
+  DrawnTensors<double> tensors(first, say("d={}/", d));
+  ev = tensors.vector("v", d, Start::normal(1.0)) * arma::rowvec(tokens, arma::fill::value(e));
+  Q = tensors.matrix("Q", d, tokens, Start::normal(1.0));
+  W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale));
+  W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
+}
+
+void Distances::add(double estimate, double error, double expected, double rounding) {
+  if (!std::isfinite(error) || !std::isfinite(expected)) return;
+  const double distance = std::abs(estimate - expected);
+  tally.count(!(distance <= allowed * error + rounding * expected),
+              error > 0 ? distance / error : 0);
+  width = std::max(width, error / expected);
+}
+
+void Distances::judge(const Statement& statement, const std::string& unmet,
+                      const std::string& detail, Claims& claims, SourceLine line) const {
+  if (claims.applies(statement, tally.cases == 0 ? unmet : "", line))
+    claims.never_violated(statement, tally, detail, WorstCase::largest, line);
+}
+
+namespace token_escalation {
 
 std::vector<Field> PathConfig::path_flags(const std::vector<std::string>& models) {
   std::vector<Field> fields = model_fields(spec, models);
@@ -258,4 +375,5 @@ void judge_bounds(const Records& records, Claims& claims) {
       both.cases > 0 ? say("smallest margins {} and {}", first.smallest, second.smallest) : "");
 }
 
-}  // namespace ranklab::token_escalation
+}  // namespace token_escalation
+}  // namespace ranklab

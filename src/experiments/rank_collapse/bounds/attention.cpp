@@ -1,15 +1,128 @@
-// [LambdaSkip] Theorems A.2 (4.2: rows normalized, orthogonal W_V, tokens in a cone) and A.3 (no
-// norm): attention without a skip.
+#include "experiments/rank_collapse/bounds/attention.hpp"
+
 #include <algorithm>
 #include <cmath>
 
 #include "core/fits.hpp"
-#include "experiments/rank_collapse/bounds/split_attention.hpp"
-#include "experiments/rank_collapse/bounds/without_skip.hpp"
-#include "experiments/rank_collapse/stack_source.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/bare_block.hpp"
 
 namespace ranklab::bounds {
+
+// The state ---------------------------------------------------------------------------------------
+
+namespace {
+
+arma::mat centered(arma::mat R) {
+  const arma::vec mean = arma::mean(R, 1);
+  R.each_col() -= mean;
+  return R;
+}
+
+void rescale(SplitState& state) {
+  State<double> scaled{std::move(state.rest), state.log2_scale, 0};
+  scaled.rescale();
+  state.rest = std::move(scaled.Y);
+  state.log2_scale = scaled.log2_scale;
+}
+
+arma::vec softmax(const arma::vec& logits) {
+  const arma::vec weights = arma::exp(logits - logits.max());
+  return weights / arma::accu(weights);
+}
+
+// The transpose of the matrix with entries E_ij, stored as 2^exponent E.
+struct Deviation {
+  arma::mat E;  // (N, N), column i for output token i
+  double exponent = 0.0;
+};
+
+// Column i of H (N, N) holds h_ij / 2^exponent.
+Deviation deviation(const arma::mat& H, double exponent, const arma::vec& p,
+                    const arma::vec& logits) {
+  const double largest = arma::abs(H).max() * std::exp2(exponent);
+  Deviation out{H, exponent};
+  if (!(largest <= 1)) {
+    // The rows of P differ so much that P - p does not cancel.
+    const double scale = std::exp2(exponent);
+    out.exponent = 0;
+    for (arma::uword i = 0; i < H.n_cols; ++i)
+      out.E.col(i) = softmax(logits + scale * H.col(i)) - p;
+    return out;
+  }
+  if (largest < std::numeric_limits<double>::epsilon()) {
+    // To the last bit, expm1(h) = h and the denominator is 1. h may underflow, so the exponent
+    // stays separate.
+    for (arma::uword i = 0; i < H.n_cols; ++i)
+      out.E.col(i) = p % (H.col(i) - arma::dot(p, H.col(i)));
+    return out;
+  }
+  out.exponent = 0;
+  const double scale = std::exp2(exponent);
+  for (arma::uword i = 0; i < H.n_cols; ++i) {
+    arma::vec x = scale * H.col(i);
+    x.transform([](double h) { return std::expm1(h); });
+    const double mean = arma::dot(p, x);
+    out.E.col(i) = p % (x - mean) / (1 + mean);
+  }
+  return out;
+}
+
+}  // namespace
+
+SplitState::SplitState(const arma::mat& Y) : shared(arma::mean(Y, 1)), rest(centered(Y)) {
+  rescale(*this);
+}
+
+double SplitState::log_mu() const {
+  return std::log(arma::norm(rest, "fro")) + log2_scale * std::numbers::ln2;
+}
+
+arma::mat SplitState::tokens() const {
+  arma::mat Y = std::exp2(log2_scale) * rest;
+  Y.each_col() += shared;
+  return Y;
+}
+
+void split_attention(SplitState& state, const arma::mat& W_Q, const arma::mat& W_K,
+                     const arma::mat& W_V) {
+  const double scale = 1 / std::sqrt(static_cast<double>(W_Q.n_rows));
+  const double size = std::exp2(state.log2_scale);
+  const arma::mat K = W_K.t() * state.rest;
+  const arma::vec logits = scale * size * (K.t() * (W_Q.t() * state.shared)), p = softmax(logits);
+  const arma::mat H = scale * (K.t() * (W_Q.t() * state.rest));
+  const Deviation E = deviation(H, 2 * state.log2_scale, p, logits);
+
+  const arma::mat moved = state.rest * E.E;
+  const double moved_size = std::exp2(state.log2_scale + E.exponent);
+  state.shared =
+      W_V.t() * (state.shared + size * (state.rest * p) + moved_size * arma::mean(moved, 1));
+  state.rest = W_V.t() * centered(moved);
+  state.log2_scale += E.exponent;
+  rescale(state);
+}
+
+void normalize_split_rows(SplitState& state) {
+  const double size = std::exp2(state.log2_scale), g2 = arma::dot(state.shared, state.shared);
+  const arma::rowvec along = state.shared.t() * state.rest,
+                     squares = arma::sum(arma::square(state.rest), 0);
+  const arma::rowvec z = size * (2 * along + size * squares) / g2;
+  // e / 2^s to first order, which is exact to the last bit for small z.
+  arma::rowvec e = -along / g2;
+  if (arma::abs(z).max() > std::numeric_limits<double>::epsilon()) {
+    for (arma::uword i = 0; i < e.n_elem; ++i) e(i) = std::expm1(-std::log1p(z(i)) / 2) / size;
+  }
+  arma::mat tokens = size * state.rest;
+  tokens.each_col() += state.shared;
+  tokens.each_row() %= e;
+  const arma::mat moved = (state.rest + tokens) / std::sqrt(g2);
+  state.shared = state.shared / std::sqrt(g2) + size * arma::mean(moved, 1);
+  state.rest = centered(moved);
+  rescale(state);
+}
+
+// The theorems ------------------------------------------------------------------------------------
+
 namespace {
 
 // The growth of the steps of log mu is judged only if mu has fallen below this share of its value
@@ -149,25 +262,25 @@ void judge_pure_attention(const Config& config, Sizes sizes, const Trial& trial,
   record.set(thm_A_3::growth_curve, padded(growth_of_steps(logs), spec.layers - 1));
 }
 
-void judge_theorem_4_2(const Config& config, const Records& records, Claims& claims) {
+void judge_theorem_4_2(const StackClaims& stacks) {
   using namespace thm_4_2;
   const std::string unmet = "no stack starts with phi >= 0 and mu > 0";
   const std::string met = say("phi(Y^0) >= 0 in {} stacks; the input tokens lie in a cone",
-                              non_violations_text(tally_of(records, hypothesis)));
-  judge_worst(exponential, slope, compared(at_most(0)), records, claims,
-              "slope of log mu per layer, largest over the sizes of a trial, up to the layer at "
-              "which rounding hides mu; " +
-                  met,
-              unmet);
-  judge_counted(bound, records, claims,
-                say("the theorem does not give C and epsilon; smallest epsilon of a trial, mean "
-                    "over trials: {}",
-                    mean_text(records, epsilon)),
-                unmet);
-  judge_counted(angles, records, claims, met, unmet);
-  judge_worst(
-      cubic, growth, within(3, growth_margin), records, claims,
-      clauses(growth_detail, config.spec.causal
+                              stacks.non_violations(hypothesis));
+  stacks.worst(exponential, slope, compared(at_most(0)),
+               "slope of log mu per layer, largest over the sizes of a trial, up to the layer at "
+               "which rounding hides mu; " +
+                   met,
+               unmet);
+  stacks.counted(bound,
+                 say("the theorem does not give C and epsilon; smallest epsilon of a trial, mean "
+                     "over trials: {}",
+                     stacks.mean_text(epsilon)),
+                 unmet);
+  stacks.counted(angles, met, unmet);
+  stacks.worst(
+      cubic, growth, within(3, growth_margin),
+      clauses(growth_detail, stacks.config.spec.causal
                                  ? ""
                                  : "under full attention all tokens approach one average, and "
                                    "normalization of the rows keeps its direction; a causal mask "
@@ -175,32 +288,32 @@ void judge_theorem_4_2(const Config& config, const Records& records, Claims& cla
       unmet + ", and falls below a thousandth of mu(Y^0)");
 }
 
-void judge_theorem_A_3(const Records& records, Claims& claims) {
+void judge_theorem_A_3(const StackClaims& stacks) {
   using namespace thm_A_3;
-  claims.not_applicable(as_printed,
-                        say("the paper does not define gamma; the bound holds in the Frobenius "
-                            "norm if exp({}) replaces 4 gamma beta / sqrt d (smallest such "
-                            "constant, at the worst size)",
-                            mean_text(records, log_constant)));
-  judge_worst(cubic, growth, within(3, growth_margin), records, claims,
-              growth_detail +
-                  "; the mean token and the differences between tokens are stored separately, so "
-                  "rounding does not hide mu",
-              "no stack has mu below a thousandth of mu(Y^0): either 4 gamma beta / sqrt d is too "
-              "large, or there are too few layers");
+  stacks.claims.not_applicable(
+      as_printed, say("the paper does not define gamma; the bound holds in the Frobenius "
+                      "norm if exp({}) replaces 4 gamma beta / sqrt d (smallest such "
+                      "constant, at the worst size)",
+                      stacks.mean_text(log_constant)));
+  stacks.worst(cubic, growth, within(3, growth_margin),
+               growth_detail +
+                   "; the mean token and the differences between tokens are stored separately, so "
+                   "rounding does not hide mu",
+               "no stack has mu below a thousandth of mu(Y^0): either 4 gamma beta / sqrt d is too "
+               "large, or there are too few layers");
   const auto growth_with_scale = [](double power) {
     return cor_A_3_1::log_ratio(10, power) - cor_A_3_1::log_ratio(1, power);
   };
   constexpr int K = 2;
   const double rounding = tolerance::closed_form<double>;
-  claims.number(cor_A_3_1::exponent.as_printed, growth_with_scale(3), at_most(rounding),
-                say("log10 of the ratio of the two sides at scale 10 over that at scale 1, K = {}, "
-                    "tokens 1 and -1",
-                    K));
-  claims.number(cor_A_3_1::exponent.corrected, growth_with_scale(std::pow(3, K)), at_most(rounding),
-                "the same");
-  judge_counted(cor_A_3_1::norms, records, claims,
-                "A = res(Y^0); worked examples: A = (1, 1)' and (1, 1)");
+  stacks.claims.number(
+      cor_A_3_1::exponent.as_printed, growth_with_scale(3), at_most(rounding),
+      say("log10 of the ratio of the two sides at scale 10 over that at scale 1, K = {}, "
+          "tokens 1 and -1",
+          K));
+  stacks.claims.number(cor_A_3_1::exponent.corrected, growth_with_scale(std::pow(3, K)),
+                       at_most(rounding), "the same");
+  stacks.counted(cor_A_3_1::norms, "A = res(Y^0); worked examples: A = (1, 1)' and (1, 1)");
 }
 
 }  // namespace ranklab::bounds

@@ -1,134 +1,16 @@
-// The theorems of [LambdaSkip] about stacks without a skip, in which tokens collapse: their
-// statements, their bounds (as printed in the text used here, and corrected) as functions of
-// measured quantities, and the stacks that test them. Each part of a trial is independent of the
-// other parts.
+// State-space models without a skip, in which tokens collapse: [LambdaSkip] Theorems 4.3 (rows
+// normalized, tokens in a cone), A.7, A.8 and A.10 (no norm), and Lemmas A.4 to A.6 and A.9.
 //
-// The symbols are defined in with_skip.hpp. Bounds that leave the range of a double are stored as
-// natural logarithms.
+// The symbols are defined in with_skip.hpp. S = W_C W_B' (d, d) is that of a selective state-space
+// model, M_ij = alpha^(i-j) y_i'S y_j for i >= j. Bounds that leave the range of a double are
+// stored as natural logarithms.
 #pragma once
-
-#include <armadillo>
-#include <array>
-#include <cmath>
-#include <string>
 
 #include "experiments/rank_collapse/bounds/bounds.hpp"
 
 namespace ranklab::bounds {
 
-struct SplitState;
-
-/// The growth of the steps of log mu counts as cubic within this distance of 3.
-inline constexpr double growth_margin = 0.1;
-inline const std::string cubic_growth = "0.1 in the growth factor 3 of the steps of log mu",
-                         falling_line = "a negative slope of log mu per layer",
-                         growth_detail =
-                             "growth factor of the later steps of log mu, farthest from 3 over the "
-                             "sizes of a trial";
-
-// Theorem 4.2 (A.2): attention with normalized rows (without_skip_attention.cpp) ------------------
-
-namespace thm_4_2 {
-
-inline const Place place = {"lambda-skip/thm-4.2", "lambda-skip/thm-4.2/", "Theorem 4.2 (A.2)"},
-                   in_appendix = {"lambda-skip/thm-A.2", place.prefix, "Theorem A.2"};
-// Counts the stacks; a violation is a stack that does not start with phi >= 0.
-inline const std::string hypothesis = place.prefix + "hypothesis";
-inline const Statement exponential = asymptotic(
-    place("exponential",
-          "mu(Y^K) decays at least exponentially in attention with orthogonal W_V, normalized rows "
-          "and no skip"),
-    falling_line);
-inline const Statement bound =
-    asymptotic(in_appendix("bound", "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with N epsilon <= 1"),
-               "r = 1, C = sqrt(N) and the smallest attention weight of the run as epsilon");
-inline const Statement angles =
-    ours(in_appendix, "angles", "a step of the proof in Wu et al.",
-         "phi, the smallest inner product of two tokens, does not decrease from layer to layer in "
-         "attention with normalized rows and no skip");
-inline const Statement cubic =
-    ours(place, "growth", "",
-         "With normalized rows each step of log mu is three times the previous one too, as without "
-         "a norm (Theorem A.3)");
-
-// Of log mu per layer, up to the layer at which rounding hides mu.
-inline const Worst slope = {"thm-4.2.slope", larger_is_worse};
-inline const Worst epsilon = {"thm-4.2.epsilon",
-                              smaller_is_worse};        // the smallest attention weight
-inline const Worst C = {"thm-4.2.C", larger_is_worse};  // the smallest C for which the bound holds
-inline const Worst growth = {"thm-4.2.growth", distance_to_three};
-inline constexpr char log10_mu[] = "thm-4.2.log10_mu", log10_bound[] = "thm-4.2.log10_bound",
-                      growth_curve[] = "thm-4.2.growth";
-
-}  // namespace thm_4_2
-
-/// sqrt(N) (1 - epsilon^2)^(K/2), where epsilon is the smallest attention weight: Theorem A.2 for
-/// diameter r = 1 and C = sqrt N.
-inline double attention_bound(double N, double epsilon, double K) {
-  return std::sqrt(N) * std::pow(1 - square(epsilon), K / 2);
-}
-
-/// Attention with orthogonal W_V, normalized rows and no skip, for tokens in a cone.
-void judge_attention(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
-
-void judge_theorem_4_2(const Config& config, const Records& records, Claims& claims);
-
-// Theorem A.3: attention without norm (without_skip_attention.cpp) --------------------------------
-
-namespace thm_A_3 {
-
-inline const Place place = {"lambda-skip/thm-A.3", "lambda-skip/thm-A.3/", "Theorem A.3"};
-inline const Statement as_printed =
-    place("as-printed", "||res(Y^K)|| <= (4 gamma beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||^(3^K)");
-inline const Statement cubic =
-    asymptotic(place("cubic",
-                     "mu decays doubly exponentially in attention without norm and skip: each "
-                     "step of log mu is three times the previous one"),
-               cubic_growth);
-
-inline const Worst growth = {"thm-A.3.growth", distance_to_three};
-// The logarithm of the smallest constant for which the bound holds.
-inline const Worst log_constant = {"thm-A.3.log_constant", larger_is_worse};
-inline constexpr char log10_mu[] = "thm-A.3.log10_mu", growth_curve[] = "thm-A.3.growth";
-
-}  // namespace thm_A_3
-
-// Corollary A.3.1, the same in the Frobenius norm.
-namespace cor_A_3_1 {
-
-inline const std::string statement_id = "lambda-skip/cor-A.3.1", prefix = statement_id + "/";
-inline const Misprint exponent = Place{statement_id, prefix, "Corollary A.3.1"}.misprint(
-    prefix + "exponent", "exponent",
-    "The bound (4 gamma sqrt(min(N, d)) beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||_F^3 does not grow "
-    "more slowly with the scale of the input than ||res(Y^K)||_F, if W_Q W_K' is divided by the "
-    "square of the scale",
-    "The same with ||res(Y^0)||_F^(3^K)");
-inline const Misprint norms =
-    Place{statement_id, prefix, "Corollary A.3.1, proof", Part::proof}.misprint(
-        prefix + "norms", "norms", "||A||_F >= ||A||_1 and ||A||_F >= ||A||_inf",
-        "||A||_1 <= sqrt(N) ||A||_F and ||A||_inf <= sqrt(d) ||A||_F, A of size (N, d)");
-
-/// log10(||res(Y^2)||_F / (beta^4 ||res(Y^0)||_F^power)) for two layers of attention with N = 2, d
-/// = 1, W_V = 1, W_Q W_K' = beta = 1/s^2 and the tokens s and -s. gamma is the same for every s.
-double log_ratio(double s, double power);
-
-}  // namespace cor_A_3_1
-
-/// Counts the inequalities between the norms of A (N, d): ||A||_1 is the largest column sum of
-/// absolute values, ||A||_inf the largest row sum.
-void judge_matrix_norms(const arma::mat& A, double slack, TrialRecord& record);
-
-/// One layer of attention without a skip, on a state that resolves mu below the rounding error of
-/// Y.
-void split_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer, SplitState& state);
-
-/// Attention without norm and skip.
-void judge_pure_attention(const Config& config, Sizes sizes, const Trial& trial,
-                          TrialRecord& record);
-
-void judge_theorem_A_3(const Records& records, Claims& claims);
-
-// Theorem 4.3: a selective state-space model with normalized rows (without_skip_state_space.cpp) --
+// Theorem 4.3: a selective state-space model with normalized rows ---------------------------------
 
 namespace thm_4_3 {
 
@@ -219,9 +101,9 @@ void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record);
 /// `selective-ssm` with W_B = W_C, normalized rows and no skip, for tokens in a cone.
 void judge_selective(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
-void judge_theorem_4_3(const Records& records, Claims& claims);
+void judge_theorem_4_3(const StackClaims& stacks);
 
-// Theorems A.7 and A.8: an LTI state-space model without norm (without_skip_state_space.cpp) ------
+// Theorems A.7 and A.8: an LTI state-space model without norm -------------------------------------
 
 struct LtiTheorem {
   std::string share_weights;  // on (A.7) | off (A.8)
@@ -256,9 +138,9 @@ inline const LtiTheorem thm_A_7 = lti_theorem("A.7", "on", "one W for all layers
 void judge_lti(const Config& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial,
                TrialRecord& record);
 
-void judge_lti_theorem(const LtiTheorem& theorem, const Records& records, Claims& claims);
+void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks);
 
-// Theorem A.10: a selective state-space model without norm (without_skip_state_space.cpp) ---------
+// Theorem A.10: a selective state-space model without norm ----------------------------------------
 
 namespace thm_A_10 {
 
@@ -333,6 +215,62 @@ arma::mat w_bc(const ModelSpec& spec, Tensors<double>& tensors);
 void judge_pure_selective(const Config& config, Sizes sizes, const Trial& trial,
                           TrialRecord& record);
 
-void judge_theorem_A_10(const Config& config, const Records& records, Claims& claims);
+void judge_theorem_A_10(const StackClaims& stacks);
+
+// Lemma A.5 ---------------------------------------------------------------------------------------
+
+inline const Misprint lemma_A_5 =
+    Place{"lambda-skip/lemma-A.5", "lambda-skip/", "Lemma A.5"}.misprint(
+        "lambda-skip/lemma-A.5/lambda-max", "lemma-A.5",
+        "D_ii >= 1/(N^(3/2) lambda_max) in a selective state-space model with normalized rows and "
+        "no "
+        "skip, where lambda_max is the largest eigenvalue of (S + S')/2, S = W_C W_B'",
+        "D_ii >= 1/(N sigma_max(S))");
+
+/// Counts Lemma A.5 for every row of M Y, with D_ii = 1/||row i of M Y||. Y (d, N) has unit
+/// columns. Rows that D sets to zero are left out, and so is the printed form if lambda_max <= 0.
+void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, double slack,
+                  TrialRecord& record);
+
+/// Selective stacks with S = I + skew (G - G'), for Gaussian G: (S + S')/2 = I, so lambda_min =
+/// lambda_max = 1 as Theorem 4.3 allows, but S has larger singular values.
+inline constexpr double skews[] = {0, 0.5, 5};
+void judge_skewed(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
+
+// Lemma A.6 and Theorem A.8 -----------------------------------------------------------------------
+
+inline const Statement lemma_A_6 = {
+    "lambda-skip/lemma-A.6", "lambda-skip/lemma-A.6", "Lemma A.6",
+    "||Y^k||_F <= ||W||_2^k ||Y^0||_F in an LTI state-space model without norm and skip, with one "
+    "W for all layers"};
+inline const Misprint step_A_8 =
+    Place{"lambda-skip/thm-A.8", "lambda-skip/thm-A.8/", "Theorem A.8, proof", Part::proof}
+        .misprint("lambda-skip/thm-A.8/sqrt-n", "step-norm",
+                  "sqrt(N) ||Y^K||_F <= prod_k ||W^(k)||_F ||Y^0||_F",
+                  "||Y^K||_F <= prod_k ||W^(k)||_2 ||Y^0||_F");
+inline const Statement norm_not_needed = beyond(Statement{
+    "lambda-skip/section-A.13.1/norm-below-1", "lambda-skip/section-A.13.1/norm-below-1",
+    "not in the paper, which calls ||W^(k)||_F < 1 sufficient",
+    "mu vanishes with the depth in some LTI stacks with ||W||_F = 1.5: ||W||_F < 1 is not "
+    "necessary"});
+// Counts the stacks with ||W||_F = 1.5; a "violation" is a stack in which mu vanishes.
+inline const std::string large_norm_vanishes = norm_not_needed.id + "/vanishes";
+
+/// Logarithms of an LTI stack after k layers with the matrices W^(1), ..., W^(k).
+struct LtiLogs {
+  double N = 0, k = 0;
+  double start = 0, norm = 0;          // log ||Y^0||_F and log ||Y^k||_F
+  double spectral = 0, frobenius = 0;  // sums of log ||W||_2 and of log ||W||_F
+  double mu_start = 0, mu = 0;         // log mu(Y^0) and log mu(Y^k)
+};
+/// Counts Lemma A.6, for equal matrices.
+void judge_growth(const LtiLogs& logs, double slack, TrialRecord& record);
+/// Counts the step of Theorem A.8.
+void judge_step_A_8(const LtiLogs& logs, double slack, TrialRecord& record);
+/// Counts whether mu vanishes although every W is scaled to ||W||_F = 1.5.
+void count_large_norm(const LtiLogs& logs, TrialRecord& record);
+
+void judge_lemma_A_5(const StackClaims& stacks);
+void judge_lemma_A_6(const StackClaims& stacks);
 
 }  // namespace ranklab::bounds
