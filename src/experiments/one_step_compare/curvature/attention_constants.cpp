@@ -1,9 +1,17 @@
-#include "experiments/one_step_compare/curvature/attention_constants.hpp"
-
-#include <algorithm>
-#include <cmath>
-
-#include "core/tolerances.hpp"
+// The constants J and H of [Spectral] Section 4.2.1 for attention, H(Q, K, V) = V P with P =
+// softmax(K'Q / sqrt(d)) over columns: the operator norm of its derivative, and the size of its
+// second derivative. Q = W_Q A, K = W_K A and V = W_V A are (d, T), and the columns of A have norm
+// sqrt(d), as after RMSNorm.
+//
+// The paper bounds both by the operator norms of the projections, times a constant that depends
+// neither on d nor on T. Two examples contradict this. Let R be the largest row sum of P: the
+// attention that one token receives in sum, between 1 and T. For projections of operator norm at
+// most 1,
+//   J <= sqrt(R) (1 + sqrt(d)) + sqrt(d)
+//   H <= R (4 sqrt(d) + 4)
+// because a change of q_t changes h_t by at most sqrt(d), the norm of v, times that of k / sqrt(d);
+// and P, whose columns sum to one, has operator norm at most sqrt(R).
+#include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/blocks/attention.hpp"
 
@@ -134,7 +142,7 @@ void count_bounds(const AttentionMap& map, double slope, const std::vector<Proje
 }
 
 AttentionMap normal_attention(arma::uword d, arma::uword T, const Streams& streams) {
-  const std::string of = "attention d=" + std::to_string(d) + ",T=" + std::to_string(T) + "/";
+  const std::string of = say("attention d={},T={}/", d, T);
   const arma::mat A = root(d) * arma::normalise(normal(d, T, streams.stream(of + "A")));
   const auto projected = [&](const char* name) {
     const arma::mat W = normal(d, d, streams.stream(of + name));
@@ -168,7 +176,7 @@ void measure_attention(const Streams& streams, TrialRecord& record) {
     const double slope = map.slope(start);
     arrays[name].push_back(slope);
     for (std::size_t k = 0; k < random_directions; ++k) {
-      along.push_back(random_direction(map.width(), T, streams, "attention/U" + std::to_string(k)));
+      along.push_back(random_direction(map.width(), T, streams, say("attention/U{}", k)));
     }
     count_bounds(map, slope, along, record);
   };
@@ -177,9 +185,8 @@ void measure_attention(const Streams& streams, TrialRecord& record) {
     measure(normal_by_width, normal_attention(n, attention_size, streams), attention_size, {});
     measure(normal_by_length, normal_attention(attention_size, n, streams), n, {});
     const AttentionMap two_sided = two_sided_attention(n, attention_size);
-    Projected U{arma::mat(n, attention_size, arma::fill::zeros),
-                arma::mat(n, attention_size, arma::fill::zeros),
-                arma::mat(n, attention_size, arma::fill::zeros)};
+    const arma::mat zero(n, attention_size, arma::fill::zeros);
+    Projected U{zero, zero, zero};
     U.Q(0, 0) = 1;
     arrays[second_by_width].push_back(arma::norm(two_sided.second_derivative(U), "fro"));
     measure(two_sided_by_width, two_sided, attention_size, {U});
@@ -189,7 +196,7 @@ void measure_attention(const Streams& streams, TrialRecord& record) {
 }
 
 void judge_attention(const Records& records, Claims& claims) {
-  const std::string slack = short_number(largest_growth) + " in the exponent";
+  const std::string in_exponent = say("{} in the exponent", largest_growth);
   const auto growth = [&](const char* name) {
     return slopes_over(
         records, attention_sizes,
@@ -197,26 +204,26 @@ void judge_attention(const Records& records, Claims& claims) {
   };
   for (const auto& [id, name, size] : {std::tuple{"J/normal/width", normal_by_width, "d"},
                                        {"J/normal/length", normal_by_length, "T"}}) {
-    claims.mean(reading(section(id, "J of attention does not grow with " + std::string(size) +
-                                        ", for normal tokens and Gaussian projections of operator "
-                                        "norm 1"),
-                        slack + ", normal tokens"),
-                growth(name), at_most(largest_growth), "exponent, from 16 to 256");
+    claims.mean(
+        reading(section(id, say("J of attention does not grow with {}, for normal tokens and "
+                                "Gaussian projections of operator norm 1",
+                                size)),
+                in_exponent + ", normal tokens"),
+        growth(name), at_most(largest_growth), "exponent, from 16 to 256");
   }
   // The examples are the same in every trial.
   for (const auto& [statement, name, size] :
        {std::tuple{&slope_and_width.as_printed, two_sided_by_width, "d"},
         {&slope_and_length, one_sided_by_length, "T"},
         {&second_and_width.as_printed, second_by_width, "d"}}) {
-    claims.number(asymptotic(*statement, slack + " of " + size + ", an example"),
+    claims.number(asymptotic(*statement, say("{} of {}, an example", in_exponent, size)),
                   growth(name).front(), at_most(largest_growth),
                   "exponent, from 16 to 256, in an example");
   }
   for (const Misprint* statement : {&slope_and_width, &second_and_width}) {
     const Tally tally = tally_of(records, statement->corrected.id);
     claims.never_violated(statement->corrected, tally,
-                          "largest share of the bound " + short_number(tally.largest),
-                          WorstCase::largest);
+                          say("largest share of the bound {}", tally.largest), WorstCase::largest);
   }
 }
 

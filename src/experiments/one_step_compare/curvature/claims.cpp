@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 
 namespace ranklab::curvature {
@@ -36,34 +35,54 @@ void judge_scaling(const Records& records, Claims& claims) {
   judge(feature_term.corrected, 1, 0.5);
 }
 
-/// The training, which diverges only for the model mlp.
-Divergence divergence_of(const Config& config, const Records& records) {
-  if (!config.is_transformer())
-    return ranklab::divergence_of(records, "the training", diverged_name);
-  return {"the training", std::vector<bool>(records.size(), false)};
-}
+/// The weight matrices at the measured steps of every training.
+class Trainings {
+ public:
+  Trainings(const Config& config, const Records& records)
+      : config_(config),
+        records_(records),
+        divergence_(divergence_of(records, "the training", diverged_name)) {}
 
-/// value(record) of every trial, undefined if the training diverged: an average over its steps
-/// would be one over the steps before that.
-template <class Value>
-std::vector<double> whole_trainings(const Config& config, const Records& records,
-                                    const Value& value) {
-  std::vector<double> out = per_trial(records, value);
-  const Divergence training = divergence_of(config, records);
-  for (std::size_t t = 0; t < out.size(); ++t) {
-    if (training.in_trial[t]) out[t] = undefined;
+  const Divergence& divergence() const { return divergence_; }
+  /// A place of the paper: the id of a claim names the transformer.
+  Place place(const char* source) const {
+    return {
+        "spectral/section-4.4/rule",
+        config_.is_transformer() ? "spectral/section-4.4/transformer/" : "spectral/section-4.4/",
+        source};
   }
-  return out;
-}
+  /// value(record) of every trial, undefined if the training diverged: an average over its steps
+  /// would be one over the steps before that.
+  template <class Value>
+  std::vector<double> per_trial(const Value& value) const {
+    return ranklab::per_trial(records_, [&](const TrialRecord& record) {
+      return record.scalar(diverged_name) > 0 ? undefined : value(record);
+    });
+  }
+  /// Logarithms over all matrices and measured steps of one trial.
+  std::vector<double> logs(const TrialRecord& record, const char* what) const {
+    std::vector<double> out;
+    for (const WeightMatrix& matrix : config_.matrices()) {
+      for (const double value : record.array(of_matrix(matrix, what)))
+        out.push_back(std::log(value));
+    }
+    return out;
+  }
+  /// The finite shares of a joint direction; one outside the region is a violation.
+  Tally tally(const std::string& name, Region allowed) const {
+    return tally_of(records_, [&](const TrialRecord& record, Tally& out) {
+      for (const double value : record.array(name)) {
+        if (std::isfinite(value))
+          out.count(!(value >= allowed.low && value <= allowed.high), value);
+      }
+    });
+  }
 
-/// Logarithms over all matrices and measured steps of one trial.
-std::vector<double> logs_of(const Config& config, const TrialRecord& record, const char* what) {
-  std::vector<double> out;
-  for (const std::string& matrix : config.matrices()) {
-    for (const double value : record.array(of_matrix(matrix, what))) out.push_back(std::log(value));
-  }
-  return out;
-}
+ private:
+  const Config& config_;
+  const Records& records_;
+  const Divergence divergence_;
+};
 
 double mean_size(const std::vector<double>& logs) {
   double sum = 0, count = 0;
@@ -73,79 +92,75 @@ double mean_size(const std::vector<double>& logs) {
   return sum / count;
 }
 
-constexpr char rule[] = "spectral/section-4.4/rule";
+/// How much more often nr >= st names the step that is ahead than the best constant rule does, as a
+/// difference of shares.
+double lead_of(const std::vector<double>& predicted, const std::vector<double>& actual) {
+  double right = 0, spectral = 0, count = 0;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (!std::isfinite(actual[i])) continue;
+    count += 1;
+    right += (predicted[i] >= 0) == (actual[i] >= 0);
+    spectral += actual[i] >= 0;
+  }
+  return (right - std::max(spectral, count - spectral)) / count;
+}
 
-std::string place_of(const Config& config) {
-  return "spectral/section-4.4/" + std::string(!config.is_transformer() ? "" : "transformer/");
+/// Rank correlation over the entries that are finite in both.
+double order_of(const std::vector<double>& predicted, const std::vector<double>& actual) {
+  std::vector<double> x, y;
+  for (std::size_t i = 0; i < actual.size(); ++i) {
+    if (std::isfinite(predicted[i]) && std::isfinite(actual[i]))
+      x.push_back(predicted[i]), y.push_back(actual[i]);
+  }
+  return rank_correlation(x, y);
 }
 
 /// Whether (1.8) may be read as advice: the numbers that it takes as 1, and its choice between the
 /// two steps at their best lengths.
-void judge_advice(const Config& config, const Records& records, Claims& claims) {
-  const Place place{rule, place_of(config), "Section 4.4, eqs. (4.11) and (4.18)"};
-  const std::string factor = say("a factor of {}", about);
-  for (const auto& [id, what, text] :
-       {std::tuple{"constant", constant,
-                   "The curvature per ||D A||_F^2 is the same along G and along polar(G)"},
-        {"slack", slack,
-         "The bounds of ||D A||_F by the norms of D and A are equally tight for G and polar(G)"}}) {
-    claims.mean(beyond(place(id, std::string(text) + " (within " + factor + " on average)")),
-                whole_trainings(config, records,
-                                [&, name = what](const TrialRecord& record) {
-                                  return mean_size(logs_of(config, record, name));
-                                }),
+void judge_advice(const Trainings& trainings, Claims& claims) {
+  const Place place = trainings.place("Section 4.4, eqs. (4.11) and (4.18)");
+  const auto judge_about_1 = [&](const char* id, const char* what, const char* text) {
+    claims.mean(beyond(place(id, say("{} (within a factor of {} on average)", text, about))),
+                trainings.per_trial([&](const TrialRecord& record) {
+                  return mean_size(trainings.logs(record, what));
+                }),
                 at_most(std::log(about)),
                 "mean of abs(log ratio) over matrices and measured steps");
-  }
-  const auto lead = [&](const TrialRecord& record) {
-    const auto predicted = logs_of(config, record, rank_ratio),
-               actual = logs_of(config, record, advantage);
-    double right = 0, spectral = 0, count = 0;
-    for (std::size_t i = 0; i < actual.size(); ++i) {
-      if (!std::isfinite(actual[i])) continue;
-      count += 1;
-      right += (predicted[i] >= 0) == (actual[i] >= 0);
-      spectral += actual[i] >= 0;
-    }
-    return (right - std::max(spectral, count - spectral)) / count;
+  };
+  judge_about_1("constant", constant,
+                "The curvature per ||D A||_F^2 is the same along G and along polar(G)");
+  judge_about_1(
+      "slack", slack,
+      "The bounds of ||D A||_F by the norms of D and A are equally tight for G and polar(G)");
+  const auto of_prediction = [&](double (*number)(const std::vector<double>& predicted,
+                                                  const std::vector<double>& actual)) {
+    return trainings.per_trial([&](const TrialRecord& record) {
+      return number(trainings.logs(record, rank_ratio), trainings.logs(record, advantage));
+    });
   };
   claims.mean(beyond(place("choice",
                            "nr >= st names the step that is ahead at the best lengths, in the "
                            "quadratic model, at least as often as the best constant rule")),
-              whole_trainings(config, records, lead), compared(at_least(0.0)),
+              of_prediction(lead_of), compared(at_least(0.0)),
               "difference of the shares of correct picks, over matrices and measured steps");
   claims.mean(beyond(place("order",
                            "nr/st orders the cases by how far the spectral step is ahead at the "
                            "best lengths (rank correlation at least 1/2)")),
-              whole_trainings(config, records,
-                              [&](const TrialRecord& record) {
-                                std::vector<double> predicted, actual;
-                                const auto x = logs_of(config, record, rank_ratio),
-                                           y = logs_of(config, record, advantage);
-                                for (std::size_t i = 0; i < y.size(); ++i) {
-                                  if (std::isfinite(x[i]) && std::isfinite(y[i]))
-                                    predicted.push_back(x[i]), actual.push_back(y[i]);
-                                }
-                                return rank_correlation(predicted, actual);
-                              }),
-              at_least(0.5), "Spearman's rank correlation over matrices and measured steps");
+              of_prediction(order_of), at_least(0.5),
+              "Spearman's rank correlation over matrices and measured steps");
 }
 
-void judge_shares(const Config& config, const Records& records, Claims& claims) {
-  const Place place{rule, place_of(config), "Section 4.4, eq. (4.12)"};
-  for (const std::string& direction : joint_directions) {
-    const Tally tally = tally_of(records, [&](const TrialRecord& record, Tally& out) {
-      for (const double share : record.array(own_share_of(direction))) {
-        if (std::isfinite(share)) out.count(!(share >= 1 / about && share <= about), share);
-      }
-    });
+void judge_shares(const Trainings& trainings, Claims& claims) {
+  const Place place = trainings.place("Section 4.4, eq. (4.12)");
+  for (const JointDirection& direction : joint_directions) {
+    const Tally tally = trainings.tally(direction.own_share(), {1 / about, about});
     claims.never_violated(
-        beyond(place("own-share/" + direction,
+        beyond(place("own-share/" + direction.name,
                      say("A step along the {} of all matrices at once has the curvature of single "
                          "matrices, within a factor of {}, at every measured step",
-                         direction == "polar" ? "polar factors" : "gradients", about))),
+                         direction.label, about))),
         tally,
-        "sum over matrices over the whole: from " + range_text(tally.smallest, tally.largest),
+        say("sum over matrices over the whole: from {}", range_text(tally.smallest, tally.largest)),
         WorstCase::smallest);
   }
 }
@@ -163,10 +178,11 @@ std::string worst_text(const Records& records, const Inequality& statement) {
 }  // namespace
 
 void judge(const Config& config, const Records& records, Claims& claims) {
+  const Trainings trainings(config, records);
   {
-    const auto training = claims.about({divergence_of(config, records)});
-    judge_advice(config, records, claims);
-    judge_shares(config, records, claims);
+    const auto training = claims.about({trainings.divergence()});
+    judge_advice(trainings, claims);
+    judge_shares(trainings, claims);
   }
   if (config.is_transformer()) return judge_attention(records, claims);
   for (const Inequality* statement : counted_statements)

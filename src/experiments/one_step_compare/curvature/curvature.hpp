@@ -1,17 +1,27 @@
 // `one-step-compare --study curvature`: the curvature of the loss of a small network along
 // gradients and their polar factors, and its bound by layers, over training ([Spectral]
-// Sections 4.1 to 4.4). Here: the flags, what a trial records, and the functions from a trial to
-// the result.
+// Sections 4.1 to 4.4). Here: the flags, the layered model and the constants of attention, what a
+// trial records, and the functions from a trial to the result.
 #pragma once
 
+#include <armadillo>
+#include <optional>
+
+#include "core/random.hpp"
 #include "core/track.hpp"
 #include "data/corpus.hpp"
 #include "experiments/kit.hpp"
-#include "experiments/one_step_compare/curvature/layered.hpp"
-#include "nn/optimizer.hpp"
+#include "models/activations.hpp"
 #include "nn/sequence_model.hpp"
 
 namespace ranklab::curvature {
+
+// Flags -------------------------------------------------------------------------------------------
+
+/// A weight matrix: "layer1" ... of a network; "Wq" ... or "block1.Wq" ... of a transformer.
+struct WeightMatrix {
+  std::string name, label;
+};
 
 struct Config {
   std::string model = "mlp";           // or transformer: decoder blocks on text
@@ -34,9 +44,131 @@ struct Config {
   Estimate memory() const;
 
   bool is_transformer() const { return model == "transformer"; }
-  /// The weight matrices: "layer1" ... of a network; "Wq" ... or "block1.Wq" ... of a transformer.
-  std::vector<std::string> matrices() const;
+  std::vector<WeightMatrix> matrices() const;
+  /// The index of a step among measure_steps; nothing if it is not measured.
+  std::optional<std::size_t> measured(std::uint64_t step) const;
 };
+
+// The layered model (layered.cpp) -----------------------------------------------------------------
+
+using Blocks = std::vector<arma::mat>;  // one matrix per layer, in the shapes of W_1 ... W_L
+
+/// Names of the activations with a second derivative.
+const std::vector<std::string>& smooth_activations();
+/// sigma''. Throws std::logic_error for a name that is not in smooth_activations().
+double (*second_derivative(const std::string& activation))(double);
+
+enum class Loss {
+  squares,       // f = ||X_L - Y||_F^2 / (2 n)
+  cross_entropy  // f = mean over samples of log sum exp(x) - y'x, where y is a unit vector
+};
+
+struct Network {
+  const Activation* sigma = nullptr;
+  double (*second)(double) = nullptr;  // sigma''
+  Loss loss = Loss::cross_entropy;
+  Blocks W;
+};
+
+/// Values at W, and the gradient.
+struct Pass {
+  std::vector<arma::mat> A;  // A_0 ... A_(L-1)
+  std::vector<arma::mat> X;  // X_1 ... X_L
+  arma::mat P;               // cross-entropy: probabilities (C, n)
+  arma::mat df;              // gradient of f in X_L (C, n)
+  double loss = 0;
+  Blocks G;  // gradients in W_1 ... W_L
+};
+/// A_0 (d, n), Y (C, n).
+Pass pass_of(const Network& network, const arma::mat& A_0, const arma::mat& Y);
+
+/// The notation of Section 4.2 at W, and the constants (4.5).
+struct Constants {
+  double J_phi = 0, H_phi = 0;  // largest |sigma'|, |sigma''| over all entries of hidden layers
+  double J_f = 0, H_f = 0;      // ||grad f||_F; largest curvature of f
+  double W_star = 0;            // largest operator norm
+  double Gamma = 0, Theta = 0;
+  double C_F = 0, C_op = 0;
+};
+Constants constants_of(const Network& network, const Pass& pass);
+
+/// Derivatives along D.
+struct Along {
+  double B = 0;        // ||B||_F^2, the sum over layers
+  double op = 0;       // sum of ||D_l||_op^2
+  double U = 0;        // ||U||_F over all layers
+  double U_tilde = 0;  // ||U~||_F over all layers
+  double slope = 0;    // <G, D>
+  // <D, Hessian D> = D^2 f[U_L, U_L] + <grad f, U~_L>, and its first term alone.
+  double curvature = 0, gauss_newton = 0;
+};
+Along along(const Network& network, const Pass& pass, const Blocks& D);
+
+/// The right side of (4.4).
+inline double bound(const Constants& constants, const Along& along) {
+  return constants.C_F * along.B + constants.C_op * along.op;
+}
+
+// The constants of attention (attention_constants.cpp) --------------------------------------------
+
+/// A change of Q, K and V, each (d, T).
+struct Projected {
+  arma::mat Q, K, V;
+
+  double norm() const;
+};
+
+class AttentionMap {
+ public:
+  explicit AttentionMap(Projected at);
+
+  const arma::mat& P() const { return P_; }  // (T, T), columns sum to one
+  arma::uword width() const { return at_.V.n_rows; }
+  /// The derivative of H along U, (d, T).
+  arma::mat derivative(const Projected& U) const;
+  /// Its transpose, applied to G (d, T).
+  Projected transposed(const arma::mat& G) const;
+  /// D^2 H[U, U], (d, T).
+  arma::mat second_derivative(const Projected& U) const;
+  /// J, by power iteration from a random start. If the largest singular values are close, the
+  /// result may be too small, by less than 1e-3.
+  double slope(Stream start) const;
+  /// R.
+  double most_attended() const;
+
+ private:
+  arma::mat change_of_scores(const Projected& U) const;
+
+  Projected at_;
+  arma::mat P_;
+};
+
+/// The bounds above, for projections of operator norm at most 1.
+double slope_bound(const AttentionMap& map);
+double second_derivative_bound(const AttentionMap& map);
+/// Counts both bounds, the second one along directions of norm 1.
+void count_bounds(const AttentionMap& map, double slope, const std::vector<Projected>& along,
+                  TrialRecord& record);
+
+/// Normal tokens, and Gaussian projections of operator norm 1.
+AttentionMap normal_attention(arma::uword d, arma::uword T, const Streams& streams);
+/// Tokens sqrt(d) v and, three times as often, -sqrt(d) v; W_Q = w w' with w orthogonal to v, W_K =
+/// W_V = 1, so that all operator norms are 1. P is uniform, J = sqrt(1 + 9 d / 16), and D^2 H along
+/// a unit change v of one q has norm 3 sqrt(d) / 4.
+AttentionMap two_sided_attention(arma::uword d, arma::uword T);
+/// Tokens sqrt(d/2) (v + w) and, all others, sqrt(d/2) (v - w); W_Q = v v', W_K = v w', W_V = 1.
+/// Every token attends to the first, so J is at least ||P||_op, near sqrt(T).
+AttentionMap one_sided_attention(arma::uword d, arma::uword T);
+
+/// Sizes at which the constants are computed, with the other size at `attention_size`.
+inline const std::vector<double> attention_sizes = {16, 32, 64, 128, 256};
+inline constexpr arma::uword attention_size = 64;
+
+/// Adds J and H over both sizes, and counts the bounds.
+void measure_attention(const Streams& streams, TrialRecord& record);
+void judge_attention(const Records& records, Claims& claims);
+/// Series and one panel.
+void draw_attention(ResultBuilder& out);
 
 // Statements that trials count --------------------------------------------------------------------
 
@@ -68,19 +200,20 @@ inline const std::vector<const Inequality*> counted_statements = {
 
 // What a trial records: arrays over the measured steps --------------------------------------------
 
-/// A direction of all layers at once.
-inline const std::vector<std::string> joint_directions = {"gradient", "polar"};
-/// Of a joint direction: the right side of (4.4) over |<D, Hessian D>|; the sum of the curvatures
-/// of single layers over that of all together; the part D^2 f[U, U] of it.
-inline std::string looseness_of(const std::string& direction) {
-  return direction + ".bound_over_curvature";
-}
-inline std::string own_share_of(const std::string& direction) {
-  return direction + ".own_share";
-}
-inline std::string gauss_newton_share_of(const std::string& direction) {
-  return direction + ".gauss_newton_share";
-}
+/// A direction of all matrices at once.
+struct JointDirection {
+  std::string name, label;
+
+  /// The right side of (4.4) over |<D, Hessian D>|.
+  std::string looseness() const { return name + ".bound_over_curvature"; }
+  /// The sum of the curvatures of single matrices over that of all together.
+  std::string own_share() const { return name + ".own_share"; }
+  /// The part D^2 f[U, U] of the curvature.
+  std::string gauss_newton_share() const { return name + ".gauss_newton_share"; }
+};
+inline const JointDirection along_gradients{"gradient", "gradients"},
+    along_polar_factors{"polar", "polar factors"};
+inline const std::vector<JointDirection> joint_directions = {along_gradients, along_polar_factors};
 
 // Of each weight matrix. For a step along G and one along polar(G) with the best lengths, the
 // quadratic model gives the ratio of the decreases
@@ -89,11 +222,11 @@ inline std::string gauss_newton_share_of(const std::string& direction) {
 //             ||D A||_F <= ||D||_F ||A||_op is for G, as a factor
 //   constant  the curvature per ||D A||_F^2 along G over that along polar(G)
 // (1.8) takes slack and constant as 1.
-inline std::string of_matrix(const std::string& matrix, const std::string& what) {
-  return matrix + "." + what;
-}
 inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[] = "slack",
                       constant[] = "constant";
+inline std::string of_matrix(const WeightMatrix& matrix, const char* what) {
+  return matrix.name + "." + what;
+}
 inline constexpr char diverged_name[] = "diverged";  // 1 or 0
 /// The largest share of its bound that a trained network shows, in the cases of one statement.
 inline std::string largest_share_of(const Inequality& statement) {
@@ -120,26 +253,24 @@ class MeasuredModel {
   /// Derivatives along D: at least B, slope and curvature.
   virtual Along along(const Blocks& D) = 0;
   /// Sets what only this model knows of a joint direction, at the i-th measured step.
-  virtual void measure_joint(const std::string&, const Along&, std::size_t, Track&) const {}
+  virtual void measure_joint(const JointDirection&, const Along&, std::size_t, Track&) const {}
 
  protected:
   Blocks G_, A_;
   double loss_ = 0;
 };
 
-/// Sets what is measured of any model at the i-th measured step: the loss, joint directions,
-/// matrices.
-void measure_matrices(const Config& config, MeasuredModel& model, std::size_t i, Track& track);
-
+/// ||M||_F^2
 inline double squares(const arma::mat& M) {
   return arma::dot(M, M);
 }
-Rule rule_of(const std::string& optimizer);
 
 /// The weights inside the blocks of a GPT, on one batch. The model must outlive the result, which
 /// changes its weights and restores them. The curvature is a difference of gradients.
 std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
                                                     const SequenceBatch<double>& batch);
+
+// From a trial to the result ----------------------------------------------------------------------
 
 /// Trains a transformer on a text, on the same tokens at every step, and measures it.
 TrialRecord run_transformer_trial(const Config& config, const Corpus& corpus, const Trial& trial);

@@ -1,11 +1,18 @@
-#include "experiments/one_step_compare/curvature/layered.hpp"
-
+// The layered model of [Spectral] Section 4.1 for a multilayer perceptron, its derivatives along a
+// direction, and the constants of the bounds.
+//
+// Legend: L layers; A_0 (d, n) is the input, samples in columns; X_l = W_l A_(l-1), A_l =
+// sigma(X_l) for l < L; the loss f is a function of X_L (C, n) alone. Along W + t D:
+//   B_l = D_l A_(l-1)
+//   U_l = B_l + W_l V_(l-1)                        dX_l / dt at t = 0
+//   V_l = sigma'(X_l) o U_l                        dA_l / dt
+//   U~_l = 2 D_l V_(l-1) + W_l V~_(l-1)            d^2 X_l / dt^2
+//   V~_l = sigma''(X_l) o U_l^2 + sigma'(X_l) o U~_l
 #include <algorithm>
-#include <cmath>
-#include <map>
 #include <numbers>
 #include <stdexcept>
 
+#include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "linalg/spectra.hpp"
 
 namespace ranklab::curvature {

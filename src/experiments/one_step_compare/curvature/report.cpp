@@ -1,29 +1,24 @@
 // The flags, the columns and the result.
 #include <algorithm>
 
-#include "experiments/one_step_compare/curvature/attention_constants.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
 namespace ranklab::curvature {
 namespace {
 
-std::string label_of(const std::string& direction) {
-  return direction == "polar" ? "along polar factors" : "along gradients";
-}
-
 void draw(const Config& config, ResultBuilder& out) {
   const CurveLook points{.style = LineStyle::line_points, .band = BandKind::interval};
   if (!config.is_transformer()) {
     PanelBuilder loose = out.panel("Bound (4.4) over the curvature", {"training step"},
                                    log_axis("bound / abs(curvature)"));
-    for (const std::string& direction : joint_directions)
-      loose.curve(looseness_of(direction), label_of(direction), points);
+    for (const JointDirection& each : joint_directions)
+      loose.curve(each.looseness(), say("along {}", each.label), points);
   }
   PanelBuilder share = out.panel("Sum of the curvatures of single matrices", {"training step"},
                                  {"share of the whole"});
-  for (const std::string& direction : joint_directions)
-    share.curve(own_share_of(direction), label_of(direction), points);
+  for (const JointDirection& each : joint_directions)
+    share.curve(each.own_share(), say("along {}", each.label), points);
   share.line(1.0, "no terms between layers");
   for (const auto& [title, what, axis] :
        {std::tuple{"Decrease along polar(G) over that along G, best lengths", advantage, "ratio"},
@@ -32,9 +27,8 @@ void draw(const Config& config, ResultBuilder& out) {
         {"Tightness of the norm bounds", slack, "at G / at polar(G)"}}) {
     PanelBuilder panel = out.panel(title, {"training step"}, log_axis(axis));
     int color = 0;
-    for (const std::string& matrix : config.matrices()) {
-      const bool is_layer = matrix.starts_with("layer");
-      panel.curve(of_matrix(matrix, what), is_layer ? "layer " + matrix.substr(5) : matrix,
+    for (const WeightMatrix& matrix : config.matrices()) {
+      panel.curve(of_matrix(matrix, what), matrix.label,
                   {.style = LineStyle::line_points, .color = color++, .band = BandKind::interval});
     }
     panel.line(1.0, "1");
@@ -46,12 +40,9 @@ void draw(const Config& config, ResultBuilder& out) {
 Result report(const Config& config, const Records& records) {
   ResultBuilder out("Curvature of a small network by layers, over training", records);
   out.claims().set_unit(Unit::training);
-  const bool can_diverge = !config.is_transformer();
-  const auto of_trials = per_trial(records, [&](const TrialRecord& record) {
-    return can_diverge ? record.scalar(diverged_name) : 0.0;
-  });
-  if (std::count(of_trials.begin(), of_trials.end(), 1.0) > 0) {
-    out.scalar(diverged_name, of_trials);
+  const std::vector<double> diverged = scalars_of(records, diverged_name);
+  if (std::count(diverged.begin(), diverged.end(), 1.0) > 0) {
+    out.scalar(diverged_name, diverged);
     out.diverged_where(diverged_name);
   }
   out.add(columns_of(config));
@@ -127,16 +118,24 @@ Estimate Config::memory() const {
   return {.bytes = 8 * (8 * weights + 12 * N * h * L * multiples.back())};
 }
 
-std::vector<std::string> Config::matrices() const {
-  std::vector<std::string> out;
+std::vector<WeightMatrix> Config::matrices() const {
+  std::vector<WeightMatrix> out;
   for (std::uint64_t l = 1; l <= layers; ++l) {
-    if (!is_transformer()) out.push_back(say("layer{}", l));
-    const std::string prefix = layers > 1 ? say("block{}.", l) : "";
-    for (const char* block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
-      if (is_transformer()) out.push_back(prefix + block);
+    if (!is_transformer()) {
+      out.push_back({say("layer{}", l), say("layer {}", l)});
+      continue;
     }
+    const std::string prefix = layers > 1 ? say("block{}.", l) : "";
+    for (const char* block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"})
+      out.push_back({prefix + block, prefix + block});
   }
   return out;
+}
+
+std::optional<std::size_t> Config::measured(std::uint64_t step) const {
+  const auto found = std::find(measure_steps.begin(), measure_steps.end(), step);
+  if (found == measure_steps.end()) return std::nullopt;
+  return static_cast<std::size_t>(found - measure_steps.begin());
 }
 
 std::vector<Column> columns_of(const Config& config) {
@@ -144,14 +143,14 @@ std::vector<Column> columns_of(const Config& config) {
   std::vector<Column> out;
   const auto add = [&](const std::string& name) { out.push_back({name, "step", steps}); };
   add(loss_of_step);
-  for (const std::string& direction : joint_directions) add(own_share_of(direction));
-  for (const std::string& matrix : config.matrices()) {
+  for (const JointDirection& each : joint_directions) add(each.own_share());
+  for (const WeightMatrix& matrix : config.matrices()) {
     for (const char* what : {rank_ratio, slack, constant, advantage}) add(of_matrix(matrix, what));
   }
   if (config.is_transformer()) return out;
   add(C_F_of_step), add(C_op_of_step);
-  for (const std::string& direction : joint_directions)
-    add(looseness_of(direction)), add(gauss_newton_share_of(direction));
+  for (const JointDirection& each : joint_directions)
+    add(each.looseness()), add(each.gauss_newton_share());
   out.push_back({C_F_over_n, "multiple", multiples});
   return out;
 }

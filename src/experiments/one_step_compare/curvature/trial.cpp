@@ -1,3 +1,5 @@
+// The trial: what is measured of any model at one step of training, the dense network with the
+// statements of Sections 4.2 and 4.4, worked examples of these, and the transformer.
 #include <algorithm>
 
 #include "experiments/one_step_compare/curvature/curvature.hpp"
@@ -5,13 +7,73 @@
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
 #include "models/random_features.hpp"
+#include "nn/gpt.hpp"
 #include "nn/optimizer.hpp"
+#include "nn/trainer.hpp"
 
 namespace ranklab::curvature {
 namespace {
 
+// One step of any model ---------------------------------------------------------------------------
+
 // Relative rounding error that a bound may be missed by.
 constexpr double rounding = 1e-10;
+
+/// D with all matrices but one set to 0.
+Blocks only(const Blocks& D, std::size_t matrix) {
+  Blocks out;
+  for (const arma::mat& each : D) out.emplace_back(arma::size(each), arma::fill::zeros);
+  out[matrix] = D[matrix];
+  return out;
+}
+
+/// Sets what is measured along D and along its matrices, one by one.
+void measure_direction(const JointDirection& direction, const Blocks& D, MeasuredModel& model,
+                       std::size_t i, Track& track) {
+  const Along at = model.along(D);
+  double own = 0;
+  for (std::size_t m = 0; m < D.size(); ++m) own += model.along(only(D, m)).curvature;
+  track.set(direction.own_share(), own / at.curvature, i);
+  model.measure_joint(direction, at, i, track);
+}
+
+void measure_matrix(const WeightMatrix& matrix, std::size_t m, const Blocks& polars,
+                    MeasuredModel& model, std::size_t i, Track& track) {
+  const double A_op = operator_norm(model.A()[m]), A_op_squares = A_op * A_op,
+               A_squares = squares(model.A()[m]), G_squares = squares(model.G()[m]);
+  const Along euclidean = model.along(only(model.G(), m)), spectral = model.along(only(polars, m));
+  if (!(G_squares > 0)) return;
+  const auto set = [&](const char* what, double value) {
+    track.set(of_matrix(matrix, what), value, i);
+  };
+  set(rank_ratio, spectral.slope * spectral.slope / G_squares / (A_squares / A_op_squares));
+  // The operator norm of a polar factor is 1.
+  set(slack, (euclidean.B / (G_squares * A_op_squares)) / (spectral.B / A_squares));
+  if (!(euclidean.curvature > 0 && spectral.curvature > 0)) return;
+  set(constant, (euclidean.curvature / euclidean.B) / (spectral.curvature / spectral.B));
+  // A step of the best length lowers the loss by slope^2 / (2 curvature).
+  set(advantage, spectral.slope * spectral.slope / spectral.curvature * euclidean.curvature /
+                     (euclidean.slope * euclidean.slope));
+}
+
+/// Sets what is measured of any model at the i-th measured step: the loss, joint directions,
+/// matrices.
+void measure_matrices(const Config& config, MeasuredModel& model, std::size_t i, Track& track) {
+  Blocks polars;
+  for (const arma::mat& G : model.G()) polars.push_back(polar_factor(G).factor);
+  track.set(loss_of_step, model.loss(), i);
+  measure_direction(along_gradients, model.G(), model, i, track);
+  measure_direction(along_polar_factors, polars, model, i, track);
+  const std::vector<WeightMatrix> matrices = config.matrices();
+  for (std::size_t m = 0; m < matrices.size(); ++m)
+    measure_matrix(matrices[m], m, polars, model, i, track);
+}
+
+Rule rule_of(const std::string& optimizer) {
+  return optimizer == "adam" ? Rule::adam : optimizer == "muon" ? Rule::muon : Rule::sgd;
+}
+
+// The dense network, on Gaussian samples ----------------------------------------------------------
 
 struct Data {
   arma::mat A_0, Y;
@@ -49,8 +111,7 @@ Network draw_network(const Config& config, const Sizes& sizes, const Trial& tria
   std::uint64_t inputs = sizes.d;
   for (std::uint64_t l = 1; l <= config.layers; ++l) {
     const std::uint64_t outputs = l == config.layers ? config.classes : sizes.width;
-    out.W.push_back(draw_gaussian<double>(trial, (prefix + "W" + std::to_string(l)).c_str(),
-                                          outputs, inputs,
+    out.W.push_back(draw_gaussian<double>(trial, say("{}W{}", prefix, l).c_str(), outputs, inputs,
                                           1 / std::sqrt(static_cast<double>(inputs))));
     inputs = outputs;
   }
@@ -88,10 +149,10 @@ class MeasuredNetwork : public MeasuredModel {
     return at;
   }
 
-  void measure_joint(const std::string& name, const Along& at, std::size_t i,
+  void measure_joint(const JointDirection& direction, const Along& at, std::size_t i,
                      Track& track) const override {
-    track.set(looseness_of(name), bound(constants_, at) / std::fabs(at.curvature), i);
-    track.set(gauss_newton_share_of(name), at.gauss_newton / at.curvature, i);
+    track.set(direction.looseness(), bound(constants_, at) / std::fabs(at.curvature), i);
+    track.set(direction.gauss_newton_share(), at.gauss_newton / at.curvature, i);
   }
 
   /// (4.14) and (4.15), S = all blocks.
@@ -122,7 +183,7 @@ class MeasuredNetwork : public MeasuredModel {
   Blocks random_direction(const Streams& trial, const std::string& name) const {
     Blocks out;
     for (std::size_t l = 0; l < network_.W.size(); ++l) {
-      out.push_back(draw_gaussian<double>(trial, (name + " layer " + std::to_string(l)).c_str(),
+      out.push_back(draw_gaussian<double>(trial, say("{} layer {}", name, l).c_str(),
                                           network_.W[l].n_rows, network_.W[l].n_cols, 1.0));
     }
     return out;
@@ -133,7 +194,7 @@ class MeasuredNetwork : public MeasuredModel {
     Blocks out;
     for (std::size_t l = 0; l < network_.W.size(); ++l) {
       const arma::vec row = arma::sum(A_[l], 1);
-      out.push_back(draw_gaussian<double>(trial, (name + " rows " + std::to_string(l)).c_str(),
+      out.push_back(draw_gaussian<double>(trial, say("{} rows {}", name, l).c_str(),
                                           network_.W[l].n_rows, 1, 1.0) *
                     row.t());
     }
@@ -194,10 +255,6 @@ bool has_gradients(const Pass& pass) {
                      [](const arma::mat& G) { return squares(G) > 0; });
 }
 
-double half_square(double x) {
-  return x * x / 2;
-}
-
 }  // namespace
 
 TrialRecord run_trial(const Config& config, const Trial& trial) {
@@ -208,21 +265,19 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   std::vector<Parameter<double>> parameters;
   std::vector<Optimizer<double>> optimizers;
   for (std::size_t l = 0; l < network.W.size(); ++l) {
-    parameters.push_back({"W" + std::to_string(l + 1), network.W[l]});
+    parameters.push_back({say("W{}", l + 1), network.W[l]});
     optimizers.emplace_back(Optimizer<double>::Settings{.rule = rule_of(config.optimizer)});
   }
   Track track(columns_of(config));
   bool diverged = false;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
-    const auto measured = std::find(config.measure_steps.begin(), config.measure_steps.end(), t);
-    if (measured != config.measure_steps.end()) {
+    if (const auto i = config.measured(t)) {
       const Pass now = pass_of(network, data.A_0, data.Y);
       diverged = diverged || !is_finite(network, now);
       if (!diverged && has_gradients(now)) {
         MeasuredNetwork model(network, data.A_0, data.Y, record);
-        measure(config, model, trial,
-                static_cast<std::size_t>(measured - config.measure_steps.begin()), track);
+        measure(config, model, trial, *i, track);
       }
     }
     if (t == config.steps) break;
@@ -248,6 +303,8 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   return record;
 }
 
+// Worked examples of the statements that trials count ---------------------------------------------
+
 // All matrices are numbers or 2 x 2, and f = ||X_L - Y||_F^2 / (2 n).
 void count_worked_examples(TrialRecord& record) {
   const auto scalar = [](double x) {
@@ -258,8 +315,8 @@ void count_worked_examples(TrialRecord& record) {
   const auto count_along = [&](const Network& network, double A_0, double Y, const Blocks& D) {
     MeasuredNetwork(network, scalar(A_0), scalar(Y), record).along(D);
   };
-  const Activation &identity = find_activation("identity"),
-                   square{"square", half_square, identity.value};
+  const Activation& identity = find_activation("identity");
+  const Activation square{"square", [](double x) { return x * x / 2; }, identity.value};
   const auto linear = [&](const Blocks& W) {
     return Network{&identity, second_derivative("identity"), Loss::squares, W};
   };
@@ -284,6 +341,122 @@ void count_worked_examples(TrialRecord& record) {
     MeasuredNetwork(single, A_0, 0.1 * arma::mat(arma::size(A_0), arma::fill::eye), record)
         .check_decreases();
   }
+}
+
+// The transformer: the GPT of Section 2.2 on real text, always on the same tokens -----------------
+
+namespace {
+
+/// Weights inside blocks; the others are not measured.
+std::vector<GptWeight<Parameter<double>>> inside(SequenceModel<double>& model) {
+  std::vector<GptWeight<Parameter<double>>> out;
+  for (const auto& weight : gpt_weights(model)) {
+    if (weight.role == WeightRole::in_layer) out.push_back(weight);
+  }
+  return out;
+}
+
+SequenceShape shape_of(const Config& config, std::uint64_t vocabulary) {
+  SequenceShape shape = gpt_shape(find_activation(config.activation), Norm::rms, false, true);
+  shape.vocabulary = vocabulary, shape.layers = config.layers, shape.dim = config.d;
+  shape.heads = 1, shape.length = context, shape.hidden = 4 * config.d;
+  return shape;
+}
+
+class MeasuredTransformer : public MeasuredModel {
+ public:
+  MeasuredTransformer(SequenceModel<double>& model, const SequenceBatch<double>& batch)
+      : model_(model), batch_(batch), weights_(inside(model)) {
+    // In one part, so that the activations of all tokens are there afterwards.
+    model.forward(batch);
+    loss_ = model.loss(batch, true);
+    model.backward(batch);
+    for (const auto& weight : weights_) {
+      const GptActivations<double> at = gpt_activations(std::as_const(model), weight.layer);
+      const std::string& block = weight.block;
+      A_.push_back(block == "Wo" ? at.H : block == "W1" ? at.Am : block == "W2" ? at.S : at.A);
+      G_.push_back(weight.parameter->G);
+      W_.push_back(weight.parameter->W);
+    }
+  }
+
+  /// The curvature is a difference of gradients at both sides, extrapolated to a step of 0.
+  Along along(const Blocks& D) override {
+    Along out;
+    for (std::size_t i = 0; i < D.size(); ++i) {
+      const double op = operator_norm(D[i]);
+      out.B += squares(D[i] * A_[i]);
+      out.op += op * op;
+      out.slope += arma::dot(G_[i], D[i]);
+    }
+    const double h = 1e-3 / std::sqrt(out.op);
+    const auto difference = [&](double step) {
+      return (slope_at(D, step) - slope_at(D, -step)) / (2 * step);
+    };
+    if (out.op > 0) out.curvature = (4 * difference(h) - difference(2 * h)) / 3;
+    return out;
+  }
+
+ private:
+  double slope_at(const Blocks& D, double step) {
+    for (std::size_t i = 0; i < D.size(); ++i) weights_[i].parameter->W = W_[i] + step * D[i];
+    model_.loss_by_parts(batch_, true, [](const auto&...) {});
+    double slope = 0;
+    for (std::size_t i = 0; i < D.size(); ++i) {
+      slope += arma::dot(weights_[i].parameter->G, D[i]);
+      weights_[i].parameter->W = W_[i];
+    }
+    return slope;
+  }
+
+  SequenceModel<double>& model_;
+  const SequenceBatch<double>& batch_;
+  const std::vector<GptWeight<Parameter<double>>> weights_;
+  Blocks W_;
+};
+
+}  // namespace
+
+std::unique_ptr<MeasuredModel> measured_transformer(SequenceModel<double>& model,
+                                                    const SequenceBatch<double>& batch) {
+  return std::make_unique<MeasuredTransformer>(model, batch);
+}
+
+TrialRecord run_transformer_trial(const Config& config, const Corpus& corpus, const Trial& trial) {
+  const SequenceShape shape = shape_of(config, corpus.vocabulary);
+  Stream stream = trial.stream("batch");
+  const SequenceBatch<double> batch =
+      next_token_batch<double>(draw_windows(corpus.training, config.n / context, context, stream));
+  // Measuring overwrites gradients, so it has its own model.
+  SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, trial)),
+      measured(shape, gpt_initial_weights("gauss", shape, trial));
+  std::vector<Trainer<double>::Trained> trained;
+  for (const auto& weight : gpt_weights(model)) {
+    const bool is_inside = weight.role == WeightRole::in_layer;
+    trained.push_back({weight.parameter,
+                       {.rule = is_inside ? rule_of(config.optimizer) : Rule::adam},
+                       is_inside ? config.lr : 0.01});
+  }
+  Trainer<double> trainer(model, trained);
+  Track track(columns_of(config));
+  trial.expect(config.steps, "step");
+  for (std::uint64_t t = 0; t <= config.steps; ++t) {
+    if (const auto i = config.measured(t)) {
+      trial.check_interrupt();
+      measured.copy_weights(model);
+      measure_matrices(config, *measured_transformer(measured, batch), *i, track);
+    }
+    if (t == config.steps) break;
+    trial.show("loss", trainer.gradients(
+                           batch, [](const auto&...) {}, trial));
+    trainer.step(1, trial);
+    trial.advance();
+  }
+  TrialRecord record;
+  record.set(diverged_name, 0.0);
+  measure_attention(trial, record);
+  record.insert(track.take());
+  return record;
 }
 
 }  // namespace ranklab::curvature

@@ -1,6 +1,6 @@
 // Attention's derivatives against differences of its values and a dense Jacobian, the examples
 // against closed forms, and verdicts on handmade records.
-#include "experiments/one_step_compare/curvature/attention_constants.hpp"
+#include "experiments/one_step_compare/curvature/curvature.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,6 +13,7 @@ namespace curvature_attention_test {
 
 using namespace ranklab;
 using namespace ranklab::curvature;
+using ranklab::curvature::AttentionMap;
 
 namespace {
 

@@ -326,18 +326,17 @@ std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& c
     // Like 1/sqrt(n).
     record.set(diverged_name, 0.0);
     record.set(C_F_over_n, std::vector<double>{2 + seed, std::sqrt(2.0), 1, std::sqrt(0.5)});
-    for (const std::string& direction : joint_directions)
-      record.set(own_share_of(direction), std::vector<double>{0.7 + seed, 0.8});
+    for (const JointDirection& direction : joint_directions)
+      record.set(direction.own_share(), std::vector<double>{0.7 + seed, 0.8});
     for (std::size_t l = 1; l <= 2; ++l) {
       const double of_layer = static_cast<double>(l);
-      record.set(of_matrix("layer" + std::to_string(l), rank_ratio),
+      record.set(of_matrix(config.matrices()[l - 1], rank_ratio),
                  std::vector<double>{0.5 + seed, 2 * of_layer});
-      record.set(of_matrix("layer" + std::to_string(l), advantage),
+      record.set(of_matrix(config.matrices()[l - 1], advantage),
                  std::vector<double>{0.6, 3 * of_layer + seed});
-      record.set(of_matrix("layer" + std::to_string(l), constant),
+      record.set(of_matrix(config.matrices()[l - 1], constant),
                  std::vector<double>{1.2, 0.9 + seed});
-      record.set(of_matrix("layer" + std::to_string(l), slack),
-                 std::vector<double>{1.1 + seed, 0.8});
+      record.set(of_matrix(config.matrices()[l - 1], slack), std::vector<double>{1.1 + seed, 0.8});
     }
     change(record);
     records.push_back(record);
@@ -399,8 +398,8 @@ TEST_CASE("a training that diverged violates nothing afterwards, and two of thre
     return judged([left = trials](TrialRecord& record) mutable {
       if (left-- <= 0) return;
       record.set(diverged_name, 1.0);
-      for (const std::string& direction : joint_directions)
-        record.set(own_share_of(direction), std::vector<double>{0.7, std::nan("")});
+      for (const JointDirection& direction : joint_directions)
+        record.set(direction.own_share(), std::vector<double>{0.7, std::nan("")});
     });
   };
   for (const char* id : {"own-share/gradient", "own-share/polar", "constant", "order"}) {
