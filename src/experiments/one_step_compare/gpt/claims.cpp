@@ -1,14 +1,100 @@
+// Claims about one run: activations, gradients, condition (1.8), embedding and head.
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
+#include <limits>
+
 namespace ranklab::gpt {
+
+double mean_of_finite(const std::vector<double>& values) {
+  double sum = 0, count = 0;
+  for (const double value : values) {
+    if (std::isfinite(value)) sum += value, count += 1;
+  }
+  return sum / count;
+}
+
+double mean_log(std::vector<double> values) {
+  for (double& value : values) value = value > 0 ? std::log(value) : undefined;
+  return mean_of_finite(values);
+}
+
+std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < a.size(); ++i) out.push_back(a[i] - b[i]);
+  return out;
+}
+
+std::vector<double> RunRecords::losses() const {
+  std::vector<double> out = numbers(final_validation_loss);
+  for (double& loss : out) {
+    if (std::isnan(loss)) loss = std::numeric_limits<double>::infinity();
+  }
+  return out;
+}
+
+std::string RunRecords::losses_text() const {
+  return say("{} {}", run_.label, summarize(losses()).mean);
+}
+
+std::vector<std::string> RunRecords::in_layers(const Quantity& quantity,
+                                               const std::vector<std::string>& of) const {
+  std::vector<std::string> out;
+  for (std::size_t l = 0; l < layers(); ++l) {
+    for (const std::string& each : of) out.push_back(in_layer(l, quantity.of(each)));
+  }
+  return out;
+}
+
+std::vector<std::size_t> RunRecords::steps(Region when, MeasuredOn text) const {
+  const std::vector<double>& all = run_.steps_of(text);
+  std::vector<std::size_t> out;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (when.low <= all[i] && all[i] <= when.high) out.push_back(i);
+  }
+  return out;
+}
+
+std::vector<double> RunRecords::points(const TrialRecord& record,
+                                       const std::vector<std::string>& names, Region when,
+                                       MeasuredOn text) const {
+  const std::vector<std::size_t> at = steps(when, text);
+  std::vector<double> out;
+  for (const std::string& name : names) {
+    const std::vector<double>& values = series(record, name, text);
+    for (const std::size_t i : at) {
+      if (std::isfinite(values[i])) out.push_back(values[i]);
+    }
+  }
+  return out;
+}
+
+double RunRecords::mean_at(const TrialRecord& record, const std::vector<std::string>& names,
+                           std::size_t i) const {
+  double sum = 0;
+  for (const std::string& name : names) sum += series(record, name).at(i);
+  return sum / static_cast<double>(names.size());
+}
+
 namespace {
+
+bool any(double) {
+  return true;
+}
+
+Tally tally_where(const std::vector<double>& values, bool (*ok)(double)) {
+  Tally tally;
+  for (const double value : values) tally.count(!ok(value), value);
+  return tally;
+}
 
 void judge_activations(const RunRecords& view, const Named& named, Claims& claims) {
   const double width = static_cast<double>(view.run().hidden_width()), d = view.dim();
-  const Tally post = view.count({"*.S.stable_rank"}, [&](double st) { return st < 0.1 * width; }),
-              pre = view.count({"*.Z.stable_rank"}, [](double) { return true; }),
-              normed = view.count({"*.A.stable_rank", "*.Am.stable_rank", "Af.stable_rank"},
-                                  [&](double st) { return st < d / 4; });
+  std::vector<std::string> inputs = view.in_layers(stable_rank, {"A", "Am"});
+  inputs.push_back(stable_rank.of("Af"));
+  const Tally post = view.count(view.in_layers(stable_rank, {"S"}),
+                                [&](double st) { return st < 0.1 * width; }),
+              pre = view.count(view.in_layers(stable_rank, {"Z"}), any),
+              normed = view.count(inputs, [&](double st) { return st < d / 4; });
   claims.never_violated(
       named(Place{"spectral/fig-2",
                   "spectral/fig-2/",
@@ -36,7 +122,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
 void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& claims) {
   const double d = view.dim();
   const Tally large = view.count(
-      {"*.W1.nuclear_rank", "*.W2.nuclear_rank"}, [&](double nr) { return nr > d / 4; },
+      view.in_layers(gradient_rank, {"W1", "W2"}), [&](double nr) { return nr > d / 4; },
       at_least(50));
   claims.never_violated(
       named(in_text("spectral/fig-5", "spectral/fig-5/", "Figure 5", {"Figure 5"}), "mlp-nr",
@@ -50,23 +136,20 @@ void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& cla
       WorstCase::smallest);
 }
 
-/// Mean over layers and steps >= early_steps of log(nr(Wv) / min(nr(Wq), nr(Wk), nr(Wo))), for the
+/// Mean over layers and steps from 32 on of log(nr(Wv) / min(nr(Wq), nr(Wk), nr(Wo))), for the
 /// gradients of these matrices.
 double mean_log_Wv_over_smallest(const RunRecords& view, const TrialRecord& record,
                                  MeasuredOn text) {
-  double sum = 0, count = 0;
-  const std::vector<double>& steps = steps_of(view.run(), text);
+  std::vector<double> logs;
   for (std::size_t l = 0; l < view.layers(); ++l) {
-    const auto rank = [&](const char* block, std::size_t i) {
-      return view.series(record, nuclear_rank_of(in_layer(l, block)), text)[i];
-    };
-    for (std::size_t i = 0; i < steps.size(); ++i) {
-      const double log_ratio =
-          std::log(rank("Wv", i) / std::min({rank("Wq", i), rank("Wk", i), rank("Wo", i)}));
-      if (steps[i] >= early_steps && std::isfinite(log_ratio)) sum += log_ratio, count += 1;
+    for (const std::size_t i : view.steps(late.steps, text)) {
+      const auto rank = [&](const char* block) {
+        return view.series(record, gradient_rank.of(in_layer(l, block)), text)[i];
+      };
+      logs.push_back(std::log(rank("Wv") / std::min({rank("Wq"), rank("Wk"), rank("Wo")})));
     }
   }
-  return sum / count;
+  return mean_of_finite(logs);
 }
 
 void judge_attention_gradients(const RunRecords& view, const Named& named, Claims& claims) {
@@ -102,24 +185,24 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
     Region when;
   } cases[] = {
       {along_run("spectral/eq-1.8/"), "from step 32 on",
-       "every matrix and every measured step from 32 on", MeasuredOn::training_batch, late},
+       "every matrix and every measured step from 32 on", MeasuredOn::training_batch, late.steps},
       {along_run("spectral/eq-1.8/early/"), "before step 32",
-       "every matrix and every measured step before 32", MeasuredOn::training_batch, at_start},
+       "every matrix and every measured step before 32", MeasuredOn::training_batch, early.steps},
       {ours(in_text("spectral/eq-1.8", "spectral/eq-1.8/probe/", source)),
-       "on held-out text from step 32 on", "", MeasuredOn::held_out_text, late}};
+       "on held-out text from step 32 on", "", MeasuredOn::held_out_text, late.steps}};
   for (const auto& [place, where, threshold, text, when] : cases) {
     Tally all;
     std::vector<std::string> rates;
-    for (const std::string& block : hidden_blocks(view.run())) {
+    for (const std::string& block : view.run().blocks()) {
       const Tally own = view.count(
-          {"*." + ratio_of(block)}, [](double ratio) { return ratio >= 1; }, when, text);
+          view.in_layers(rank_ratio, {block}), [](double ratio) { return ratio >= 1; }, when, text);
       if (own.violations > 0)
         rates.push_back(say("{} {} %", block, 100 * own.violations / own.cases));
       all.add(own);
     }
     claims.never_violated(
-        named(place, "criterion", "nr(G) >= st(A) for every matrix inside the layers " + where,
-              threshold),
+        named(place, "criterion",
+              say("nr(G) >= st(A) for every matrix inside the layers {}", where), threshold),
         all,
         all.cases > 0 ? clauses(say("smallest nr/st {}", all.smallest),
                                 rates.empty() ? "" : "violation rates: " + joined(rates))
@@ -151,48 +234,41 @@ void judge_outer_ratio(const RunRecords& view, const Named& named, const std::st
     return view.mean_over_steps(
         [&](const TrialRecord& record, std::size_t i) {
           std::vector<double> hidden;
-          for (std::size_t l = 0; l < view.layers(); ++l) {
-            for (const std::string& each : hidden_blocks(view.run()))
-              hidden.push_back(view.series(record, ratio_of(in_layer(l, each)))[i]);
-          }
-          return view.series(record, ratio_of(block))[i] / (over_hidden ? median(hidden) : 1.0);
+          for (const std::string& each : view.in_layers(rank_ratio, view.run().blocks()))
+            hidden.push_back(view.series(record, each)[i]);
+          return view.series(record, rank_ratio.of(block))[i] /
+                 (over_hidden ? median(hidden) : 1.0);
         },
-        late);
+        late.steps);
   };
-  claims.mean(named(above, id, "nr/st of " + what + " is above 1 on average from step 32 on",
+  claims.mean(named(above, id, say("nr/st of {} is above 1 on average from step 32 on", what),
                     "from step 32 on"),
               mean_ratios(false), compared(at_least(1.0)),
               "mean of nr/st over the measured steps from 32 on");
   claims.mean(named(place, id,
-                    "nr/st of " + what +
-                        " is less than half the median nr/st of the matrices inside the layers, "
-                        "on average from step 32 on",
+                    say("nr/st of {} is less than half the median nr/st of the matrices inside the "
+                        "layers, on average from step 32 on",
+                        what),
                     "half of their median"),
               mean_ratios(true), at_most(0.5),
               "nr/st over that median, mean over the measured steps from 32 on");
 }
 
 void judge_embedding(const RunRecords& view, const Named& named, Claims& claims) {
-  Tally loose;
-  double looseness = 0;
-  for (const TrialRecord& record : view.records()) {
-    const std::vector<double>&of_indicator = view.series(record, indicator),
-          &st = view.series(record, stable_rank_of("embedding"));
-    for (std::size_t i = 0; i < st.size(); ++i) {
-      if (!std::isfinite(st[i])) continue;
-      loose.count(!(st[i] <= of_indicator[i]), st[i] / of_indicator[i]);
-      looseness += st[i] / of_indicator[i];
-    }
-  }
+  const std::vector<double> looseness = view.at_steps([&](const TrialRecord& record,
+                                                          std::size_t i) {
+    return view.series(record, stable_rank.of("embedding"))[i] / view.series(record, indicator)[i];
+  });
+  const Tally loose = tally_where(looseness, [](double st) { return st <= 1; });
   claims.never_violated(
       named(in_text("spectral/fig-10", "spectral/section-2.2.1/", "Section 2.2.1"), "emb-loose",
             "st(E[id]) <= 1/p_max, where p_max is the largest token frequency in the batch"),
       loose,
-      say("st(E[id]) over 1/p_max is {} on average, at most {}", looseness / loose.cases,
+      say("st(E[id]) over 1/p_max is {} on average, at most {}", mean_of_finite(looseness),
           loose.largest),
       WorstCase::largest);
   const auto growth = view.per_trial([&](const TrialRecord& record) {
-    return last_over_first(view.series(record, nuclear_rank_of("embedding")), view.run().measured);
+    return last_over_first(view.series(record, gradient_rank.of("embedding")), view.run().measured);
   });
   claims.mean(
       named(in_text("spectral/fig-10", "spectral/fig-10/", "Figure 10", {"Figure 10"}), "emb-grow",
@@ -224,22 +300,18 @@ void judge_indicator(const RunRecords& view, Claims& claims) {
                                       "is below a quarter of its mean"),
                       "a quarter of the mean"),
               spread, at_most(0.25),
-              "standard deviation over mean; the mean is " + mean_text(means));
+              say("standard deviation over mean; the mean is {}", summarize(means).mean));
 }
 
 void judge_indicator_above(const RunRecords& view, Claims& claims) {
-  Tally above;
-  for (const TrialRecord& record : view.records()) {
-    const std::vector<double>& inverse_p_max = view.series(record, indicator);
-    for (std::size_t i = 0; i < inverse_p_max.size(); ++i) {
-      double internal = view.series(record, stable_rank_of("Af"))[i];
-      for (const std::string& name : view.expand(
-               {"*.A.stable_rank", "*.Am.stable_rank", "*.H.stable_rank", "*.S.stable_rank"}))
-        internal = std::max(internal, view.series(record, name)[i]);
-      if (std::isfinite(internal))
-        above.count(!(inverse_p_max[i] > internal), internal / inverse_p_max[i]);
-    }
-  }
+  const std::vector<std::string> inside = view.in_layers(stable_rank, {"A", "Am", "H", "S"});
+  const Tally above = tally_where(view.at_steps([&](const TrialRecord& record, std::size_t i) {
+    double largest = view.series(record, stable_rank.of("Af"))[i];
+    for (const std::string& name : inside)
+      largest = std::max(largest, view.series(record, name)[i]);
+    return largest / view.series(record, indicator)[i];
+  }),
+                                  [](double share) { return share < 1; });
   claims.never_violated(
       indicator_place("above-internal/indicator",
                       "The stable rank of the token indicator is above those of "
@@ -268,7 +340,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
     judge_attention_gradients(view, named, claims);
     judge_condition(view, named, claims);
     judge_embedding(view, named, claims);
-    if (plan.config.one_step && &run == &plan.runs.front()) judge_one_step(view, named, claims);
+    if (run.config.one_step && run.is_first()) judge_one_step(view, named, claims);
   }
   judge_comparisons(plan, records, claims);
 }

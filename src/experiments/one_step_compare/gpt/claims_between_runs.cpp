@@ -1,6 +1,6 @@
-#include <algorithm>
-#include <limits>
-#include <optional>
+// Claims that compare runs: initialization, widths, optimizers, gates, Table 2, advice, mean token.
+#include <numeric>
+#include <set>
 
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
@@ -9,82 +9,78 @@ namespace ranklab::gpt {
 std::vector<Divergence> divergences(const std::vector<const Run*>& runs, const Records& records) {
   std::vector<Divergence> out;
   for (const Run* run : runs) {
-    if (run) out.push_back(divergence_of(records, run->label, run->name + "." + diverged));
+    if (run) out.push_back(divergence_of(records, run->label, run->key(diverged)));
   }
   return out;
 }
 
-std::vector<double> losses_of(const Run& run, const Records& records) {
-  return per_trial(records, [&](const TrialRecord& record) {
-    const double loss = record.scalar(run.name + "." + final_validation_loss);
-    return std::isnan(loss) ? std::numeric_limits<double>::infinity() : loss;
-  });
-}
-
-std::string losses_text(const Run& run, const Records& records) {
-  return run.label + " " + mean_text(losses_of(run, records));
-}
-
-void judge_pair(const Statement& statement, const Run* first, const Run* second,
-                const std::string& missing, Region allowed, const Records& records,
-                Claims& claims) {
-  if (!claims.applies(statement, first && second ? "" : missing)) return;
-  const auto runs = claims.about(divergences({first, second}, records));
-  claims.mean(statement, differences(losses_of(*first, records), losses_of(*second, records)),
-              allowed,
-              "difference of the final validation losses in nats; " + losses_text(*first, records) +
-                  ", " + losses_text(*second, records));
-}
-
 namespace {
+
+std::vector<double> losses_of(const Run& run, const Records& records) {
+  return RunRecords(run, records).losses();
+}
+
+std::string losses_text(const RunPair& pair, const Records& records) {
+  return say("difference of the final validation losses in nats; {}, {}",
+             RunRecords(*pair.first, records).losses_text(),
+             RunRecords(*pair.second, records).losses_text());
+}
+
+std::vector<double> loss_differences(const RunPair& pair, const Records& records) {
+  return differences(losses_of(*pair.first, records), losses_of(*pair.second, records));
+}
+
+/// Judges that the final validation loss of the first run is at most that of the second. If a run
+/// is null, the claim does not apply, because of `missing`.
+void judge_pair(const Statement& statement, const RunPair& pair, const std::string& missing,
+                const Records& records, Claims& claims) {
+  if (!claims.applies(statement, pair ? "" : missing)) return;
+  const auto runs = claims.about(divergences({pair.first, pair.second}, records));
+  claims.mean(statement, loss_differences(pair, records), compared(at_most(0.0)),
+              losses_text(pair, records));
+}
+
+// Optimizers --------------------------------------------------------------------------------------
 
 // Nats. "Changes little" is judged as a change by less than this.
 constexpr double slight = 0.05;
 
-/// The changes of a run, without the learning rates of the optimizers, since each may be tuned.
-Changes without_learning_rates(const Run& run) {
-  return changes_without(run, [](const std::string& key) {
-    return key == "lr-adam" || key == "lr-muon" || key == "lr-polar" || key == "lr-sgd";
-  });
-}
-
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
   const Place one = in_text("spectral/section-1/muon", "spectral/section-1/", "Section 1");
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
-             plan.find("muon"), plan.find("adam"), "needs --optimizer adam,muon",
-             compared(at_most(0.0)), records, claims);
+             {plan.find("muon"), plan.find("adam")}, "needs --optimizer adam,muon", records,
+             claims);
   for (const Run& muon : plan.runs) {
-    const Changes changes = without_learning_rates(muon);
+    const Changes changes = muon.changes_without(inner_rates);
     if (muon.optimizer != "muon" || changes.size() != 1) continue;
-    const auto adam = std::find_if(plan.runs.begin(), plan.runs.end(), [&](const Run& run) {
-      return run.optimizer == "adam" && without_learning_rates(run) == changes;
+    const Run* const adam = plan.first_where([&](const Run& run) {
+      return run.optimizer == "adam" && run.changes_without(inner_rates) == changes;
     });
-    if (adam == plan.runs.end()) continue;
+    if (!adam) continue;
     const std::string what = changes.front().first + "=" + changes.front().second;
     judge_pair(one(what + "/muon",
-                   "The final validation loss of Muon is at most that of Adam (" + what + ")"),
-               &muon, &*adam, "", compared(at_most(0.0)), records, claims);
+                   say("The final validation loss of Muon is at most that of Adam ({})", what)),
+               {&muon, adam}, "", records, claims);
   }
-  const Run* const with_embedding = plan.find("muon", {{"spectral-on", "hidden+embedding"}});
+  const RunPair with_embedding = {plan.find("muon", {{"spectral-on", "hidden+embedding"}}),
+                                  plan.find("muon")};
   const Statement small_change = reading(
       in_text("spectral/section-1.2.1/emb-muon", "spectral/section-1.2.1/", "Section 1.2.1")(
           "emb-muon",
           "Muon on the embedding in addition to the matrices inside the layers changes the "
           "final validation loss by less than 0.05 nats"),
       say("{} nats", slight));
-  const Run* const inside = plan.find("muon");
-  if (!claims.applies(small_change,
-                      with_embedding && inside
-                          ? ""
-                          : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
+  if (!claims.applies(
+          small_change,
+          with_embedding ? "" : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
     return;
-  const auto runs = claims.about(divergences({with_embedding, inside}, records));
-  claims.equivalent(
-      small_change, differences(losses_of(*with_embedding, records), losses_of(*inside, records)),
-      slight,
-      "difference of the final validation losses in nats; " +
-          losses_text(*with_embedding, records) + ", " + losses_text(*inside, records));
+  const auto runs =
+      claims.about(divergences({with_embedding.first, with_embedding.second}, records));
+  claims.equivalent(small_change, loss_differences(with_embedding, records), slight,
+                    losses_text(with_embedding, records));
 }
+
+// Ranks at initialization and at several widths ---------------------------------------------------
 
 void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
   const Statement statement =
@@ -96,13 +92,10 @@ void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
   Tally tally;
   for (const Run& run : plan.runs) {
     if (run.config.init != "gauss" || run.config.activation != "relu") continue;
-    for (const TrialRecord& record : records) {
-      for (std::size_t l = 0; l < run.config.layers; ++l) {
-        const double st = record.array(run.name + "." + stable_rank_of(in_layer(l, "S"))).front();
-        if (run.measured.front() == 0 && std::isfinite(st))
-          tally.count(!(st <= 2 * std::acos(-1.0)), st);
-      }
-    }
+    const RunRecords view(run, records);
+    tally.add(view.count(
+        view.in_layers(stable_rank, {"S"}), [](double st) { return st <= 2 * std::acos(-1.0); },
+        at_most(0.0)));
   }
   if (!claims.applies(
           statement,
@@ -114,159 +107,163 @@ void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
                         WorstCase::largest);
 }
 
-/// Exponents of the width for the mean nuclear rank of the gradients inside the layers and for the
-/// mean stable rank of A, Am and S. The runs are those of the first optimizer at different widths,
-/// at the last step that all of them measure before their learning rates decay.
-void judge_width(const Plan& plan, const Records& records, Claims& claims) {
-  std::vector<const Run*> runs = {&plan.runs.front()};
+/// The runs of the first optimizer at different widths, at the last step that all of them measure
+/// before their learning rates decay.
+struct Widths {
+  std::vector<const Run*> runs;
+  std::vector<double> widths;
+  std::optional<double> step;
+};
+
+Widths widths_of(const Plan& plan) {
+  Widths out;
   for (const Run& run : plan.runs) {
     const bool has_own_dim = std::any_of(run.changes.begin(), run.changes.end(),
                                          [](const auto& change) { return change.first == "dim"; });
-    if (run.optimizer == plan.runs.front().optimizer && has_own_dim) runs.push_back(&run);
+    if (run.is_first() || (run.optimizer == plan.runs.front().optimizer && has_own_dim)) {
+      out.runs.push_back(&run);
+      out.widths.push_back(static_cast<double>(run.config.dim));
+    }
   }
-  std::optional<double> step;
-  for (const double t : runs.front()->measured) {
-    if (std::all_of(runs.begin(), runs.end(), [&](const Run* run) {
-          return std::count(run->measured.begin(), run->measured.end(), t) > 0 &&
+  for (const double t : out.runs.front()->measured) {
+    if (std::all_of(out.runs.begin(), out.runs.end(), [&](const Run* run) {
+          return contains(run->measured, t) &&
                  t <= decay_start * static_cast<double>(run->config.steps);
         }))
-      step = t;
+      out.step = t;
   }
-  std::vector<double> widths;
-  for (const Run* run : runs) widths.push_back(static_cast<double>(run->config.dim));
-  const auto mean_at = [&](const TrialRecord& record, const Run& run,
-                           const std::vector<std::string>& names) {
-    const RunRecords view(run, records);
-    const auto i = static_cast<std::size_t>(
-        std::find(run.measured.begin(), run.measured.end(), *step) - run.measured.begin());
-    double sum = 0, count = 0;
-    for (std::size_t l = 0; l < view.layers(); ++l) {
-      for (const std::string& name : names)
-        sum += view.series(record, in_layer(l, name))[i], count += 1;
-    }
-    return sum / count;
-  };
-  const Place place =
-      in_text("spectral/section-1.2.1/width", "spectral/section-1.2.1/", "Section 1.2.1");
-  const std::string slack = "an exponent of 0.25 of the width";
-  const Statement grows = asymptotic(place("nr/width",
-                                           "The nuclear ranks of the gradients inside the layers "
-                                           "grow at least as fast as the fourth root of the width"),
-                                     slack),
-                  stays = asymptotic(place("st/width",
-                                           "The stable ranks of the activations grow at most as "
-                                           "fast as the fourth root of the width"),
-                                     slack);
+  return out;
+}
+
+/// Exponents of the width for the mean nuclear rank of the gradients inside the layers and for the
+/// mean stable rank of A, Am and S.
+void judge_width(const Plan& plan, const Records& records, Claims& claims) {
+  const Widths compared_widths = widths_of(plan);
+  const std::vector<const Run*>& runs = compared_widths.runs;
+  const std::vector<double>& widths = compared_widths.widths;
+  const std::optional<double> step = compared_widths.step;
   const std::string missing =
       runs.size() >= 3 && step
           ? ""
           : "needs runs at two other widths, for example --also adam,dim=32 --also adam,dim=128";
+  const Place place =
+      in_text("spectral/section-1.2.1/width", "spectral/section-1.2.1/", "Section 1.2.1");
   const struct {
-    const Statement& statement;
-    std::vector<std::string> names;
+    const char *id, *text;
+    Quantity quantity;
+    std::vector<std::string> of;
     Region allowed;
-  } both[] = {{grows,
-               {"Wq.nuclear_rank", "Wk.nuclear_rank", "Wv.nuclear_rank", "Wo.nuclear_rank",
-                "W1.nuclear_rank", "W2.nuclear_rank"},
+  } both[] = {{"nr/width",
+               "The nuclear ranks of the gradients inside the layers grow at least as fast as the "
+               "fourth root of the width",
+               gradient_rank,
+               {"Wq", "Wk", "Wv", "Wo", "W1", "W2"},
                at_least(0.25)},
-              {stays, {"A.stable_rank", "Am.stable_rank", "S.stable_rank"}, at_most(0.25)}};
+              {"st/width",
+               "The stable ranks of the activations grow at most as fast as the fourth root of the "
+               "width",
+               stable_rank,
+               {"A", "Am", "S"},
+               at_most(0.25)}};
   for (const auto& each : both) {
-    if (!claims.applies(each.statement, missing)) continue;
+    const Statement statement =
+        asymptotic(place(each.id, each.text), "an exponent of 0.25 of the width");
+    if (!claims.applies(statement, missing)) continue;
     const auto compared_runs = claims.about(divergences(runs, records), true);
-    const auto value = [&](const TrialRecord& record, std::size_t i) {
-      return mean_at(record, *runs[i], each.names);
-    };
-    // A fit without the width at which a run diverged would be about other runs.
-    const auto slopes = [&] {
-      std::vector<double> out = slopes_over(records, widths, value, fit_power);
-      for (std::size_t t = 0; t < out.size(); ++t) {
-        for (std::size_t i = 0; i < runs.size(); ++i)
-          if (std::isnan(value(records[t], i))) out[t] = undefined;
-      }
-      return out;
-    };
-    std::string means;
-    for (std::size_t i = 0; i < runs.size(); ++i) {
-      const auto of_run =
-          per_trial(records, [&](const TrialRecord& record) { return value(record, i); });
-      means += say("{}d = {}: {}", i == 0 ? "" : ", ", widths[i], mean_text(of_run));
+    std::vector<std::vector<double>> ranks;  // of each run, in every trial
+    std::vector<std::string> means;
+    for (const Run* run : runs) {
+      const RunRecords view(*run, records);
+      const std::size_t i = view.steps({*step, *step}).front();
+      ranks.push_back(per_trial(records, [&](const TrialRecord& record) {
+        return view.mean_at(record, view.in_layers(each.quantity, each.of), i);
+      }));
+      means.push_back(
+          say("d = {}: {}", static_cast<double>(run->config.dim), summarize(ranks.back()).mean));
     }
-    claims.mean(each.statement, slopes(), each.allowed,
-                say("exponent of the width at step {}; mean ranks by width: {}", *step, means));
+    const auto rank_of = [&](std::size_t t, std::size_t i) { return ranks[i][t]; };
+    std::vector<double> slopes = slopes_over(
+        records, widths,
+        [&](const TrialRecord& record, std::size_t i) {
+          return rank_of(static_cast<std::size_t>(&record - records.data()), i);
+        },
+        fit_power);
+    // A fit without the width at which a run diverged would be about other runs.
+    for (std::size_t t = 0; t < slopes.size(); ++t) {
+      for (std::size_t i = 0; i < runs.size(); ++i)
+        if (std::isnan(rank_of(t, i))) slopes[t] = undefined;
+    }
+    claims.mean(
+        statement, slopes, each.allowed,
+        say("exponent of the width at step {}; mean ranks by width: {}", *step, joined(means)));
   }
 }
 
 // Gated activations -------------------------------------------------------------------------------
 
-/// Two runs of one optimizer that differ only in the gate of the activation: without and with it.
-/// Null pointers if no such pair exists.
-std::pair<const Run*, const Run*> gated_pair(const Plan& plan) {
-  for (const Run& run : plan.runs) {
-    if (run.changes == Changes{{"activation", "swiglu"}} && plan.find(run.optimizer) &&
-        plan.config.activation != "swiglu") {
-      return {plan.find(run.optimizer), &run};
-    }
-  }
-  return {nullptr, nullptr};
-}
-
 void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
-  const std::pair<const Run*, const Run*> pair = gated_pair(plan);
-  const Run *const plain = pair.first, *const gated = pair.second;
+  const std::vector<RunPair> pairs = plan.gated_pairs();
+  const RunPair pair = pairs.empty() ? RunPair{} : pairs.front();
   const Place place =
       in_text("spectral/section-1.2.2/gated", "spectral/section-1.2.2/", "Section 1.2.2");
-  for (const bool trained : {false, true}) {
-    for (const bool of_rank : {true, false}) {
-      const std::string when = trained ? "after training" : "at the first measured step";
-      const Statement statement = place(
-          std::string(of_rank ? "" : "mean-") + (trained ? "trained" : "init") + "/gated",
-          of_rank ? "A gate raises the stable rank of the post-activations " + when
-                  : "A gate lowers the share of the squared norm of the post-activations that lies "
-                    "in their mean over tokens " +
-                        when);
-      if (!claims.applies(statement, gated ? ""
-                                           : "needs a run with activation=swiglu, for example "
-                                             "--also adam,activation=swiglu"))
-        continue;
-      const std::string name = of_rank ? ".stable_rank" : ".mean_share";
-      const auto mean_of = [&](const Run& run, const TrialRecord& record) {
-        double sum = 0;
-        for (std::size_t l = 0; l < run.config.layers; ++l) {
-          const std::vector<double>& values =
-              record.array(run.name + "." + in_layer(l, "S") + name);
-          sum += trained ? values.back() : values.front();
-        }
-        return sum / static_cast<double>(run.config.layers);
-      };
-      const auto of_plain = per_trial(
-                     records, [&](const TrialRecord&record) { return mean_of(*plain, record); }),
-                 of_gated = per_trial(
-                     records, [&](const TrialRecord&record) { return mean_of(*gated, record); });
-      const auto runs = claims.about(divergences({plain, gated}, records), true);
-      claims.mean(statement, differences(of_gated, of_plain),
-                  compared(of_rank ? at_least(0.0) : at_most(0.0)),
-                  "difference of the means over layers; with a gate " + mean_text(of_gated) +
-                      ", without " + mean_text(of_plain));
-    }
+  const struct {
+    const char* id;
+    Quantity quantity;
+    bool after_training;
+    const char* text;
+  } cases[] = {
+      {"init/gated", stable_rank, false,
+       "A gate raises the stable rank of the post-activations at the first measured step"},
+      {"mean-init/gated", mean_share, false,
+       "A gate lowers the share of the squared norm of the post-activations that lies in their "
+       "mean over tokens at the first measured step"},
+      {"trained/gated", stable_rank, true,
+       "A gate raises the stable rank of the post-activations after training"},
+      {"mean-trained/gated", mean_share, true,
+       "A gate lowers the share of the squared norm of the post-activations that lies in their "
+       "mean over tokens after training"}};
+  for (const auto& each : cases) {
+    const Statement statement = place(each.id, each.text);
+    if (!claims.applies(statement, pair ? ""
+                                        : "needs a run with activation=swiglu, for example "
+                                          "--also adam,activation=swiglu"))
+      continue;
+    const auto means_of = [&](const Run& run) {
+      const RunRecords view(run, records);
+      const std::size_t i = each.after_training ? run.measured.size() - 1 : 0;
+      return per_trial(records, [&](const TrialRecord& record) {
+        return view.mean_at(record, view.in_layers(each.quantity, {"S"}), i);
+      });
+    };
+    const std::vector<double> plain = means_of(*pair.first), gated = means_of(*pair.second);
+    const bool raises = each.quantity.name == stable_rank.name;
+    const auto runs = claims.about(divergences({pair.first, pair.second}, records), true);
+    claims.mean(statement, differences(gated, plain),
+                compared(raises ? at_least(0.0) : at_most(0.0)),
+                say("difference of the means over layers; with a gate {}, without {}",
+                    summarize(gated).mean, summarize(plain).mean));
   }
 }
 
-Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
-  const Run *const adam = plan.find("adam", changes), *const muon = plan.find("muon", changes);
+// Table 2 -----------------------------------------------------------------------------------------
+
+double sum_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0);
+}
+
+Share share_of_gain(const Plan& plan, const Records& records, Changes changes, double printed) {
+  Share out{plan.find("adam", changes), nullptr, plan.find("muon", changes), printed};
   changes.emplace_back("spectral-on", "W2");
-  const Run* const on_W2 = plan.find("muon", changes);
-  if (!adam || !muon || !on_W2)
-    return {{},
-            {},
-            "",
-            "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2"};
-  const auto gain = differences(losses_of(*adam, records), losses_of(*muon, records)),
-             part = differences(losses_of(*adam, records), losses_of(*on_W2, records));
-  Share out{{adam, muon, on_W2},
-            {},
-            losses_text(*adam, records) + ", " + losses_text(*muon, records) + ", " +
-                losses_text(*on_W2, records),
-            ""};
+  out.on_W2 = plan.find("muon", changes);
+  if (!out.adam || !out.muon || !out.on_W2) {
+    out.missing = "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2";
+    return out;
+  }
+  const auto gain = loss_differences({out.adam, out.muon}, records),
+             part = loss_differences({out.adam, out.on_W2}, records);
+  std::vector<std::string> losses;
+  for (const Run* run : out.runs()) losses.push_back(RunRecords(*run, records).losses_text());
+  out.detail = joined(losses);
   const Summary summary = summarize(gain);
   if (summary.n == gain.size() && !(summary.mean > confidence_half_width(summary)))
     out.missing = say("Muon's gain is not above 0 with {} % confidence; {}", 100 * confidence_level,
@@ -287,44 +284,191 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes) {
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   const auto [plain, gated] = table_2(plan, records);
   const Place place = in_figure("spectral/table-2", "spectral/table-2/", "Table 2", {"Table 2"});
-  const double about = 0.15;
-  const std::string threshold = "15 percentage points";
-  const struct {
-    Statement statement;
-    const Share& share;
-    double printed;
-  } both[] = {
-      {reading(place("table2", "Muon on W2 alone achieves about 62 % of Muon's gain over Adam"),
-               threshold),
-       plain, printed_plain},
-      {reading(place("gated/table2",
-                     "With a gated activation, Muon on W2 alone achieves about 27 % of "
-                     "Muon's gain over Adam"),
-               threshold),
-       gated, printed_gated}};
-  for (const auto& [statement, share, printed] : both) {
-    const auto runs = claims.about(divergences(share.runs, records), true);
-    if (claims.applies(statement, share.missing))
-      claims.mean(statement, share.per_trial, within(printed, about), share.detail);
-  }
+  const auto judge_share = [&](const Statement& about, const Share& share) {
+    const Statement statement = reading(about, "15 percentage points");
+    if (!claims.applies(statement, share.missing)) return;
+    const auto runs = claims.about(divergences(share.runs(), records), true);
+    claims.mean(statement, share.per_trial, within(share.printed, 0.15), share.detail);
+  };
+  judge_share(place("table2", "Muon on W2 alone achieves about 62 % of Muon's gain over Adam"),
+              plain);
+  judge_share(place("gated/table2",
+                    "With a gated activation, Muon on W2 alone achieves about 27 % of Muon's gain "
+                    "over Adam"),
+              gated);
   const Statement order = in_text(place.statement_id, place.prefix, place.source, place.figures)(
       "order/table2",
       "A gated activation lowers the share of Muon's gain over Adam that Muon on W2 alone "
       "achieves");
-  if (claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) {
-    std::vector<const Run*> both_runs = plain.runs;
-    both_runs.insert(both_runs.end(), gated.runs.begin(), gated.runs.end());
-    const auto runs = claims.about(divergences(both_runs, records), true);
-    claims.mean(order, differences(gated.per_trial, plain.per_trial), compared(at_most(0.0)),
-                "difference of the shares, with a gate minus without");
-  }
+  if (!claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) return;
+  std::vector<const Run*> both_runs = plain.runs();
+  for (const Run* run : gated.runs()) both_runs.push_back(run);
+  const auto runs = claims.about(divergences(both_runs, records), true);
+  claims.mean(order, differences(gated.per_trial, plain.per_trial), compared(at_most(0.0)),
+              "difference of the shares, with a gate minus without");
 }
 
 }  // namespace
 
 Table2 table_2(const Plan& plan, const Records& records) {
-  return {share_of_gain(plan, records, {}),
-          share_of_gain(plan, records, {{"activation", "swiglu"}})};
+  return {share_of_gain(plan, records, {}, 0.62),
+          share_of_gain(plan, records, {{"activation", "swiglu"}}, 0.27)};
+}
+
+// Does following the advice pay? ------------------------------------------------------------------
+// Final losses of runs that put Muon on the matrices that the advice names, against simpler
+// choices. Each run has its own learning rates, so that each can be tuned.
+
+namespace {
+
+std::string text_of(const Changes& workload, const std::string& between) {
+  std::vector<std::string> words;
+  for (const auto& [key, value] : workload) words.push_back(key + "=" + value);
+  return joined(words, between);
+}
+
+void judge_workload(const Plan& plan, const Changes& workload, const Records& records,
+                    Claims& claims) {
+  const std::string id = text_of(workload, ","),
+                    where = id.empty() ? "" : say(" ({})", text_of(workload, ", "));
+  const Place place{"spectral/eq-1.8", "spectral/eq-1.8/advice/" + (id.empty() ? "" : id + "/"),
+                    "Section 1.2.1, eq. (1.8)"};
+  const auto run_on = [&](const std::string& optimizer, const std::vector<std::string>& matrices) {
+    return plan.first_where([&](const Run& run) {
+      return run.workload() == workload && run.optimizer == optimizer &&
+             run.config.spectral_on == matrices;
+    });
+  };
+  const struct {
+    const char *id, *what;
+    const Run* run;
+  } others[] = {{"adam", "Adam on all matrices", run_on("adam", {"hidden"})},
+                {"hidden", "Muon on all matrices inside layers", run_on("muon", {"hidden"})},
+                {"everything", "Muon on all matrices, embedding and head included",
+                 run_on("muon", {"hidden", "embedding", "head"})},
+                {"reverse", "Muon on the other matrices inside layers",
+                 run_on("muon", {against_advice_word})}};
+  for (const auto& other : others) {
+    judge_pair(
+        beyond(place(other.id, say("Muon on the matrices inside layers with nr/st of 2 or more at "
+                                   "steps 4 to 32 ends at a held-out loss of at most that of {}{}",
+                                   other.what, where))),
+        {run_on("muon", {advice_word}), other.run}, say("needs a run of {}", other.what), records,
+        claims);
+  }
+}
+
+}  // namespace
+
+void judge_advice(const Plan& plan, const Records& records, Claims& claims) {
+  std::set<Changes> workloads;
+  for (const Run& run : plan.runs) {
+    if (run.optimizer == "muon" && run.config.spectral_on == std::vector<std::string>{advice_word})
+      workloads.insert(run.workload());
+  }
+  for (const Changes& workload : workloads) judge_workload(plan, workload, records, claims);
+}
+
+// With and without the mean token -----------------------------------------------------------------
+// If stable ranks are low because tokens share a mean ([Shallow]), then taking the mean token out
+// must raise st(A) and change what a spectral step gains ([Spectral]). Runs with and without the
+// mean over earlier tokens in the inputs of attention and net.
+
+std::vector<MeanTokenEffect> mean_token_effects() {
+  const char *const ranks = "layers and measured steps from 32 on",
+                    *const single_steps = "matrices and steps from 32 on";
+  return {
+      {"st", "st of A and Am", "the stable ranks of the inputs of attention and net are higher",
+       at_least(0.0), ranks, false,
+       [](const RunRecords& view, const TrialRecord& record) {
+         return mean_log(view.points(record, view.in_layers(stable_rank, {"A", "Am"}), late.steps));
+       }},
+      {"nr", "nr(G)", "the nuclear ranks of the gradients inside layers are higher", at_least(0.0),
+       ranks, false,
+       [](const RunRecords& view, const TrialRecord& record) {
+         return mean_log(
+             view.points(record, view.in_layers(gradient_rank, view.run().blocks()), late.steps));
+       }},
+      {"ratio", "nr/st", "nr/st of the matrices inside layers is lower", at_most(0.0), ranks, false,
+       [](const RunRecords& view, const TrialRecord& record) {
+         return mean_log(
+             view.points(record, view.in_layers(rank_ratio, view.run().blocks()), late.steps));
+       }},
+      {"one-step", "polar(G) over G, same batch",
+       "the best step along polar(G) gains less over the best step along G on the batch that "
+       "gave the gradient",
+       at_most(0.0), single_steps, true,
+       [](const RunRecords& view, const TrialRecord& record) {
+         return mean_log(view.series(record, batch_ratio));
+       }},
+      {"independent/one-step", "polar(G) over G, other batch",
+       "the best step along polar(G) gains less over the best step along G on an independent "
+       "batch",
+       at_most(0.0), single_steps, true, [](const RunRecords& view, const TrialRecord& record) {
+         return mean_log(view.series(record, independent_ratio));
+       }}};
+}
+
+namespace {
+
+/// Judges the mean over trials of the logarithm without the mean token minus that with it.
+void judge_effect(const MeanTokenEffect& effect, const Place& place, const RunPair& pair,
+                  const Records& records, Claims& claims) {
+  const auto logs_of = [&](const Run& run) {
+    const RunRecords view(run, records);
+    return view.per_trial(
+        [&](const TrialRecord& record) { return effect.mean_log_of(view, record); });
+  };
+  const std::vector<double> changes = differences(logs_of(*pair.second), logs_of(*pair.first));
+  const auto runs = claims.about(divergences({pair.second, pair.first}, records), true);
+  claims.mean(beyond(place(effect.id, say("Without the mean token, {} ({})", effect.statement,
+                                          pair.first->label))),
+              changes, compared(effect.change),
+              say("logarithm, mean over {}; a factor of {}", effect.over,
+                  std::exp(summarize(changes).mean)));
+}
+
+void judge_losses(const Place& place, const Plan& plan, const Records& records, Claims& claims) {
+  const RunPair adam = plan.mean_token_pair("adam"), muon = plan.mean_token_pair("muon");
+  for (const auto& [optimizer, pair] : {std::pair("adam", adam), {"muon", muon}}) {
+    const char* const label = optimizer_named(optimizer).label;
+    judge_pair(
+        beyond(place(
+            say("loss/{}", optimizer),
+            say("Without the mean token, the final held-out loss is at most as high ({})", label))),
+        {pair.second, pair.first}, say("needs runs of {}", label), records, claims);
+  }
+  const Statement gain = beyond(place(
+      "gain", "Without the mean token, Muon gains less over Adam in the final held-out loss"));
+  if (!claims.applies(gain, adam && muon ? "" : "needs runs of Adam and of Muon")) return;
+  const auto kept = loss_differences({adam.first, muon.first}, records),
+             removed = loss_differences({adam.second, muon.second}, records);
+  const auto runs =
+      claims.about(divergences({adam.first, muon.first, adam.second, muon.second}, records));
+  claims.mean(gain, differences(removed, kept), compared(at_most(0.0)),
+              say("difference of the gains in nats; without the mean token {}, with it {}",
+                  summarize(removed).mean, summarize(kept).mean));
+}
+
+}  // namespace
+
+void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) {
+  const Place place{"spectral/eq-1.8", "spectral/eq-1.8/mean-token/",
+                    "Section 1.2.1, with [Shallow] eq. (21)"};
+  bool any = false;
+  for (const std::string optimizer : {"adam", "muon"}) {
+    const RunPair pair = plan.mean_token_pair(optimizer);
+    if (!pair) continue;
+    any = true;
+    const bool has_single_steps =
+        !pair.first->one_steps(late).empty() && !pair.second->one_steps(late).empty();
+    const Place of_optimizer{place.statement_id, place.prefix + optimizer + "/", place.source};
+    for (const MeanTokenEffect& effect : mean_token_effects()) {
+      if (has_single_steps || !effect.of_single_steps)
+        judge_effect(effect, of_optimizer, pair, records, claims);
+    }
+  }
+  if (any) judge_losses(place, plan, records, claims);
 }
 
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims) {

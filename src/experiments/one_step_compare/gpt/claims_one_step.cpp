@@ -1,6 +1,5 @@
-#include <algorithm>
-
-#include "core/undefined.hpp"
+// Claims about the best single steps: does nr/st, eq. (1.1), predict which is better, and by how
+// much?
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
 namespace ranklab::gpt {
@@ -53,12 +52,6 @@ double lead_over_base_rate(const Pairs& pairs) {
   return share_of_correct_picks(pairs) - base_rate(pairs);
 }
 
-std::string steps_text(const std::vector<double>& steps) {
-  std::vector<std::string> words;
-  for (const double t : steps) words.push_back(short_number(t));
-  return joined(words);
-}
-
 /// The batch on which the best steps are compared.
 struct ComparedOn {
   const char *ids, *series, *where;  // of the claims' ids; of the measured ratios; in words
@@ -68,26 +61,28 @@ constexpr ComparedOn compared_on[] = {
     {"", batch_ratio, "the batch that gave the gradient", false},
     {"independent/", independent_ratio, "an independent batch", true}};
 
-/// Questions about one prediction of the ratios. `when` is the prefix `early` or empty.
+/// Questions about one prediction of the ratios.
 struct Questions {
   const RunRecords& view;
-  std::string when, prediction;
+  const Stage& stage;
+  const char* prediction;
   const ComparedOn& batch;
 
   std::vector<double> of(double (*measure)(const Pairs&)) const {
     return view.per_trial([&](const TrialRecord& record) {
-      return measure(pairs_of(view, record, when + prediction, when + batch.series));
+      return measure(pairs_of(view, record, stage.prefix + std::string(prediction),
+                              stage.prefix + std::string(batch.series)));
     });
   }
-  std::string prefix() const {
-    return std::string("spectral/eq-1.1/") + (when.empty() ? "" : "early/") + batch.ids;
-  }
+  double mean_of(double (*measure)(const Pairs&)) const { return summarize(of(measure)).mean; }
+  std::string prefix() const { return say("spectral/eq-1.1/{}{}", stage.id, batch.ids); }
   /// The end of a statement.
-  std::string at() const {
-    return (when.empty() ? " from step 32 on, on " : " before step 32, on ") +
-           std::string(batch.where);
+  std::string at() const { return say("{}, on {}", stage.when, batch.where); }
+  std::string steps() const {
+    std::vector<std::string> words;
+    for (const double t : view.run().one_steps(stage)) words.push_back(short_number(t));
+    return joined(words);
   }
-  std::string steps() const { return steps_text(one_step_points(view.run(), !when.empty())); }
 };
 
 void judge_ratios(const Questions& ask, const Named& named, Claims& claims) {
@@ -96,74 +91,72 @@ void judge_ratios(const Questions& ask, const Named& named, Claims& claims) {
         in_text("spectral/eq-1.1", ask.prefix() + question, "Section 1, eq. (1.1)");
     return ask.batch.is_ours ? ours(of_paper) : of_paper;
   };
-  const std::string detail = "over matrices and steps " + ask.steps();
+  const std::string over = "over matrices and steps " + ask.steps();
   claims.mean(named(place(""), "one-step",
-                    "nr/st picks the better of the best steps along G and along polar(G) "
-                    "in at least 90 % of the cases" +
-                        ask.at(),
+                    say("nr/st picks the better of the best steps along G and along polar(G) in at "
+                        "least 90 % of the cases {}",
+                        ask.at()),
                     "90 % of the cases"),
               ask.of(share_of_correct_picks), at_least(0.9),
-              "share of cases, " + detail +
-                  "; always picking the step that is better more often is right in " +
-                  mean_text(ask.of(base_rate)));
+              say("share of cases, {}; always picking the step that is better more often is right "
+                  "in {}",
+                  over, ask.mean_of(base_rate)));
   claims.mean(named(ours(place("lead/")), "one-step",
-                    "nr/st picks the better of the best steps along G and along polar(G) "
-                    "more often than the best constant rule" +
-                        ask.at()),
+                    say("nr/st picks the better of the best steps along G and along polar(G) more "
+                        "often than the best constant rule {}",
+                        ask.at())),
               ask.of(lead_over_base_rate), positive(),
-              "difference of the shares of correct picks, " + detail +
-                  "; the constant rule always picks the step that is better more often");
+              say("difference of the shares of correct picks, {}; the constant rule always picks "
+                  "the step that is better more often",
+                  over));
   claims.mean(named(place("order/"), "one-step",
-                    "The loss decrease of the best step along polar(G) over that along G "
-                    "has a rank correlation of at least 0.5 with nr/st" +
-                        ask.at(),
+                    say("The loss decrease of the best step along polar(G) over that along G has a "
+                        "rank correlation of at least 0.5 with nr/st {}",
+                        ask.at()),
                     "a rank correlation of 0.5"),
-              ask.of(order_of), at_least(0.5), "Spearman's rank correlation " + detail);
+              ask.of(order_of), at_least(0.5), "Spearman's rank correlation " + over);
   claims.equivalent(named(place("size/"), "one-step",
-                          "The loss decrease of the best step along polar(G) over that "
-                          "along G is in the median within a factor of 2 of nr/st" +
-                              ask.at(),
+                          say("The loss decrease of the best step along polar(G) over that along G "
+                              "is in the median within a factor of 2 of nr/st {}",
+                              ask.at()),
                           "a factor of 2"),
                     ask.of(median_difference), std::log(2.0),
-                    "median of log(measured / predicted) " + detail);
+                    "median of log(measured / predicted) " + over);
 }
 
 /// The same questions for the ratio that the curvature predicts.
 void judge_curvature(const Questions& ask, const Named& named, Claims& claims) {
-  const auto place = [&](const std::string& question) {
-    return ours(in_text("spectral/eq-1.1", ask.prefix() + "curvature/" + question,
-                        "K-FAC: second moments of inputs and output gradients"));
+  const auto statement = [&](const std::string& question, const std::string& what) {
+    const Place place = in_text("spectral/eq-1.1", say("{}curvature/{}/", ask.prefix(), question),
+                                "K-FAC: second moments of inputs and output gradients");
+    return named(ours(place), "one-step",
+                 say("The ratio of the best decreases along polar(G) and G that the curvature of "
+                     "the layer predicts {} {}",
+                     what, ask.at()));
   };
-  const std::string detail = "over matrices (without the embedding) and steps " + ask.steps(),
-                    subject =
-                        "The ratio of the best decreases along polar(G) and G that the curvature "
-                        "of the layer predicts";
+  const std::string over = "over matrices (without the embedding) and steps " + ask.steps();
   claims.mean(
-      named(place("lead/"), "one-step",
-            subject + " picks the better step more often than the best constant rule" + ask.at()),
+      statement("lead", "picks the better step more often than the best constant rule"),
       ask.of(lead_over_base_rate), positive(),
-      "difference of the shares of correct picks, " + detail + "; it picks the better step in " +
-          mean_text(ask.of(share_of_correct_picks)) + " of the cases, and the constant rule in " +
-          mean_text(ask.of(base_rate)));
-  claims.mean(
-      named(place("order/"), "one-step",
-            subject + " has a rank correlation of at least 0.5 with the measured ratio" + ask.at()),
-      ask.of(order_of), at_least(0.5), "Spearman's rank correlation " + detail);
+      say("difference of the shares of correct picks, {}; it picks the better step in {} of the "
+          "cases, and the constant rule in {}",
+          over, ask.mean_of(share_of_correct_picks), ask.mean_of(base_rate)));
+  claims.mean(statement("order", "has a rank correlation of at least 0.5 with the measured ratio"),
+              ask.of(order_of), at_least(0.5), "Spearman's rank correlation " + over);
   claims.equivalent(
-      named(place("size/"), "one-step",
-            subject + " is in the median within a factor of 2 of the measured ratio" + ask.at()),
-      ask.of(median_difference), std::log(2.0), "median of log(measured / predicted) " + detail);
+      statement("size", "is in the median within a factor of 2 of the measured ratio"),
+      ask.of(median_difference), std::log(2.0), "median of log(measured / predicted) " + over);
 }
 
 }  // namespace
 
 void judge_one_step(const RunRecords& view, const Named& named, Claims& claims) {
-  for (const std::string when : {"", early}) {
-    if (one_step_points(view.run(), !when.empty()).empty()) continue;
+  for (const Stage& stage : {late, early}) {
+    if (view.run().one_steps(stage).empty()) continue;
     for (const ComparedOn& batch : compared_on)
-      judge_ratios({view, when, predicted_ratio, batch}, named, claims);
+      judge_ratios({view, stage, predicted_ratio, batch}, named, claims);
     for (const ComparedOn& batch : compared_on)
-      judge_curvature({view, when, curvature_ratio, batch}, named, claims);
+      judge_curvature({view, stage, curvature_ratio, batch}, named, claims);
   }
 }
 

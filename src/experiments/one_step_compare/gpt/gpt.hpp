@@ -1,14 +1,16 @@
 // `one-step-compare --study gpt`: trains a small GPT on real text with several optimizers and
 // measures the two sides of condition (1.8) during training ([Spectral] Figures 2 and 5 to 10,
-// Table 2, at a size for a laptop). Here: the flags, the runs, what each of them records, and the
-// functions from a trial to the result.
+// Table 2, at a size for a laptop). Here: the flags (report.cpp), the runs and what each of them
+// records (runs.cpp), and the functions from a trial to the result.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
-#include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -54,6 +56,7 @@ struct Config {
   std::vector<Output> outputs(std::uint64_t trial) const;
 
   bool single_precision() const { return precision == "f32"; }
+  bool is_gated() const { return find_activation(activation).gated; }
   std::vector<std::uint64_t> steps_to_save() const {
     return save_steps.empty() ? std::vector{steps} : save_steps;
   }
@@ -68,6 +71,107 @@ struct Config {
 inline constexpr char advice_word[] = "advice", against_advice_word[] = "against-advice";
 /// The steps of a run of Adam at which the advice is taken.
 inline constexpr std::array<std::uint64_t, 4> watched_steps = {4, 8, 16, 32};
+
+template <class T>
+bool contains(const std::vector<T>& list, const std::type_identity_t<T>& value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+/// An optimizer of the matrices inside layers.
+struct OptimizerRow {
+  const char* name;  // of --optimizer; the beginning of names of series
+  Rule rule;
+  double Config::*rate;
+  const char *label, *figure_label;  // in claims, in figures
+};
+inline constexpr OptimizerRow optimizers[] = {
+    {"adam", Rule::adam, &Config::lr_adam, "Adam", "Adam"},
+    {"muon", Rule::muon, &Config::lr_muon, "Muon", "Muon"},
+    {"polar", Rule::polar, &Config::lr_polar, "polar", "polar factor"},
+    {"sgd", Rule::sgd, &Config::lr_sgd, "SGD", "SGD"}};
+/// Throws std::logic_error for an unknown name.
+const OptimizerRow& optimizer_named(const std::string& name);
+std::vector<std::string> optimizer_names();
+
+// What a run measures -----------------------------------------------------------------------------
+
+/// A number of each activation or each matrix at the measured steps.
+struct Quantity {
+  const char *name, *label = "";  // in names of series; on the axis of a panel
+  std::string of(const std::string& what) const { return what + "." + name; }
+};
+inline constexpr Quantity stable_rank{"stable_rank", "stable rank"}, mean_share{"mean_share"},
+    gradient_norm{"gradient_norm"}, gradient_rank{"nuclear_rank", "nuclear rank nr(G)"},
+    // nr(G) over the stable rank of what [Spectral] Table 1 compares the matrix with. This is its
+    // input, except for Wo: it multiplies H, and the table compares it with A.
+    rank_ratio{"ratio", "nr(G) / st"}, ratio_to_H{"ratio_to_H"};  // of Wo
+
+/// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
+/// step of run.probed.
+enum class MeasuredOn { training_batch, held_out_text };
+/// The beginning of the names of such series.
+inline std::string prefix_of(MeasuredOn text) {
+  return text == MeasuredOn::held_out_text ? "probe." : "";
+}
+
+/// A part of a training. Condition (1.8) and single steps are judged in each of them.
+struct Stage {
+  const char *prefix, *id;  // of the names of its single steps; of the ids of its claims
+  const char* when;
+  Region steps;
+  const char* violations;  // scalar: the share of its cases that violate (1.8)
+};
+inline constexpr double early_steps = 32;
+inline constexpr Stage early{
+    "early.", "early/", "before step 32", {.high = early_steps - 1}, "violations_early"},
+    late{"", "", "from step 32 on", {.low = early_steps}, "violations"};
+
+inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
+                      final_validation_loss[] = "final_validation_loss", diverged[] = "diverged";
+/// 1 / p_max of the batch: the stable rank of the tokens' indicator. Also recorded without a
+/// prefix, at the measured steps of the first run.
+inline constexpr char indicator[] = "indicator.stable_rank";
+/// A run that follows the advice: of the matrices with this name in all layers, how many the advice
+/// puts on a spectral step.
+inline std::string advised_of(const std::string& block) {
+  return "advised." + block;
+}
+
+// One step along G and one along polar(G), for each block at each step of run.one_step_at: the
+// ratio that eq. (1.1) predicts, the ratio that the curvature predicts (linalg/kronecker; NaN for
+// tables), and the loss decrease along polar(G) over that along G, each at its best step size, on
+// the batch that gave G and on an independent batch. "joint": all hidden blocks at once. The names
+// begin with the prefix of their stage.
+inline constexpr char predicted_ratio[] = "one_step.predicted",
+                      curvature_ratio[] = "one_step.by_curvature", batch_ratio[] = "one_step.batch",
+                      independent_ratio[] = "one_step.independent",
+                      joint_batch_ratio[] = "one_step.joint.batch",
+                      joint_independent_ratio[] = "one_step.joint.independent";
+
+/// The name of a quantity of one layer: "layer0.W2.ratio".
+inline std::string in_layer(std::size_t layer, const std::string& what) {
+  return "layer" + std::to_string(layer) + "." + what;
+}
+/// The name of a mean over layers, which only the result has.
+inline std::string over_layers(const std::string& what) {
+  return "mean." + what;
+}
+
+/// [Spectral] Table 1: the activations that a block of a layer is compared with.
+std::string activation_of(const std::string& block);
+/// The same for a weight of a layer or the head, by the name in Moments: "layer1.A", "Af".
+template <class P>
+std::string compared_with(const GptWeight<P>& weight) {
+  return weight.role == WeightRole::head ? "Af"
+                                         : in_layer(weight.layer, activation_of(weight.block));
+}
+/// The input of a weight, by the name in Moments. That of Wo is H.
+template <class P>
+std::string input_of(const GptWeight<P>& weight) {
+  return weight.block == "Wo" ? in_layer(weight.layer, "H") : compared_with(weight);
+}
+
+// Runs --------------------------------------------------------------------------------------------
 
 /// Settings that differ from the config's: {"spectral-on", "W2"}, by name.
 using Changes = std::vector<std::pair<std::string, std::string>>;
@@ -87,126 +191,77 @@ struct Run {
   std::vector<double> one_step_at = {};
 
   bool is_main() const { return changes.empty(); }
-  Rule rule() const;
-  double lr() const;
+  /// Whether it is the first run of all, which writes files.
+  bool is_first() const { return is_main() && optimizer == config.optimizer.front(); }
+  /// The name of one of its numbers in a record: "adam.train_loss".
+  std::string key(const std::string& number) const { return name + "." + number; }
+  const std::vector<double>& steps_of(MeasuredOn text) const {
+    return text == MeasuredOn::held_out_text ? probed : measured;
+  }
+  /// The steps of one_step_at in a stage.
+  std::vector<double> one_steps(const Stage& stage) const;
+  Rule rule() const { return optimizer_named(optimizer).rule; }
+  double rate() const { return config.*optimizer_named(optimizer).rate; }
   /// Whether `optimizer` updates a matrix of this block; otherwise Adam does. `is_advised`: whether
   /// the advice puts this matrix on a spectral step.
   bool updates(const std::string& block, bool is_advised) const;
   /// Whether updates() depends on the advice.
   bool follows_advice() const;
+  /// The weight matrices inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is gated,
+  /// Wg.
+  std::vector<std::string> blocks() const { return gpt_blocks(config.is_gated()); }
   /// The width of the feed-forward net.
   std::uint64_t hidden_width() const;
   /// The shape of the model for a vocabulary of this size.
   SequenceShape shape(std::uint64_t vocabulary) const;
+
+  Changes changes_without(const std::set<std::string>& settings) const;
+  /// Without learning rates and --spectral-on. Runs with equal ones train the same model for the
+  /// same number of steps.
+  Changes workload() const;
+  /// The name in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate 0.03".
+  std::string figure_label() const;
+  /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
+  std::string tick_label() const;
+};
+/// The learning rates of the matrices inside layers, which may be tuned for each run.
+extern const std::set<std::string> inner_rates;
+
+/// Two runs. Both are null if the plan has no such pair.
+struct RunPair {
+  const Run *first = nullptr, *second = nullptr;
+  explicit operator bool() const { return first && second; }
 };
 
-/// The changes of a run, without those whose key satisfies `leaves_out(key)`.
-template <class LeavesOut>
-Changes changes_without(const Run& run, const LeavesOut& leaves_out) {
-  Changes out = run.changes;
-  std::erase_if(out, [&](const auto& change) { return leaves_out(change.first); });
-  return out;
-}
-/// The changes of a run, without learning rates and --spectral-on. Runs with equal ones train the
-/// same model for the same number of steps.
-Changes workload_of(const Run& run);
-/// Two runs with this optimizer that differ in the mean token and in learning rates only. Null
-/// pointers if the plan has no such pair.
-struct MeanTokenPair {
-  const Run *kept = nullptr, *removed = nullptr;
-  explicit operator bool() const { return kept && removed; }
-};
-
+/// All runs of a config: the optimizers, then what --also asks for, whose words are read here once.
+/// The first run has no changes.
 struct Plan {
-  Config config;
-  std::vector<Run> runs;  // the optimizers, then what --also asks for
+  std::vector<Run> runs;
 
+  const Config& config() const { return runs.front().config; }
   /// The run of this optimizer with exactly these changes, or null.
   const Run* find(const std::string& optimizer, const Changes& changes = {}) const;
-  MeanTokenPair mean_token_pair(const std::string& optimizer) const;
+  /// The first run that satisfies ok(run), or null.
+  template <class Ok>
+  const Run* first_where(const Ok& ok) const {
+    const auto found = std::find_if(runs.begin(), runs.end(), ok);
+    return found == runs.end() ? nullptr : &*found;
+  }
+  /// Two runs with this optimizer that differ in the mean token and in learning rates only: with
+  /// and without it.
+  RunPair mean_token_pair(const std::string& optimizer) const;
+  /// Without and with a gate, and nothing else changed.
+  std::vector<RunPair> gated_pairs() const;
   /// The run that the paper's figures show, which is Muon's; null if the plan has no such run.
-  const Run* paper_run() const;
+  const Run* paper_run() const { return find("muon"); }
   /// The run whose ranks our figures show: the paper's, else the first.
-  const Run& shown_run() const;
+  const Run& shown_run() const { return paper_run() ? *paper_run() : runs.front(); }
 };
 
-/// All runs of a config. Throws UsageError for an invalid --also.
+/// Throws UsageError for an invalid --also.
 Plan plan_of(const Config& config);
 
-/// The blocks (weight matrices) inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is
-/// gated, Wg.
-std::vector<std::string> hidden_blocks(const Run& run);
-inline std::string in_layer(std::size_t layer, const std::string& what) {
-  return "layer" + std::to_string(layer) + "." + what;
-}
-/// [Spectral] Table 1: the activations that a block of a layer is compared with. They are its
-/// input, except for Wo, which multiplies H; the table compares it with A.
-std::string activation_of(const std::string& block);
-/// The same for a weight of a layer or the head, by the name in Moments: "layer1.A", "Af".
-template <class P>
-std::string compared_with(const GptWeight<P>& weight) {
-  return weight.role == WeightRole::head ? "Af"
-                                         : in_layer(weight.layer, activation_of(weight.block));
-}
-
-/// The input of a weight, by the name in Moments. That of Wo is H.
-template <class P>
-std::string input_of(const GptWeight<P>& weight) {
-  return weight.block == "Wo" ? in_layer(weight.layer, "H") : compared_with(weight);
-}
-/// Whether the second moment (out, out) of the gradients in a weight's outputs is stored. It is not
-/// for tables, and for outputs so many that it would dwarf the weight.
-inline bool keeps_error_moment(WeightRole role, std::uint64_t outputs, std::uint64_t inputs) {
-  return (role == WeightRole::in_layer || role == WeightRole::head) && outputs <= 8192 &&
-         outputs <= 8 * inputs;
-}
-
-/// The name of an optimizer for a reader: Adam, Muon, "polar factor", SGD.
-std::string optimizer_label(const std::string& optimizer);
-/// The name of a run in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate
-/// 0.03".
-std::string figure_label(const Run& run);
-/// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
-std::string tick_label(const Run& run);
-
-// Names of what a run records, prefixed with its name and a dot.
-
-/// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
-/// step of run.probed.
-enum class MeasuredOn { training_batch, held_out_text };
-/// The beginning of the names of such series.
-constexpr std::string_view prefix_of(MeasuredOn text) {
-  return text == MeasuredOn::held_out_text ? "probe." : "";
-}
-inline const std::vector<double>& steps_of(const Run& run, MeasuredOn text) {
-  return text == MeasuredOn::held_out_text ? run.probed : run.measured;
-}
-
-inline std::string stable_rank_of(const std::string& activation) {
-  return activation + ".stable_rank";
-}
-inline std::string nuclear_rank_of(const std::string& block) {
-  return block + ".nuclear_rank";
-}
-inline std::string ratio_of(const std::string& block) {
-  return block + ".ratio";
-}
-/// nr(G) over the stable rank of what Wo multiplies, H.
-inline std::string ratio_to_input_of(const std::string& Wo) {
-  return Wo + ".ratio_to_H";
-}
-inline std::string gradient_norm_of(const std::string& block) {
-  return block + ".gradient_norm";
-}
-inline std::string mean_share_of(const std::string& activation) {
-  return activation + ".mean_share";
-}
-/// A run that follows the advice: of the matrices with this name in all layers, how many the advice
-/// puts on a spectral step.
-inline std::string advised_of(const std::string& block) {
-  return "advised." + block;
-}
-/// A series of ranks, shares or ratios.
+/// A series of ranks, shares, norms or ratios.
 struct RankSeries {
   std::string name;                    // "layer1.W2.ratio"
   std::optional<std::uint64_t> layer;  // of a quantity inside a layer
@@ -214,38 +269,29 @@ struct RankSeries {
 };
 /// All of them of a run.
 std::vector<RankSeries> rank_series(const Run& run);
+/// The numbers of a run that are not series.
+std::vector<std::string> scalar_names(const Run& run);
 /// All numbers of a run: its losses, the above on the batch and on held-out text, its single steps.
 std::vector<Column> columns_of(const Run& run);
-inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
-                      final_validation_loss[] = "final_validation_loss", diverged[] = "diverged",
-                      violations[] = "violations", violations_early[] = "violations_early";
-/// 1 / p_max of the batch. Also recorded without a prefix, at the measured steps of the first run.
-inline constexpr char indicator[] = "indicator.stable_rank";
-/// Condition (1.8) is judged separately before this step and from it on.
-inline constexpr double early_steps = 32;
-
-// One step along G and one along polar(G), for each block at each step of run.one_step_at: the
-// ratio that eq. (1.1) predicts, the ratio that the curvature predicts (linalg/kronecker; NaN for
-// tables), and the loss decrease along polar(G) over that along G, each at
-// its best step size, on the batch that gave G and on an independent batch. "joint": all hidden
-// blocks at once. Names of steps before early_steps have the prefix "early.".
-inline constexpr char predicted_ratio[] = "one_step.predicted",
-                      curvature_ratio[] = "one_step.by_curvature", batch_ratio[] = "one_step.batch",
-                      independent_ratio[] = "one_step.independent",
-                      joint_batch_ratio[] = "one_step.joint.batch",
-                      joint_independent_ratio[] = "one_step.joint.independent";
-
-inline constexpr char early[] = "early.";
-/// The steps of run.one_step_at before early_steps, or the others.
-std::vector<double> one_step_points(const Run& run, bool is_early);
 
 // From a trial to the result ----------------------------------------------------------------------
+
+/// The file of the weights at a step: "model.safetensors" for the last step,
+/// "model.step100.safetensors" for step 100.
+std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last);
+/// The folder of the recording of a step.
+std::string recording_folder(const std::string& folder, std::uint64_t step);
 
 /// Trains every run on the same batches. Trial 0 writes the files of config.save and config.record.
 /// Throws Failure if that fails.
 TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial);
 
 void judge(const Plan& plan, const Records& records, Claims& claims);
+
+/// Draws all figures over the series of the runs, which `out` already has. The first one is Table 2
+/// if the plan has its runs, otherwise the ranks of Figures 2, 5 and 6. Adds the series that only
+/// figures need: differences of losses, and points of single trials.
+void draw(ResultBuilder& out, const Plan& plan);
 
 Result report(const Plan& plan, const Corpus& corpus, const Records& records);
 

@@ -3,10 +3,12 @@
 #include <cblas.h>
 
 #include <algorithm>
-#include <numeric>
+#include <nlohmann/json.hpp>
 
+#include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/layers/linear.hpp"
+#include "nn/tensors_to_write.hpp"
 
 namespace ranklab::gpt {
 
@@ -40,9 +42,27 @@ double Moments::stable_rank(const std::string& name) const {
   return stable_rank_from_gram(second_moment(name));
 }
 
+namespace {
+
+// As arma::dot, whose last bit depends on the rest of the unit for short vectors: it may be
+// inlined.
+double squared_length(const arma::vec& x) {
+  if (x.n_elem > 32) return arma::dot(x, x);
+  double even = 0, odd = 0;
+  arma::uword i = 0;
+  for (; i + 1 < x.n_elem; i += 2) {
+    even += x[i] * x[i];
+    odd += x[i + 1] * x[i + 1];
+  }
+  if (i < x.n_elem) even += x[i] * x[i];
+  return even + odd;
+}
+
+}  // namespace
+
 double Moments::mean_share(const std::string& name) const {
   const SecondMoment& moment = of_.at(name);
-  return arma::dot(moment.sum, moment.sum) / tokens_ / arma::trace(moment.gram);
+  return squared_length(moment.sum) / tokens_ / arma::trace(moment.gram);
 }
 
 double Moments::indicator() const {
@@ -81,13 +101,13 @@ void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batc
 template <class T>
 void add_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
                Track& track) {
-  const std::string prefix(prefix_of(text));
+  const std::string prefix = prefix_of(text);
   std::map<std::string, double> st;
   for (const std::string& name : moments.names()) {
     st[name] = moments.stable_rank(name);
-    track.add(prefix + stable_rank_of(name), st[name]);
+    track.add(prefix + stable_rank.of(name), st[name]);
     if (moments.reports_mean_share(name))
-      track.add(prefix + mean_share_of(name), moments.mean_share(name));
+      track.add(prefix + mean_share.of(name), moments.mean_share(name));
   }
   st["indicator"] = moments.indicator();
   track.add(prefix + indicator, st["indicator"]);
@@ -97,18 +117,76 @@ void add_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn
     const bool table = weight.role == WeightRole::embedding;
     const arma::mat G = arma::conv_to<arma::mat>::from(weight.parameter->G);
     const double rank = nuclear_rank(G);
-    track.add(nuclear_rank_of(name), rank);
-    track.add(gradient_norm_of(name), arma::norm(G, "fro"));
-    track.add(ratio_of(name), rank / st.at(table ? "indicator" : compared_with(weight)));
-    if (weight.block == "Wo")
-      track.add(ratio_to_input_of(name), rank / st.at(in_layer(weight.layer, "H")));
+    track.add(gradient_rank.of(name), rank);
+    track.add(gradient_norm.of(name), arma::norm(G, "fro"));
+    track.add(rank_ratio.of(name), rank / st.at(table ? "indicator" : compared_with(weight)));
+    if (weight.block == "Wo") track.add(ratio_to_H.of(name), rank / st.at(input_of(weight)));
   }
+}
+
+std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last) {
+  if (step == last) return file;
+  return replace_extension(file, ".step" + std::to_string(step) + ".safetensors");
+}
+
+std::string recording_folder(const std::string& folder, std::uint64_t step) {
+  return folder + "/step" + std::to_string(step);
+}
+
+template <class T>
+void save_recording(const SequenceModel<T>& model, const Moments& moments,
+                    const std::string& folder, std::uint64_t step) {
+  const std::string place = recording_folder(folder, step) + "/";
+  nlohmann::ordered_json layers = nlohmann::ordered_json::array(),
+                         others = nlohmann::ordered_json::object();
+  for (const auto& weight : gpt_weights(model)) {
+    const auto& [parameter, role, l, block] = weight;
+    const std::string& name = parameter->name;
+    if (role == WeightRole::positions) {
+      others[name] = "a position table, added to every token";
+      continue;
+    }
+    const bool table = role == WeightRole::embedding, head = role == WeightRole::head;
+    const std::string file = std::to_string(layers.size()) + ".safetensors";
+    std::vector<TensorToWrite> tensors = {
+        tensor<double>("gradient", arma::conv_to<arma::mat>::from(parameter->G))};
+    if (table) {
+      tensors.push_back({"counts",
+                         Dtype::f64,
+                         {moments.counts().size()},
+                         bytes_of<double>(arma::vec(moments.counts()))});
+    } else {
+      tensors.push_back(tensor<double>("second_moment", moments.second_moment(input_of(weight))));
+    }
+    if (parameter->error_moment)
+      tensors.push_back(tensor<double>("error_moment", *parameter->error_moment));
+    write_safetensors(place + file, tensors);
+    layers.push_back({{"name", name},
+                      {"parameter", name},
+                      {"role", table  ? "embedding"
+                               : head ? "head"
+                                      : "hidden"},
+                      {"samples", static_cast<std::uint64_t>(moments.tokens())},
+                      {"parts", 0},
+                      {"first_part", 1},
+                      {"file", file}});
+  }
+  // Written last, so that a recording never names a missing file.
+  write_file_atomically(place + "recording.json",
+                        nlohmann::ordered_json{{"format", "ranklab.recording/1"},
+                                               {"layers", layers},
+                                               {"not_seen", others},
+                                               {"tied", nlohmann::ordered_json::object()}}
+                                .dump(1) +
+                            "\n");
 }
 
 #define RANKLAB_MEASURE(T)                                                                   \
   template void add_activations<T>(const SequenceModel<T>&, const SequenceBatch<T>&, Turns&, \
                                    Moments&);                                                \
-  template void add_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn, Track&);
+  template void add_ranks<T>(const SequenceModel<T>&, const Moments&, MeasuredOn, Track&);   \
+  template void save_recording(const SequenceModel<T>&, const Moments&, const std::string&,  \
+                               std::uint64_t);
 RANKLAB_MEASURE(float)
 RANKLAB_MEASURE(double)
 #undef RANKLAB_MEASURE

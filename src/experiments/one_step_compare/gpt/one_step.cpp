@@ -1,10 +1,10 @@
-#include "experiments/one_step_compare/gpt/one_step.hpp"
+// One step along G and one along polar(G): the largest loss decrease that each achieves, compared
+// with the prediction of eq. (1.1).
 
 #include <cmath>
-#include <functional>
 #include <limits>
 
-#include "core/undefined.hpp"
+#include "experiments/one_step_compare/gpt/measure.hpp"
 #include "linalg/kronecker.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"

@@ -1,67 +1,263 @@
-#include "core/undefined.hpp"
+// Flags, memory and work of the study gpt, and its result.
 #include "experiments/one_step_compare/gpt/claims.hpp"
-#include "experiments/one_step_compare/gpt/figure.hpp"
+#include "experiments/one_step_compare/one_step_compare.hpp"
+#include "io/atomic_file.hpp"
+#include "nn/parts.hpp"
+#include "nn/saved_weights.hpp"
 
 namespace ranklab::gpt {
+
+std::vector<Field> Config::flags() {
+  constexpr std::uint64_t largest = 65536, most_steps = 10'000'000;
+  const auto rate = [](const char* name, double& value, const std::string& help) {
+    return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
+  };
+  // The rate of an optimizer that no run has does nothing.
+  const auto rate_of = [&](const char* rule, double& value, const std::string& help) {
+    const bool runs = contains(optimizer, rule) ||
+                      std::any_of(also.begin(), also.end(),
+                                  [&](const std::string& word) { return word.starts_with(rule); });
+    return only_if(runs, std::string("a run of ") + rule,
+                   rate((std::string("lr-") + rule).c_str(), value, help));
+  };
+  const auto output = [](Field field) {
+    field.names_output = true;
+    return field;
+  };
+  return {
+      precision_field(precision),
+      text_field("text", text,
+                 "text file to train on; default: the King James Bible of Debian's package "
+                 "bible-kjv-text"),
+      text_field("vocab", vocab,
+                 "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the text, V up "
+                 "to 16384"),
+      size_field("layers", layers, 1, 1000, "L", "transformer blocks"),
+      size_field("dim", dim, 2, largest, "d", "width of the residual stream"),
+      size_field("heads", heads, 1, largest, "h", "attention heads; must divide --dim"),
+      size_field("context", context, 1, largest, "T", "tokens per sequence"),
+      size_field("batch", batch, 1, largest, "B", "sequences per step"),
+      size_field("steps", steps, 1, most_steps, "", "training steps of each optimizer"),
+      choice_field("activation", activation, {"relu2", "relu", "gelu", "swiglu"}, "sigma",
+                   "activation of the feed-forward networks, of width 4 d; swiglu is gated, with "
+                   "width 8 d / 3"),
+      choice_field(
+          "norm", norm, {"rms", "layer"}, "",
+          "normalization before attention, feed-forward network and head; without gain and bias"),
+      choice_field("position", position, {"rotary", "learned"}, "",
+                   "rotary: normalize the embedding, rotate queries and keys; learned: add a table "
+                   "to the embedding"),
+      choice_field("qk-norm", qk_norm, {"auto", "on", "off"}, "",
+                   "scale queries and keys of each head to mean square 1; auto: only if positions "
+                   "are rotary"),
+      choice_field("init", init, {"modded", "gauss", "gpt2"}, "",
+                   "initial weights; modded: output maps and head are 0; gauss: N(0, 1/fan_in) "
+                   "(Assumption A); gpt2: N(0, 0.02^2)"),
+      choice_field("mean-token", mean_token, {"keep", "remove"}, "",
+                   "remove: subtract the mean over the earlier tokens from the normalized inputs "
+                   "of attention and feed-forward network ([Shallow] eq. (21), strict prefix)"),
+      choice_list_field("optimizer", optimizer, optimizer_names(), "",
+                        "optimizer of the matrices inside layers; one run for each"),
+      rate("lr-adam", lr_adam, "Adam's learning rate on the matrices inside layers"),
+      rate_of("muon", lr_muon, "Muon's learning rate"),
+      rate_of("polar", lr_polar, "learning rate of Muon with exact polar factors"),
+      rate_of("sgd", lr_sgd, "learning rate of SGD with momentum"),
+      rate("lr-embedding", lr_embedding, "Adam's learning rate on embedding, positions and head"),
+      rate("lr-outer", lr_outer,
+           "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
+      choice_list_field(
+          "spectral-on", spectral_on,
+          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head", advice_word,
+           against_advice_word},
+          "",
+          "matrices that the optimizer updates; hidden: all inside layers; advice: those inside "
+          "layers whose nr/st is 2 or more at steps 4 to 32 of Adam, against-advice: the others; "
+          "Adam updates the rest"),
+      or_empty(one_per_flag(text_list_field("also", also,
+                                            "extra run: an optimizer and the changed settings, as "
+                                            "in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
+      or_empty(size_list_field("measure-steps", measure_steps, 0, most_steps, "",
+                               "step counts after which ranks are measured, always after the last; "
+                               "default: 0-4, 8, 16, 32, 64 and every 50")),
+      switch_field("one-step", one_step,
+                   "measure the actual loss decrease along G and along polar(G), for each matrix, "
+                   "in the first optimizer's run"),
+      only_if(one_step, "--one-step",
+              or_empty(size_list_field("one-step-at", one_step_at, 0, most_steps, "",
+                                       "measured steps at which --one-step compares; default: 4, "
+                                       "8, 16, 32, 100 and the last"))),
+      output(text_field("save", save,
+                        ".safetensors file for the weights of trial 0's first run; if the "
+                        "architecture is GPT-2's, in GPT-2's layout")),
+      output(text_field(
+          "record", record,
+          "folder for activations and gradients of trial 0's first run, for --study files --from")),
+      only_if(!save.empty() || !record.empty(), "--save or --record",
+              or_empty(size_list_field(
+                  "save-steps", save_steps, 0, most_steps, "",
+                  "step counts after which --save and --record write; default: the last"))),
+  };
+}
+
+void Config::fill_defaults() {
+  if (qk_norm == "auto") qk_norm = position == "rotary" ? "on" : "off";
+}
+
 namespace {
 
-/// Adds the mean over layers of a series that every layer has, for panels that compare runs.
-void add_mean_over_layers(ResultBuilder& out, const Run& run, const std::string& what) {
-  out.series(run.name + ".mean." + what, "step", run.measured,
-             [&run, what](const TrialRecord& record, std::size_t i) {
-               double sum = 0;
-               for (std::size_t l = 0; l < run.config.layers; ++l)
-                 sum += record.array(run.name + "." + in_layer(l, what)).at(i);
-               return sum / static_cast<double>(run.config.layers);
-             });
+void check_run(const Run& run) {
+  const Config& c = run.config;
+  const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
+  if (c.dim % c.heads != 0) {
+    throw UsageError(say("{}--heads: {} does not divide --dim {}", where, c.heads, c.dim));
+  }
+  if (c.position == "rotary" && c.dim / c.heads % 2 != 0) {
+    throw UsageError(
+        say("{}--heads: {} gives heads of odd width {}; allowed: an even width, or any "
+            "with --position learned",
+            where, c.heads, c.dim / c.heads));
+  }
+  if (!c.is_gated() && contains(c.spectral_on, "Wg")) {
+    throw UsageError(
+        say("{}--spectral-on: Wg is not allowed with --activation {}; allowed: with "
+            "--activation swiglu",
+            where, c.activation));
+  }
+  const std::uint64_t watched = watched_steps.back();
+  if (run.follows_advice() && c.steps < watched) {
+    throw UsageError(
+        say("{}--steps: {} ends before the steps that advice is taken from; allowed: at "
+            "least {}",
+            where, c.steps, watched));
+  }
 }
+
+}  // namespace
+
+void Config::check() const {
+  vocabulary_size(vocab);
+  const Plan plan = plan_of(*this);
+  for (const Run& run : plan.runs) check_run(run);
+  for (const auto& [name, given] : {std::pair{"--measure-steps", &measure_steps},
+                                    {"--save-steps", &save_steps},
+                                    {"--one-step-at", &one_step_at}}) {
+    for (const std::uint64_t step : *given) {
+      if (step > steps) {
+        throw UsageError(
+            say("{}: {} is beyond the last step; allowed: 0 to --steps {}", name, step, steps));
+      }
+    }
+  }
+  for (const std::uint64_t step : one_step_at) {
+    const std::vector<double>& measured = plan.runs.front().measured;
+    if (contains(measured, static_cast<double>(step))) continue;
+    throw UsageError(say(
+        "--one-step-at: {} is not a measured step; allowed: the steps of --measure-steps", step));
+  }
+}
+
+Estimate Config::memory() const {
+  const Plan plan = plan_of(*this);
+  const std::uint64_t V = std::max<std::uint64_t>(vocabulary_size(vocab), 256);
+  Estimate cost;
+  for (const Run& run : plan.runs) {
+    const SequenceShape shape = run.shape(V);
+    const double width = static_cast<double>(shape.dim), N = static_cast<double>(batch * context),
+                 part = std::min(N, static_cast<double>(sequences_at_once(shape.length, shape.dim) *
+                                                        shape.length));
+    // Weights, gradients, two moments, copies for probes; a pass over a part; Gram matrices in
+    // double and their inputs. With single steps: the residual streams of two batches.
+    cost.bytes += 8 * (3 * gpt_parameters(shape) + sequence_numbers(shape, part, part) +
+                       4 * static_cast<double>(shape.hidden) * part);
+    // The runs of a trial share the helpers.
+    cost.helper_bytes = std::max(cost.helper_bytes, 8 * sequence_helper_numbers(shape, part, part));
+    cost.helpers = std::max<std::uint64_t>(
+        cost.helpers, part_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
+    if (!run.one_step_at.empty())
+      cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
+  }
+  // The text in several forms, and its tokens.
+  cost.shared_bytes = 20e6 + 40.0 * (text.empty() ? 4.2e6 : 1e7);
+  return cost;
+}
+
+std::vector<Output> Config::outputs(std::uint64_t trial) const {
+  if (trial > 0) return {};
+  std::vector<Output> out;
+  for (const std::uint64_t step : steps_to_save()) {
+    if (!save.empty()) {
+      const std::string weights = file_at(save, step, steps);
+      out.push_back({weights});
+      out.push_back({weights_config_file(weights), false});
+    }
+    if (!record.empty()) out.push_back({recording_folder(record, step)});
+  }
+  return out;
+}
+
+const Corpus& Config::corpus() const {
+  return read_text->get([&] { return read_corpus(text, vocab, context + 1); });
+}
+
+Work work(const Config& config) {
+  for (const std::string& file :
+       {config.save, config.record.empty() ? "" : config.record + "/recording.json"}) {
+    if (!file.empty()) check_writable(file);
+  }
+  // Read before the trials, so that a missing or too short text is an error before any training.
+  return each_trial([plan = plan_of(config), &corpus = config.corpus()](Trial& trial) {
+    return run_trial(plan, corpus, trial);
+  });
+}
+
+// The result --------------------------------------------------------------------------------------
+
+namespace {
 
 /// Adds every series of a main run. An extra run gets the means over layers instead of the series
 /// of each layer.
 void add_run(ResultBuilder& out, const Run& run) {
-  const std::string prefix = run.name + ".";
-  out.series(prefix + train_loss, "step");
-  out.series(prefix + validation_loss, "step", run.measured);
+  const auto add = [&](const std::string& name, const std::vector<double>& steps) {
+    out.series(run.key(name), "step", steps);
+  };
+  out.series(run.key(train_loss), "step");
+  add(validation_loss, run.measured);
   for (const auto& [name, layer, what] : rank_series(run)) {
-    if (run.is_main() || !layer) out.series(prefix + name, "step", run.measured);
-    if (run.is_main() && !run.probed.empty())
-      out.series(prefix + std::string(prefix_of(MeasuredOn::held_out_text)) + name, "step",
-                 run.probed);
-    if (layer == 0) add_mean_over_layers(out, run, what);
+    if (run.is_main() || !layer) add(name, run.measured);
+    if (run.is_main()) add(prefix_of(MeasuredOn::held_out_text) + name, run.probed);
+    if (layer != 0) continue;
+    std::vector<std::string> layers;
+    for (std::size_t l = 0; l < run.config.layers; ++l) layers.push_back(in_layer(l, what));
+    const RunRecords view(run, out.records());
+    out.series(
+        run.key(over_layers(what)), "step", run.measured,
+        [&](const TrialRecord& record, std::size_t i) { return view.mean_at(record, layers, i); });
   }
-  for (const char* name : {final_validation_loss, violations, violations_early, diverged})
-    out.scalar(prefix + name);
-  if (!run.follows_advice()) return;
-  for (const std::string& block : hidden_blocks(run)) out.scalar(prefix + advised_of(block));
+  for (const std::string& name : scalar_names(run)) out.scalar(run.key(name));
 }
 
 /// Adds the measured ratios over the predicted ones: one point for each block and step, whose x is
 /// the mean of nr / st over trials. A block and step without a gradient in any trial has no point.
-void add_one_step(ResultBuilder& out, const Run& run, bool is_early) {
-  const std::vector<double> steps = one_step_points(run, is_early);
+void add_one_step(ResultBuilder& out, const Run& run, const Stage& stage) {
+  const std::vector<double> steps = run.one_steps(stage);
   if (steps.empty()) return;
-  const std::string prefix = run.name + "." + (is_early ? early : "");
-  const std::vector<std::vector<double>> x = arrays_of(out.records(), prefix + predicted_ratio);
+  const std::string prefix = run.key(stage.prefix);
+  const auto predicted = arrays_of(out.records(), prefix + predicted_ratio);
   std::vector<double> means;
   std::vector<std::size_t> defined;
-  for (std::size_t i = 0; i < x.front().size(); ++i) {
-    const Summary predicted = summarize(per_trial(out.records(), [&](const TrialRecord& record) {
-      const std::vector<double>& ratios = record.array(prefix + predicted_ratio);
-      return i < ratios.size() ? ratios[i] : undefined;
-    }));
-    if (predicted.n == 0) continue;
-    means.push_back(predicted.mean);
+  for (std::size_t i = 0; i < predicted.front().size(); ++i) {
+    std::vector<double> of_trials;
+    for (const std::vector<double>& ratios : predicted) of_trials.push_back(ratios[i]);
+    const Summary summary = summarize(of_trials);
+    if (summary.n == 0) continue;
+    means.push_back(summary.mean);
     defined.push_back(i);
   }
   for (const char* name : {batch_ratio, independent_ratio}) {
     if (defined.empty()) continue;
-    const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
-      const std::vector<double>& all = record.array(prefix + name);
-      std::vector<double> kept;
-      for (const std::size_t i : defined) kept.push_back(i < all.size() ? all[i] : undefined);
-      return kept;
+    out.series(prefix + name, "nr/st", means, [&](const TrialRecord& record, std::size_t i) {
+      return record.array(prefix + name)[defined[i]];
     });
-    out.series(series_over_trials(prefix + name, "nr/st", means, measured));
   }
   for (const char* name : {joint_batch_ratio, joint_independent_ratio})
     out.series(prefix + name, "step", steps);
@@ -78,7 +274,8 @@ void add_shares(ResultBuilder& out, const Plan& plan) {
     measured.std.push_back(summary.std);
   }
   out.series(std::move(measured));
-  out.series_of_points("table_2.printed", "activation", {1, 2}, {printed_plain, printed_gated});
+  out.series_of_points("table_2.printed", "activation", {1, 2},
+                       {table.plain.printed, table.gated.printed});
 }
 
 }  // namespace
@@ -93,9 +290,9 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
   out.series(indicator, "step", plan.runs.front().measured);
   judge(plan, records, out.claims());
   add_shares(out, plan);
-  if (plan.config.one_step) {
+  if (plan.config().one_step) {
     for (const Run& run : plan.runs) {
-      for (const bool is_early : {true, false}) add_one_step(out, run, is_early);
+      for (const Stage& stage : {early, late}) add_one_step(out, run, stage);
     }
   }
   draw(out, plan);
@@ -106,15 +303,25 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
           corpus.validation.size(), corpus.vocabulary));
   for (const Run& run : plan.runs) {
     double count = 0;
-    for (const TrialRecord& record : records) count += record.scalar(run.name + "." + diverged);
+    for (const TrialRecord& record : records) count += record.scalar(run.key(diverged));
     if (count == 0) continue;
-    out.diverged_where(run.name + "." + diverged);
+    out.diverged_where(run.key(diverged));
     out.note(
         say("{} diverged in {} of {}. After a divergence, its curves show the other trials only "
             "and look better than they are.",
-            figure_label(run), count, counted(records.size(), "trial")));
+            run.figure_label(), count, counted(records.size(), "trial")));
   }
   return out.take();
 }
 
 }  // namespace ranklab::gpt
+
+namespace ranklab {
+
+std::unique_ptr<Study> make_gpt_study() {
+  return study_of<gpt::Config>(gpt::work, [](const gpt::Config& config, const Records& records) {
+    return gpt::report(gpt::plan_of(config), config.corpus(), records);
+  });
+}
+
+}  // namespace ranklab

@@ -1,13 +1,8 @@
-#include <algorithm>
+// One trial: every run on the same batches.
 #include <cmath>
-#include <set>
 
-#include "core/undefined.hpp"
 #include "experiments/advise/advice.hpp"
-#include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
-#include "experiments/one_step_compare/gpt/one_step.hpp"
-#include "experiments/one_step_compare/gpt/recording.hpp"
 #include "nn/saved_weights.hpp"
 #include "nn/trainer.hpp"
 
@@ -19,7 +14,14 @@ namespace {
 constexpr std::uint64_t validation_batches = 4, final_batches = 16, probe_batches = 8;
 
 bool has(const std::vector<double>& steps, std::uint64_t t) {
-  return std::find(steps.begin(), steps.end(), static_cast<double>(t)) != steps.end();
+  return contains(steps, static_cast<double>(t));
+}
+
+/// Whether the second moment (out, out) of the gradients in a weight's outputs is stored. It is not
+/// for tables, and for outputs so many that it would dwarf the weight.
+bool keeps_error_moment(WeightRole role, std::uint64_t outputs, std::uint64_t inputs) {
+  return (role == WeightRole::in_layer || role == WeightRole::head) && outputs <= 8192 &&
+         outputs <= 8 * inputs;
 }
 
 /// Names of the matrices that the advice puts on a spectral step.
@@ -29,15 +31,13 @@ using Advised = std::set<std::string>;
 template <class T>
 class Training {
  public:
-  Training(const Plan& plan, const Run& run, const Advised& advised, const Corpus& corpus,
-           const Trial& trial)
-      : plan_(plan),
-        run_(run),
+  Training(const Run& run, const Advised& advised, const Corpus& corpus, const Trial& trial)
+      : run_(run),
         advised_(advised),
         corpus_(corpus),
         trial_(trial),
-        writes_files_(trial.index() == 0 && &run == &plan.runs.front() &&
-                      !(plan.config.save.empty() && plan.config.record.empty())),
+        writes_files_(trial.index() == 0 && run.is_first() &&
+                      !(run.config.save.empty() && run.config.record.empty())),
         model_(run.shape(corpus.vocabulary),
                gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
         weights_(gpt_weights(model_)),
@@ -66,10 +66,11 @@ class Training {
     std::vector<const Weight*> judged;
     std::vector<advise::LogRatios> ratios;
     for (const Weight& weight : weights_) {
+      if (weight.role == WeightRole::positions) continue;
       const std::string& name = weight.parameter->name;
       advise::LogRatios logs;
       for (const double ratio :
-           track_.values(weight.block == "Wo" ? ratio_to_input_of(name) : ratio_of(name))) {
+           track_.values(weight.block == "Wo" ? ratio_to_H.of(name) : rank_ratio.of(name))) {
         if (std::isfinite(ratio)) logs.steps.push_back(std::log(ratio));
       }
       if (logs.steps.empty()) continue;
@@ -121,7 +122,7 @@ class Training {
       const double outer_rate =
           own_rule && run.rule() != Rule::adam ? run.config.lr_outer : run.config.lr_embedding;
       const double rate = role != WeightRole::in_layer ? outer_rate
-                          : own_rule                   ? run.lr()
+                          : own_rule                   ? run.rate()
                                                        : run.config.lr_adam;
       out.push_back({parameter, {.rule = own_rule ? run.rule() : Rule::adam}, rate});
     }
@@ -142,7 +143,7 @@ class Training {
 
   /// Whether the next backward pass must store the second moments of output gradients.
   bool needs_errors(std::uint64_t t) const {
-    return has(run_.one_step_at, t) || (writes_files_ && !plan_.config.record.empty() && saves(t));
+    return has(run_.one_step_at, t) || (writes_files_ && !run_.config.record.empty() && saves(t));
   }
   void observe_errors(bool observes) {
     for (const Weight& weight : weights_) {
@@ -193,11 +194,11 @@ class Training {
   }
 
   void one_step(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
-    const std::string when = static_cast<double>(t) < early_steps ? early : "";
+    const std::string stage = (static_cast<double>(t) < early_steps ? early : late).prefix;
     const SequenceBatch<T> other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
     const auto append = [&](const char* name, const std::vector<double>& values) {
-      for (const double value : values) track_.add(when + name, value);
+      for (const double value : values) track_.add(stage + name, value);
     };
     append(predicted_ratio, ratios.predicted);
     append(curvature_ratio, ratios.by_curvature);
@@ -207,14 +208,11 @@ class Training {
     append(joint_independent_ratio, {ratios.joint_on_independent});
   }
 
-  bool saves(std::uint64_t t) const {
-    const std::vector<std::uint64_t> steps = plan_.config.steps_to_save();
-    return std::count(steps.begin(), steps.end(), t) > 0;
-  }
+  bool saves(std::uint64_t t) const { return contains(run_.config.steps_to_save(), t); }
   void save(std::uint64_t t, const Moments& moments) {
-    if (!plan_.config.save.empty())
-      save_weights(model_, file_at(plan_.config.save, t, plan_.config.steps));
-    if (!plan_.config.record.empty()) save_recording(model_, moments, plan_.config.record, t);
+    if (!run_.config.save.empty())
+      save_weights(model_, file_at(run_.config.save, t, run_.config.steps));
+    if (!run_.config.record.empty()) save_recording(model_, moments, run_.config.record, t);
   }
 
   TrialRecord record() {
@@ -226,7 +224,7 @@ class Training {
   }
 
   void count_advised() {
-    for (const std::string& block : hidden_blocks(run_)) {
+    for (const std::string& block : run_.blocks()) {
       double count = 0;
       for (std::size_t l = 0; l < run_.config.layers; ++l)
         count += advised_.contains(in_layer(l, block));
@@ -237,19 +235,18 @@ class Training {
   void count_violations() {
     Tally before, from;
     for (std::size_t l = 0; l < run_.config.layers; ++l) {
-      for (const std::string& block : hidden_blocks(run_)) {
-        const std::vector<double>& ratio = track_.values(ratio_of(in_layer(l, block)));
+      for (const std::string& block : run_.blocks()) {
+        const std::vector<double>& ratio = track_.values(rank_ratio.of(in_layer(l, block)));
         for (std::size_t i = 0; i < ratio.size(); ++i) {
           if (std::isfinite(ratio[i]))
             (run_.measured[i] < early_steps ? before : from).count(ratio[i] < 1);
         }
       }
     }
-    track_.set(violations_early, before.violations / before.cases);
-    track_.set(violations, from.violations / from.cases);
+    track_.set(early.violations, before.violations / before.cases);
+    track_.set(late.violations, from.violations / from.cases);
   }
 
-  const Plan& plan_;
   const Run& run_;
   const Advised advised_;
   const Corpus& corpus_;
@@ -266,28 +263,28 @@ class Training {
 
 /// The advice from a run of Adam with the learning rates of `run`.
 template <class T>
-Advised advised_by_adam(const Plan& plan, const Run& run, const Corpus& corpus,
-                        const Trial& trial) {
+Advised advised_by_adam(const Run& run, const Corpus& corpus, const Trial& trial) {
   Run adam = run;
   adam.optimizer = "adam";
   adam.config.spectral_on = {"hidden"};
   adam.measured.assign(watched_steps.begin(), watched_steps.end());
   adam.probed.clear();
   adam.one_step_at.clear();
-  return Training<T>(plan, adam, {}, corpus, trial).advised_at(watched_steps.back());
+  adam.config.save.clear();
+  adam.config.record.clear();
+  return Training<T>(adam, {}, corpus, trial).advised_at(watched_steps.back());
 }
 
 template <class T>
-TrialRecord train(const Plan& plan, const Run& run, const Corpus& corpus, const Trial& trial) {
-  const Advised advised =
-      run.follows_advice() ? advised_by_adam<T>(plan, run, corpus, trial) : Advised{};
-  return Training<T>(plan, run, advised, corpus, trial).train();
+TrialRecord train(const Run& run, const Corpus& corpus, const Trial& trial) {
+  const Advised advised = run.follows_advice() ? advised_by_adam<T>(run, corpus, trial) : Advised{};
+  return Training<T>(run, advised, corpus, trial).train();
 }
 
 /// Floating-point operations of one run in one trial, for a vocabulary of this size.
-double run_flops(const Plan& plan, const Run& run, std::uint64_t vocabulary) {
+double run_flops(const Run& run, std::uint64_t vocabulary) {
   const SequenceShape shape = run.shape(vocabulary);
-  const double N = static_cast<double>(plan.config.batch * plan.config.context),
+  const double N = static_cast<double>(run.config.batch * run.config.context),
                d = static_cast<double>(shape.dim), layers = static_cast<double>(shape.layers),
                hidden = static_cast<double>(shape.hidden), maps = shape.activation->gated ? 3 : 2,
                steps = static_cast<double>(run.config.steps),
@@ -313,16 +310,16 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial
   std::vector<double> costs;
   for (const Run& run : plan.runs) {
     steps += run.config.steps + (run.follows_advice() ? watched_steps.back() : 0);
-    costs.push_back(run_flops(plan, run, corpus.vocabulary));
+    costs.push_back(run_flops(run, corpus.vocabulary));
   }
   trial.expect(steps, "step");
   std::vector<TrialRecord> records(plan.runs.size());
   trial.for_each_part(costs, [&](std::size_t i) {
-    records[i] = plan.config.single_precision() ? train<float>(plan, plan.runs[i], corpus, trial)
-                                                : train<double>(plan, plan.runs[i], corpus, trial);
+    records[i] = plan.config().single_precision() ? train<float>(plan.runs[i], corpus, trial)
+                                                  : train<double>(plan.runs[i], corpus, trial);
   });
   TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");
+  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].key(""));
   out.set(indicator, records.front().array(indicator));
   return out;
 }

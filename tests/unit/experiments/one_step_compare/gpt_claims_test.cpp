@@ -55,7 +55,7 @@ TrialRecord record(double noise = 0) {
       for (const char* name : {"A", "Am", "H", "Z", "S"})
         set(layer + name + ".stable_rank", gated ? 5 : 3);
       set(layer + "S.mean_share", gated ? 0.1 : 0.5);
-      for (const std::string& block : gpt::hidden_blocks(run)) {
+      for (const std::string& block : run.blocks()) {
         const double rank = (block == "Wv" ? 0.3 : 0.6) * d;
         set(layer + block + ".nuclear_rank", rank);
         set_probe(layer + block + ".nuclear_rank", rank);
@@ -323,7 +323,7 @@ TEST_CASE(
                      std::vector<double>{removed ? 1e-9 : 1e9, value, value});
         };
         for (const char* name : {"A", "Am"}) set(std::string(name) + ".stable_rank", st);
-        for (const std::string& block : gpt::hidden_blocks(run)) {
+        for (const std::string& block : run.blocks()) {
           set(block + ".nuclear_rank", nr);
           set(block + ".ratio", nr / st);
         }
@@ -370,9 +370,8 @@ TEST_CASE(
     "step") {
   gpt::Config early = config();
   early.measure_steps = {4, 16, 32};  // and the last step: four, as in record()
-  CHECK(gpt::one_step_points(gpt::plan_of(early).runs.front(), true) == std::vector<double>{4, 16});
-  CHECK(gpt::one_step_points(gpt::plan_of(early).runs.front(), false) ==
-        std::vector<double>{32, 100});
+  CHECK(gpt::plan_of(early).runs.front().one_steps(gpt::early) == std::vector<double>{4, 16});
+  CHECK(gpt::plan_of(early).runs.front().one_steps(gpt::late) == std::vector<double>{32, 100});
   const auto at = [&](const char* id, const std::vector<double>& on_batch) {
     const Change change = [&](TrialRecord& record) {
       record.set("muon.early.one_step.predicted", {0.25, 0.5, 2, 4});

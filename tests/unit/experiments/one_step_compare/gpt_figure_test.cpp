@@ -45,7 +45,7 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
     out.set(prefix + "violations_early", std::nan(""));
     out.set(prefix + "diverged", 0.0);
     if (run.follows_advice()) {
-      for (const std::string& block : gpt::hidden_blocks(run))
+      for (const std::string& block : run.blocks())
         out.set(prefix + "advised." + block, static_cast<double>(run.config.layers));
     }
     for (const char* when : {"", "early."}) {
@@ -103,8 +103,8 @@ TEST_CASE("runs have names for readers, while claims and series keep the words o
   const gpt::Plan plan = gpt::plan_of(of);
   Words names, ticks;
   for (const gpt::Run& run : plan.runs) {
-    names.push_back(gpt::figure_label(run));
-    ticks.push_back(gpt::tick_label(run));
+    names.push_back(run.figure_label());
+    ticks.push_back(run.tick_label());
   }
   CHECK(names ==
         Words{"Adam", "Muon", "polar factor", "SGD", "Muon, embedding rate 0.03",

@@ -7,7 +7,7 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
-#include "experiments/one_step_compare/gpt/one_step.hpp"
+#include "experiments/one_step_compare/gpt/measure.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"

@@ -7,7 +7,6 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
-#include "experiments/one_step_compare/gpt/recording.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
@@ -142,6 +141,13 @@ TEST_CASE("runs along and against the advice equal runs whose list has the same 
   CHECK(loss(along, "muon") == loss(run_on(advised), "muon"));
   CHECK(loss(against, "muon") == loss(run_on(others), "muon"));
   CHECK(loss(along, "muon") != loss(against, "muon"));
+}
+
+TEST_CASE("advice is taken with learned positions, whose table is not among the judged matrices") {
+  const Fixture fixture;
+  const Result result =
+      fixture.run({{"optimizer", "muon"}, {"spectral-on", "advice"}, {"position", "learned"}});
+  CHECK(std::isfinite(find_scalar(result, "muon.advised.W2").at(0)));
 }
 
 TEST_CASE("without the mean token, little of the inputs of attention is common to all tokens") {

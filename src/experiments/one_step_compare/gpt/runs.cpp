@@ -1,0 +1,350 @@
+// The runs of a config, what each of them records, and their names for readers.
+#include <map>
+#include <numeric>
+#include <stdexcept>
+
+#include "core/flag_word.hpp"
+#include "experiments/one_step_compare/gpt/gpt.hpp"
+
+namespace ranklab::gpt {
+
+const OptimizerRow& optimizer_named(const std::string& name) {
+  for (const OptimizerRow& row : optimizers) {
+    if (row.name == name) return row;
+  }
+  throw std::logic_error("there is no optimizer " + name);
+}
+
+std::vector<std::string> optimizer_names() {
+  std::vector<std::string> out;
+  for (const OptimizerRow& row : optimizers) out.push_back(row.name);
+  return out;
+}
+
+namespace {
+
+// Settings that --also may not change: all runs of a trial see the same batches, and the output
+// belongs to the first run.
+const std::set<std::string> common_to_all_runs = {
+    "precision",     "text",     "vocab",       "context", "batch",  "also",      "optimizer",
+    "measure-steps", "one-step", "one-step-at", "save",    "record", "save-steps"};
+
+/// The run of one word of --also: an optimizer and the changed settings.
+Run also_run(const Config& base, const std::string& text) {
+  const auto refuse = [&](const std::string& why) {
+    return UsageError(
+        say("--also: '{}': {}; allowed: one of {} and changed settings, as in muon,spectral-on=W2",
+            printable_key(text), why, joined(optimizer_names(), "|")));
+  };
+  Run run;
+  run.config = base;
+  std::vector<Field> fields = run.config.flags();
+  const FlagWord word = parse_flag_word(text);
+  if (word.value || !contains(optimizer_names(), word.head))
+    throw refuse("unknown optimizer '" + printable_key(text.substr(0, text.find(','))) + "'");
+  run.optimizer = word.head;
+  for (const FlagWord::Setting& setting : word.settings) {
+    const auto field = std::find_if(fields.begin(), fields.end(),
+                                    [&](const Field& each) { return each.name == setting.key; });
+    if (!setting.value || field == fields.end() || common_to_all_runs.contains(setting.key))
+      throw refuse("'" + printable(setting.text()) + "' is not a setting that --also can change");
+    run.changes.emplace_back(setting.key, *setting.value);
+    field->parse(joined(FlagWord::joined_by_plus(*setting.value), ","), "--also: " + setting.key);
+  }
+  if (run.changes.empty())
+    throw refuse("no setting differs from the run of --optimizer " + run.optimizer);
+  std::sort(run.changes.begin(), run.changes.end());
+  run.name = text;
+  return run;
+}
+
+std::vector<double> ascending(const std::set<double>& steps) {
+  return {steps.begin(), steps.end()};
+}
+
+void set_measured_steps(Run& run) {
+  const Config& c = run.config;
+  const double last = static_cast<double>(c.steps);
+  std::set<double> wanted(c.measure_steps.begin(), c.measure_steps.end()), probed;
+  if (wanted.empty()) {
+    wanted = {0, 1, 2, 3, 4, 8, 16, 32, 64};
+    for (double t = 50; t <= last; t += 50) wanted.insert(t);
+  }
+  wanted.insert(last);
+  wanted.erase(wanted.upper_bound(last), wanted.end());
+  for (const double t : {32.0, 100.0, last}) {
+    if (wanted.contains(t)) probed.insert(t);
+  }
+  run.measured = ascending(wanted), run.probed = ascending(probed);
+}
+
+/// The measured steps of a run at which single steps are compared.
+std::vector<double> compared_steps(const Config& c, const std::vector<double>& measured) {
+  std::set<double> wanted(c.one_step_at.begin(), c.one_step_at.end());
+  if (wanted.empty()) wanted = {4, 8, 16, 32, 100, static_cast<double>(c.steps)};
+  std::erase_if(wanted, [&](double t) { return !contains(measured, t); });
+  return ascending(wanted);
+}
+
+}  // namespace
+
+Plan plan_of(const Config& config) {
+  Plan plan;
+  for (const std::string& optimizer : config.optimizer)
+    plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
+  for (const std::string& text : config.also) plan.runs.push_back(also_run(config, text));
+  std::set<std::string> names;
+  for (Run& run : plan.runs) {
+    if (!names.insert(run.name).second)
+      throw UsageError("--also: '" + printable_key(run.name) + "' is given twice");
+    run.label = optimizer_named(run.optimizer).label + run.name.substr(run.optimizer.size());
+    set_measured_steps(run);
+  }
+  if (config.one_step) {
+    // The first run, and the same one without (or with) the mean token.
+    Run& first = plan.runs.front();
+    const RunPair pair = plan.mean_token_pair(first.optimizer);
+    for (Run& run : plan.runs) {
+      const bool is_of_pair = pair && (&run == pair.first || &run == pair.second);
+      if (&run == &first || is_of_pair) run.one_step_at = compared_steps(config, run.measured);
+    }
+  }
+  return plan;
+}
+
+const Run* Plan::find(const std::string& optimizer, const Changes& changes) const {
+  return first_where(
+      [&](const Run& run) { return run.optimizer == optimizer && run.changes == changes; });
+}
+
+RunPair Plan::mean_token_pair(const std::string& optimizer) const {
+  const auto run_with = [&](const std::string& mean_token) {
+    return first_where([&](const Run& run) {
+      const Changes workload = run.workload();
+      return run.optimizer == optimizer && run.config.mean_token == mean_token &&
+             run.config.spectral_on == config().spectral_on &&
+             (workload.empty() || (workload.size() == 1 && workload.front().first == "mean-token"));
+    });
+  };
+  return {run_with("keep"), run_with("remove")};
+}
+
+std::vector<RunPair> Plan::gated_pairs() const {
+  std::vector<RunPair> out;
+  for (const Run& gated : runs) {
+    const Run* const plain = find(gated.optimizer);
+    if (plain && !config().is_gated() && gated.changes == Changes{{"activation", "swiglu"}})
+      out.push_back({plain, &gated});
+  }
+  return out;
+}
+
+std::vector<double> Run::one_steps(const Stage& stage) const {
+  std::vector<double> out;
+  std::copy_if(one_step_at.begin(), one_step_at.end(), std::back_inserter(out),
+               [&](double t) { return stage.steps.low <= t && t <= stage.steps.high; });
+  return out;
+}
+
+bool Run::follows_advice() const {
+  return contains(config.spectral_on, advice_word) ||
+         contains(config.spectral_on, against_advice_word);
+}
+
+bool Run::updates(const std::string& block, bool is_advised) const {
+  const std::vector<std::string>& list = config.spectral_on;
+  if (contains(list, block)) return true;
+  if (block == "embedding" || block == "head" || block == "positions") return false;
+  return contains(list, "hidden") || contains(list, is_advised ? advice_word : against_advice_word);
+}
+
+std::uint64_t Run::hidden_width() const {
+  // Three matrices of width 8 d / 3 have as many weights as two of width 4 d. Rounded to a multiple
+  // of 8.
+  return config.is_gated() ? std::max<std::uint64_t>((8 * config.dim + 12) / 24 * 8, 8)
+                           : 4 * config.dim;
+}
+
+SequenceShape Run::shape(std::uint64_t vocabulary) const {
+  const Config& c = config;
+  SequenceShape shape =
+      gpt_shape(find_activation(c.activation), c.norm == "rms" ? Norm::rms : Norm::layer,
+                c.position == "learned",
+                c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary"));
+  shape.vocabulary = vocabulary;
+  shape.layers = c.layers, shape.dim = c.dim, shape.heads = c.heads;
+  shape.length = c.context, shape.hidden = hidden_width();
+  if (c.mean_token == "remove") {
+    shape.de_escalation = DeEscalation{
+        .tau = 1, .mean = MeanOver::strict, .at = DeEscalation::At::branch, .length = c.context};
+  }
+  return shape;
+}
+
+const std::set<std::string> inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"};
+
+Changes Run::changes_without(const std::set<std::string>& settings) const {
+  Changes out = changes;
+  std::erase_if(out, [&](const auto& change) { return settings.contains(change.first); });
+  return out;
+}
+
+Changes Run::workload() const {
+  std::set<std::string> own = inner_rates;
+  own.insert({"lr-embedding", "lr-outer", "spectral-on"});
+  return changes_without(own);
+}
+
+// What a run records ------------------------------------------------------------------------------
+
+std::string activation_of(const std::string& block) {
+  if (block == "W1" || block == "Wg") return "Am";
+  return block == "W2" ? "S" : "A";
+}
+
+std::vector<RankSeries> rank_series(const Run& run) {
+  std::vector<RankSeries> out;
+  constexpr Quantity of_gradient[] = {gradient_rank, rank_ratio, gradient_norm};
+  for (std::size_t l = 0; l < run.config.layers; ++l) {
+    const auto add = [&](const std::string& what) { out.push_back({in_layer(l, what), l, what}); };
+    for (const char* activation : {"A", "Am", "H", "Z", "S"}) add(stable_rank.of(activation));
+    for (const char* activation : {"A", "S"}) add(mean_share.of(activation));
+    for (const std::string& block : run.blocks()) {
+      for (const Quantity& each : of_gradient) add(each.of(block));
+    }
+    add(ratio_to_H.of("Wo"));
+  }
+  const auto add = [&](const std::string& name) { out.push_back({name, std::nullopt, ""}); };
+  for (const char* activation : {"Af", "embedding"}) add(stable_rank.of(activation));
+  add(indicator);
+  for (const char* block : {"head", "embedding"}) {
+    for (const Quantity& each : of_gradient) add(each.of(block));
+  }
+  return out;
+}
+
+std::vector<std::string> scalar_names(const Run& run) {
+  std::vector<std::string> out = {final_validation_loss, late.violations, early.violations,
+                                  diverged};
+  if (run.follows_advice()) {
+    for (const std::string& block : run.blocks()) out.push_back(advised_of(block));
+  }
+  return out;
+}
+
+std::vector<Column> columns_of(const Run& run) {
+  std::vector<Column> out;
+  const auto add = [&](const std::string& name, const std::vector<double>& steps,
+                       std::size_t per_step = 1) {
+    Column column{name, "step", {}};
+    for (const double t : steps) column.x.insert(column.x.end(), per_step, t);
+    out.push_back(std::move(column));
+  };
+  std::vector<double> every_step(run.config.steps + 1);
+  std::iota(every_step.begin(), every_step.end(), 0.0);
+  add(train_loss, every_step);
+  add(validation_loss, run.measured);
+  for (const RankSeries& each : rank_series(run)) {
+    for (const MeasuredOn text : {MeasuredOn::training_batch, MeasuredOn::held_out_text})
+      add(prefix_of(text) + each.name, run.steps_of(text));
+  }
+  const std::size_t matrices = run.config.layers * run.blocks().size() + 2;
+  for (const Stage& stage : {early, late}) {
+    const std::vector<double> steps = run.one_steps(stage);
+    if (steps.empty()) continue;
+    for (const char* name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
+      add(stage.prefix + std::string(name), steps, matrices);
+    for (const char* name : {joint_batch_ratio, joint_independent_ratio})
+      add(stage.prefix + std::string(name), steps);
+  }
+  for (const std::string& name : scalar_names(run)) out.push_back({name});
+  return out;
+}
+
+// Names in figures --------------------------------------------------------------------------------
+
+namespace {
+
+/// "SwiGLU" for activation=swiglu, "embedding rate 0.03" for lr-embedding=0.03.
+std::string setting_label(const std::string& key, const std::string& value) {
+  using Words = std::map<std::string, std::string>;
+  static const Words whole = {
+      {"activation=relu2", "ReLU^2"},
+      {"activation=relu", "ReLU"},
+      {"activation=gelu", "GELU"},
+      {"activation=swiglu", "SwiGLU"},
+      {"norm=rms", "RMSNorm"},
+      {"norm=layer", "LayerNorm"},
+      {"position=rotary", "rotary positions"},
+      {"position=learned", "learned positions"},
+      {"qk-norm=on", "normalized queries and keys"},
+      {"qk-norm=off", "no normalized queries and keys"},
+      {"init=modded", "zero output maps at the start"},
+      {"init=gauss", "Gaussian initial weights"},
+      {"init=gpt2", "initial weights of GPT-2"},
+      {"mean-token=keep", "with the mean token"},
+      {"mean-token=remove", "without the mean token"},
+      {"layers=1", "1 layer"},
+      {"heads=1", "1 head"},
+      {"steps=1", "1 step"},
+  };
+  static const Words before = {
+      {"dim", "width "},           {"lr-embedding", "embedding rate "}, {"lr-outer", "outer rate "},
+      {"lr-adam", "Adam's rate "}, {"lr-muon", "Muon's rate "},         {"lr-polar", "polar rate "},
+      {"lr-sgd", "SGD's rate "},
+  };
+  static const Words after = {{"layers", " layers"}, {"heads", " heads"}, {"steps", " steps"}};
+  if (const auto found = whole.find(key + "=" + value); found != whole.end()) return found->second;
+  if (const auto unit = after.find(key); unit != after.end()) return value + unit->second;
+  const auto found = before.find(key);
+  return (found == before.end() ? key + " " : found->second) + value;
+}
+
+/// " on hidden layers and embedding" for hidden+embedding, " on W2 only" for W2, " as advised". If
+/// short: " + embedding" for hidden+embedding, " on W2" for W2.
+std::string blocks_label(const std::string& list, bool is_short) {
+  if (list == advice_word) return " as advised";
+  if (list == against_advice_word) return " against the advice";
+  std::vector<std::string> blocks = FlagWord::joined_by_plus(list);
+  const auto hidden = std::find(blocks.begin(), blocks.end(), "hidden");
+  const bool has_hidden = hidden != blocks.end();
+  if (is_short) {
+    if (!has_hidden) return " on " + joined(blocks, " + ");
+    std::string out;
+    blocks.erase(hidden);
+    for (const std::string& block : blocks) out += " + " + block;
+    return out;
+  }
+  if (has_hidden) *hidden = "hidden layers";
+  const std::string last = blocks.back();
+  blocks.pop_back();
+  return " on " + (blocks.empty() ? "" : joined(blocks) + " and ") + last +
+         (has_hidden ? "" : " only");
+}
+
+std::string label_of(const Run& run, bool is_short) {
+  std::string out = optimizer_named(run.optimizer).figure_label, settings;
+  for (const auto& [key, value] : run.changes) {
+    if (key == "lr-" + run.optimizer) {
+      out += " at rate " + value;
+    } else if (key == "spectral-on") {
+      out += blocks_label(value, is_short);
+    } else {
+      const bool shortens = is_short && key == "lr-embedding";
+      settings += ", " + (shortens ? "emb. rate " + value : setting_label(key, value));
+    }
+  }
+  return out + settings;
+}
+
+}  // namespace
+
+std::string Run::figure_label() const {
+  return label_of(*this, false);
+}
+
+std::string Run::tick_label() const {
+  return label_of(*this, true);
+}
+
+}  // namespace ranklab::gpt
