@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "io/atomic_file.hpp"
+#include "linalg/dot.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/tensors_to_write.hpp"
@@ -42,27 +43,9 @@ double Moments::stable_rank(const std::string& name) const {
   return stable_rank_from_gram(second_moment(name));
 }
 
-namespace {
-
-// As arma::dot, whose last bit depends on the rest of the unit for short vectors: it may be
-// inlined.
-double squared_length(const arma::vec& x) {
-  if (x.n_elem > 32) return arma::dot(x, x);
-  double even = 0, odd = 0;
-  arma::uword i = 0;
-  for (; i + 1 < x.n_elem; i += 2) {
-    even += x[i] * x[i];
-    odd += x[i + 1] * x[i + 1];
-  }
-  if (i < x.n_elem) even += x[i] * x[i];
-  return even + odd;
-}
-
-}  // namespace
-
 double Moments::mean_share(const std::string& name) const {
   const SecondMoment& moment = of_.at(name);
-  return squared_length(moment.sum) / tokens_ / arma::trace(moment.gram);
+  return dot(moment.sum, moment.sum) / tokens_ / arma::trace(moment.gram);
 }
 
 double Moments::indicator() const {
