@@ -45,7 +45,7 @@ std::string summary_of(const Comparison& comparison) {
   const auto differing = [&](ComparedItem::Kind kind, const std::string& unit) {
     return std::to_string(comparison.differing(kind)) + " of " +
            (unit == "series" ? std::to_string(comparison.count(kind)) + " series"
-                             : counted(comparison.count(kind), unit));
+                             : plural(comparison.count(kind), unit));
   };
   return "differ: " + differing(claim, "verdict") +
          (comparison.count(advice) == 0 ? "" : ", advice for " + differing(advice, "layer")) +
@@ -58,8 +58,8 @@ int compare_files(const std::vector<std::string>& paths) {
   const Comparison comparison =
       compare_results(read_result(paths[0]), read_result(paths[1]), "A", "B");
   std::printf("A: %s, %s\nB: %s, %s\n\n", printable(paths[0]).c_str(),
-              counted(comparison.trials_a, "trial").c_str(), printable(paths[1]).c_str(),
-              counted(comparison.trials_b, "trial").c_str());
+              plural(comparison.trials_a, "trial").c_str(), printable(paths[1]).c_str(),
+              plural(comparison.trials_b, "trial").c_str());
   using enum ComparedItem::Kind;
   print_table(rows_of(comparison, claim, "CLAIM"));
   print_table(rows_of(comparison, advice, "ADVICE"));

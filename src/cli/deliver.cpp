@@ -21,7 +21,7 @@ void print_summary(const ResolvedRun& run, const Execution& execution) {
     return;
   }
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
-               run.options.study.c_str(), counted(execution.completed, "trial").c_str(),
+               run.options.study.c_str(), plural(execution.completed, "trial").c_str(),
                execution.result->timing.wall,
                std::string(name_of(execution.result->status)).c_str());
   print_findings(*execution.result);
@@ -100,7 +100,7 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   if (has_result) print_summary(run, execution);
   if (execution.signal != 0) {
     std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n",
-                 counted(execution.completed, "trial").c_str(),
+                 plural(execution.completed, "trial").c_str(),
                  static_cast<unsigned long long>(options.trials),
                  journal != nullptr ? "; --resume continues the run" : "");
     if (keeps_earlier)

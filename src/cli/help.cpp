@@ -248,7 +248,7 @@ std::string experiment_help(const Experiment& experiment, const Arguments& commo
   for (const StudyEntry& entry : studies) {
     const std::uint64_t trials = config.value("trials", entry.default_trials);
     const auto study = all ? entry.make() : described_study(experiment, entry, sources);
-    out += "\nFlags of --study " + entry.name + " (" + counted(trials, "trial") +
+    out += "\nFlags of --study " + entry.name + " (" + plural(trials, "trial") +
            (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
            (all ? flag_lines(flag_help(study->fields())) : flags_in_use(study->fields()));
   }

@@ -70,7 +70,7 @@ void print_table(const std::vector<std::string>& names) {
   std::printf(
       "\n%s, %s in total on two cores; `ranklab reproduce` runs shorter versions of the long "
       "ones\n",
-      counted(names.size(), "preset").c_str(), duration_text(seconds).c_str());
+      plural(names.size(), "preset").c_str(), duration_text(seconds).c_str());
 }
 
 int list_presets(bool as_json) {

@@ -202,7 +202,7 @@ void print_counts(const Paper& paper, const std::vector<JudgedStatement>& statem
       words.push_back(std::to_string(counts[i]) + " " + groups_of_verdicts[i].words);
   }
   print.line(paper.key + " " + paper.title + ", " + paper.version + ": of " +
-             counted(all, "numbered statement") + ", " + joined(words, "; "));
+             plural(all, "numbered statement") + ", " + joined(words, "; "));
   for (const auto& [entry, slip] : false_statements(statements))
     print.line(entry->name + (slip->is_typo() ? " (typo or constant): " : ": ") + slip->says, 4);
 }

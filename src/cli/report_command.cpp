@@ -51,7 +51,7 @@ int write_page(const std::vector<std::string>& given, const ReportOptions& optio
   const std::size_t left_out = given.size() - paths.size();
   if (left_out > 0 && !quiet) {
     std::fprintf(stderr, "skipped %s: the config of saved weights is not a result\n",
-                 counted(left_out, "file").c_str());
+                 plural(left_out, "file").c_str());
   }
   const std::string page =
       out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);

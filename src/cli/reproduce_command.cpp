@@ -177,7 +177,7 @@ class Reproduction {
     write_page();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     print_line(page() + " after " + duration_text(elapsed.count()) +
-               (failed_ > 0 ? "; " + counted(failed_, "preset") + " failed" : ""));
+               (failed_ > 0 ? "; " + plural(failed_, "preset") + " failed" : ""));
     return failed_ > 0 ? 1 : 0;
   }
 
@@ -203,7 +203,7 @@ class Reproduction {
     for (const Task& task : tasks_) {
       if (task.requested) task.finished ? void(++kept) : void(seconds += task.seconds);
     }
-    print_line(counted(requested_count_, "preset") + ", " +
+    print_line(plural(requested_count_, "preset") + ", " +
                (kept > 0 ? std::to_string(kept) + " of them finished, " : "") + "about " +
                duration_text(seconds * 2 /
                              static_cast<double>(std::max<std::uint64_t>(2, available_cores()))) +

@@ -174,7 +174,7 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
   apply_config_and_flags();
   if (in_files > 0 && options.trials > in_files)
     throw UsageError("--trials " + std::to_string(options.trials) +
-                     " is not allowed: the input files hold " + counted(in_files, "trial"));
+                     " is not allowed: the input files hold " + plural(in_files, "trial"));
   if (options.threads == 0)
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   if (sources.flags.find("shard") != nullptr)

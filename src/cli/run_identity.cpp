@@ -95,7 +95,7 @@ std::string program_line(const std::string& identity) {
 }
 
 std::string PartFile::progress() const {
-  return std::to_string(content.trials.size()) + " of " + counted(header.wanted(), "trial");
+  return std::to_string(content.trials.size()) + " of " + plural(header.wanted(), "trial");
 }
 
 PartFile read_part(const std::string& path) {

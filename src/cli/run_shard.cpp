@@ -30,7 +30,7 @@ void refuse_to_replace_part(const ResolvedRun& run, const std::string& identity)
       "--out " + options.out + ": " +
       (part.header == identity
            ? "has " + std::to_string(part.trials.size()) + " of " +
-                 counted(run.shard.trials_of(options.trials), "trial") +
+                 plural(run.shard.trials_of(options.trials), "trial") +
                  " of this shard; --resume keeps them, "
            : "is a part of a different run (" + header_difference(part.header, identity) + "); ") +
       "--force replaces the file");
@@ -80,11 +80,11 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   if (execution.signal != 0) {
     std::fprintf(
         stderr, "ranklab: interrupted; %s of %llu finished; --resume continues the shard\n",
-        counted(execution.completed, "trial").c_str(), static_cast<unsigned long long>(wanted));
+        plural(execution.completed, "trial").c_str(), static_cast<unsigned long long>(wanted));
     return exit_code;
   }
   std::fprintf(stderr, "%s %s, %s: %s in %.1f s\n%s\n", run.experiment->name.c_str(),
-               options.study.c_str(), name.c_str(), counted(wanted, "trial").c_str(),
+               options.study.c_str(), name.c_str(), plural(wanted, "trial").c_str(),
                execution.timing.wall, printable(options.out).c_str());
   return 0;
 }

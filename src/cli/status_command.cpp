@@ -34,7 +34,7 @@ void print_status(const std::vector<std::string>& paths) {
   if (!run) throw Failure("no shard has started");
   std::printf("%s %s: %s in %s\n", printable(run->command).c_str(),
               printable(value_or(run->config, "study", std::string())).c_str(),
-              counted(run->trials, "trial").c_str(), counted(run->shard.count, "shard").c_str());
+              plural(run->trials, "trial").c_str(), plural(run->shard.count, "shard").c_str());
   for (const std::string& row : in_columns(rows)) std::printf("  %s\n", row.c_str());
   const std::string missing = missing_shards(shards, run->shard.count);
   if (!missing.empty()) std::printf("  %s\n", missing.c_str());

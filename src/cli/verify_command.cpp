@@ -56,9 +56,9 @@ std::string line_of(const ComparedItem& item) {
 
 // How many numbers were compared, and by which criterion.
 std::string compared_text(const Comparison& comparison) {
-  const std::string what = counted(comparison.count(ComparedItem::Kind::claim), "verdict") + ", " +
-                           counted(comparison.count(ComparedItem::Kind::scalar), "scalar") +
-                           " and " + counted(comparison.points, "point") + " of series";
+  const std::string what = plural(comparison.count(ComparedItem::Kind::claim), "verdict") + ", " +
+                           plural(comparison.count(ComparedItem::Kind::scalar), "scalar") +
+                           " and " + plural(comparison.points, "point") + " of series";
   if (comparison.no_error_bars())
     return what + " compared; 1 trial: no error bars, so only rounding differences are allowed";
   return what + " compared; Student's quantile at level " + short_number(comparison_level) +

@@ -51,7 +51,7 @@ std::string grouped_count(double n) {
   return out;
 }
 
-std::string counted(std::uint64_t n, const std::string& what) {
+std::string plural(std::uint64_t n, const std::string& what) {
   return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
 }
 

@@ -45,7 +45,7 @@ std::string count_text(double n);
 std::string grouped_count(double n);
 
 /// "1 trial", "3 trials".
-std::string counted(std::uint64_t n, const std::string& what);
+std::string plural(std::uint64_t n, const std::string& what);
 
 /// The text of an argument of say().
 inline const std::string& word(const std::string& text) {

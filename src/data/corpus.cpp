@@ -81,7 +81,7 @@ Corpus read_corpus(const std::string& path, const std::string& vocab, std::uint6
   if (fewest < shortest) {
     throw UsageError("--text: " + name + " is too short: its " +
                      (fewest == corpus.training.size() ? "training" : "validation") + " part has " +
-                     counted(fewest, "token") + "; at least " + std::to_string(shortest) +
+                     plural(fewest, "token") + "; at least " + std::to_string(shortest) +
                      " are needed");
   }
   return corpus;

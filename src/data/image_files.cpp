@@ -34,7 +34,7 @@ void require_images(const std::string& flag, std::uint64_t asked, const std::str
                     std::uint64_t found) {
   if (asked <= found) return;
   throw UsageError(flag + " " + std::to_string(asked) + " is not allowed: " + label + " has " +
-                   counted(found, "image"));
+                   plural(found, "image"));
 }
 
 [[noreturn]] void refuse_label(const std::string& where, std::uint64_t label) {
@@ -79,9 +79,9 @@ Idx read_idx(const std::string& folder, const std::string& name, std::size_t dim
     return number;
   };
   if (idx.bytes.size() < idx.begin() || big_endian(0) != 0x800 + dimensions) {
-    throw Failure(idx.label + ": not an IDX file of bytes in " + counted(dimensions, "dimension") +
+    throw Failure(idx.label + ": not an IDX file of bytes in " + plural(dimensions, "dimension") +
                   "; such a file begins with 00 00 08 0" + std::to_string(dimensions) + " and " +
-                  counted(dimensions, "size"));
+                  plural(dimensions, "size"));
   }
   std::uint64_t entries = 1;
   std::vector<std::string> sizes;
@@ -104,8 +104,8 @@ Images read_idx_part(const std::string& folder, const std::string& part, const s
             images = read_idx(folder, part + "-images-idx3-ubyte", 3);
   const std::uint64_t found = images.sizes[0];
   if (labels.sizes[0] != found) {
-    throw Failure(images.label + " has " + counted(found, "image") + ", " + labels.label + " has " +
-                  counted(labels.sizes[0], "label"));
+    throw Failure(images.label + " has " + plural(found, "image") + ", " + labels.label + " has " +
+                  plural(labels.sizes[0], "label"));
   }
   for (std::uint64_t i = 0; i < found; ++i) {
     const std::uint64_t label = byte_at(labels.bytes, labels.begin() + i);
@@ -131,7 +131,7 @@ constexpr std::uint64_t digit_side = 8, digit_pixels = digit_side * digit_side;
 void add_digit(std::string_view line, const std::string& where, Images& digits) {
   const auto fields = static_cast<std::uint64_t>(std::count(line.begin(), line.end(), ',')) + 1;
   if (fields != digit_pixels + 1) {
-    throw Failure(where + " has " + counted(fields, "value") + "; a digit has " +
+    throw Failure(where + " has " + plural(fields, "value") + "; a digit has " +
                   std::to_string(digit_pixels) + " pixels and a label");
   }
   for (std::uint64_t i = 0; i < fields; ++i) {
@@ -245,7 +245,7 @@ ImageTask read_digits(const std::string& path) {
   }
   const std::size_t count = digits.labels.size(), training = count * 4 / 5;
   if (training == 0)
-    throw Failure(label + " has " + counted(count, "digit") +
+    throw Failure(label + " has " + plural(count, "digit") +
                   "; at least 2 are needed, for training and test");
   // A separate stream with a fixed seed, so that the parts are the same in every run.
   std::vector<double> uniforms(count);

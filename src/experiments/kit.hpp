@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/error.hpp"
+#include "core/real.hpp"
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"

@@ -95,7 +95,7 @@ void reserve_blas_buffers(std::uint64_t threads) {
   void* const room = ::mmap(nullptr, wanted, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) {
     throw Failure("out of memory: OpenBLAS maps " + std::to_string(blas_buffer_bytes / 1'000'000) +
-                  " MB for each of " + counted(threads, "thread") + ", " +
+                  " MB for each of " + plural(threads, "thread") + ", " +
                   short_number(free_address_space() / 1e6) +
                   " MB of address space are left (ulimit -v); use fewer --threads");
   }

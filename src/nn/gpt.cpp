@@ -4,6 +4,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "core/real.hpp"
 #include "nn/layers/linear.hpp"
 
 namespace ranklab {
@@ -112,7 +113,6 @@ std::vector<GptWeight<const Parameter<T>>> gpt_weights(const SequenceModel<T>& m
 }
 
 double gpt_parameters(const SequenceShape& shape) {
-  const auto real = [](std::uint64_t n) { return static_cast<double>(n); };
   const double d = real(shape.dim), maps = shape.activation->gated ? 3 : 2;
   return real(shape.layers) * (4 * d * d + maps * d * real(shape.hidden)) +
          2 * d * real(shape.vocabulary) + (shape.has_positions() ? d * real(shape.length) : 0);

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/real.hpp"
 #include "linalg/product.hpp"
 #include "nn/layers/cross_entropy.hpp"
 #include "nn/layers/linear.hpp"
@@ -13,10 +14,6 @@
 
 namespace ranklab {
 namespace {
-
-double real(std::uint64_t n) {
-  return static_cast<double>(n);
-}
 
 template <class T>
 std::unique_ptr<Mixer<T>> make_mixer(const SequenceShape& shape, const InitialWeights& initial,

@@ -100,11 +100,10 @@ Claim judge_by_trial(const Statement& statement, const std::vector<double>& per_
   Claim claim = judge_tally(statement, outside);
   if (!reason.empty()) claim.verdict = Verdict::not_applicable;
   claim.undecided = !reason.empty();
-  claim.detail =
-      clauses(reason, clauses("counted by trial, because " +
-                                  counted(static_cast<std::uint64_t>(infinite), "value") +
-                                  (infinite == 1 ? " is" : " are") + " infinite",
-                              detail));
+  claim.detail = clauses(reason, clauses("counted by trial, because " +
+                                             plural(static_cast<std::uint64_t>(infinite), "value") +
+                                             (infinite == 1 ? " is" : " are") + " infinite",
+                                         detail));
   return claim;
 }
 

@@ -127,8 +127,7 @@ void compare_points(const Series& a, const Series& b, const Comparison& runs,
   item.distance = (std::isinf(farthest) ? "" : "at most ") + errors_text(farthest) + ", at " +
                   mean_text(a.x[at]);
   if (beyond > 0)
-    item.difference =
-        "differs at " + std::to_string(beyond) + " of " + counted(a.x.size(), "point");
+    item.difference = "differs at " + std::to_string(beyond) + " of " + plural(a.x.size(), "point");
 }
 
 void compare_series(const ResultFile& a, const ResultFile& b, const ResultNames& names,
@@ -138,8 +137,8 @@ void compare_series(const ResultFile& a, const ResultFile& b, const ResultNames&
   const auto name_of = [](const Series& series) -> std::string_view { return series.name; };
   for_each_name(a.series, b.series, name_of, [&](const Series* x, const Series* y) {
     Item item{Item::Kind::series, x != nullptr ? x->name : y->name, "", "", "", ""};
-    if (x != nullptr) item.a = counted(x->x.size(), "point");
-    if (y != nullptr) item.b = counted(y->x.size(), "point");
+    if (x != nullptr) item.a = plural(x->x.size(), "point");
+    if (y != nullptr) item.b = plural(y->x.size(), "point");
     if (x == nullptr || y == nullptr) {
       item.difference = x == nullptr ? names.missing_in_a() : names.missing_in_b();
     } else if (!std::equal(x->x.begin(), x->x.end(), y->x.begin(), y->x.end(), same_x)) {

@@ -37,7 +37,7 @@ std::string divergences_text(const JudgedRuns& of) {
       words.push_back(run + (words.empty() ? " diverged in " : " in ") + std::to_string(count));
   }
   return joined(words, words.size() == 2 ? " and " : ", ") + " of " +
-         counted(of.runs.front().in_trial.size(), "trial");
+         plural(of.runs.front().in_trial.size(), "trial");
 }
 
 }  // namespace
@@ -70,12 +70,12 @@ void note_divergences(Claim& claim, const JudgedRuns& of, const std::vector<doub
                                      *per_trial, [](double value) { return !std::isnan(value); }))
                                : all - trials.lost;
   if (trials.lost > 0)
-    text += per_trial ? "; judged over the " + counted(known, "trial") + " with a value"
+    text += per_trial ? "; judged over the " + plural(known, "trial") + " with a value"
                       : ", " + of.counted_how;
   if (trials.lost == 0 && !has_infinite) text += ", after these values";
   std::string reason;
   if (of.compared && trials.one_sided > 0) {
-    reason = "a run that diverged cannot be compared in " + counted(trials.one_sided, "trial");
+    reason = "a run that diverged cannot be compared in " + plural(trials.one_sided, "trial");
   } else if (known == 0) {
     reason = "no trial has a value";
   } else if (2 * (all - trials.lost) <= all) {

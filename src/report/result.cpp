@@ -69,7 +69,7 @@ struct EvidenceText {
   template <class Interval>
   std::string operator()(const Interval& e) const {
     const std::string mean = "mean " + short_number(e.mean),
-                      units = counted(e.n, name_of(claim.unit));
+                      units = plural(e.n, name_of(claim.unit));
     if (e.n == 0) return "no finite value";
     if (!std::isfinite(e.high)) return mean + " (" + units + ")";
     return mean + " +- " + short_number(e.high - e.mean) + " (" + short_number(100 * e.level) +

@@ -99,7 +99,7 @@ std::string observations_text(const std::vector<const Claim*>& claims) {
     undecided += standing == Standing::undecided ? 1 : 0;
   }
   const std::string of =
-      std::to_string(seen) + " of " + counted(seen + not_seen + undecided, "observation");
+      std::to_string(seen) + " of " + plural(seen + not_seen + undecided, "observation");
   if (seen + not_seen == 0) return "undecided";
   if (not_seen == 0) return (undecided > 0 ? "undecided in part: " + of + " seen" : "seen: " + of);
   return (seen == 0 ? "not seen: " : "seen in part: ") + of +

@@ -85,7 +85,7 @@ void Journal::refuse_other_run(const JournalContent& there, const std::string& i
   if (earlier == Earlier::resumed)
     throw UsageError("--resume: " + printable(path_) + " belongs to a different run: " +
                      difference + "; give the same parameters, or --force to discard it");
-  throw UsageError(printable(path_) + " holds " + counted(there.trials.size(), "finished trial") +
+  throw UsageError(printable(path_) + " holds " + plural(there.trials.size(), "finished trial") +
                    " of a different run (" + difference +
                    "); --force discards them, another --out keeps them");
 }

@@ -128,7 +128,7 @@ JournalContent parse_journal(std::string_view content, const std::string& path) 
 
 std::string JournalContent::loss() const {
   if (!has_rest) return "";
-  return "is incomplete or damaged after " + counted(trials.size(), "finished trial") +
+  return "is incomplete or damaged after " + plural(trials.size(), "finished trial") +
          "; what followed runs again";
 }
 

@@ -49,7 +49,7 @@ Opened opened_moment(const Pair& pair, OpenTensors& open) {
   const auto& shape = one.matrix->shape();
   if (pair.moment_storage == MomentStorage::samples) {
     if (shape.size() != 2 || one.matrix->elements() == 0 || shape.front() > pair.samples)
-      one.reason = "the samples are not n x k with at most " + counted(pair.samples, "sample") +
+      one.reason = "the samples are not n x k with at most " + plural(pair.samples, "sample") +
                    ": their shape is " + one.matrix->shape_text();
   } else if (pair.moment_storage == MomentStorage::triangle
                  ? packed_side(one.matrix->elements()) == 0
@@ -418,7 +418,7 @@ std::vector<Skipped> unique_reasons(const std::vector<LeftOut>& skipped, std::si
     if (layer.times.size() == recordings && !layer.other_reasons) continue;
     out[layer.place].reason += std::string(layer.other_reasons ? ", and other reasons" : "") +
                                " (in " + std::to_string(layer.times.size()) + " of " +
-                               counted(recordings, "recording") + ")";
+                               plural(recordings, "recording") + ")";
   }
   return out;
 }

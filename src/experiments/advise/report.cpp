@@ -153,11 +153,11 @@ void add_notes_on_steps(ResultBuilder& out, const std::vector<Row>& rows) {
         "(second moments of its inputs and of its output gradients, as in K-FAC). length is the "
         "best length t of the step W - t polar(G). The prediction is for the recorded batch; on "
         "another batch both steps gain less. It favors the polar factor in " +
-        count_text(spectral) + " of " + counted(static_cast<std::size_t>(known), "layer") + ".");
+        count_text(spectral) + " of " + plural(static_cast<std::size_t>(known), "layer") + ".");
   }
   if (pairs > 0) {
     out.note("nr/st tells " + count_text(apart) + " of " +
-             counted(static_cast<std::size_t>(pairs), "pair") +
+             plural(static_cast<std::size_t>(pairs), "pair") +
              " of layers apart: their 99 % intervals do not overlap.");
   }
 }
@@ -223,7 +223,7 @@ void add_note_on_drawn_samples(ResultBuilder& out, const std::vector<Row>& rows)
     return std::isfinite(by) ? percent(by) : std::string("an unknown share");
   };
   out.note(
-      "In " + counted(layers, "layer") +
+      "In " + plural(layers, "layer") +
       " st(A) is that of N samples drawn at random. That of all samples is larger: by about " +
       larger(usual) +
       " in the worst layer if one eigenvalue is much larger than the others, as usual, and by up "

@@ -295,13 +295,13 @@ std::string contradiction(const Pair& pair, const Checks& checks) {
   if (checks.outside > largest_outside) {
     return short_number(100 * checks.outside) +
            " % of the gradient's norm lies outside the span of the activation's " +
-           counted(pair.n, "sample") +
+           plural(pair.n, "sample") +
            ": it is not the gradient of these samples alone; record both on the same batch and "
            "step, and at every call of the layer";
   }
   if (!pair.may_repeat &&
       checks.repeated >= std::max(fewest_repeated, largest_repeated_share * n)) {
-    return count_text(checks.repeated) + " of the activation's " + counted(pair.n, "sample") +
+    return count_text(checks.repeated) + " of the activation's " + plural(pair.n, "sample") +
            " are nearly identical, which suggests padding that the loss ignores; leave out samples "
            "without an output gradient, or pass --allow-repeats if samples repeat on purpose "
            "(tokens, flags)";
@@ -316,7 +316,7 @@ std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gra
   const std::uint64_t limit = std::min({layer.m, pair.k, pair.n});
   if (gradient.nuclear_rank <= rounding_slack * static_cast<double>(limit)) return "";
   return "nr(G) = " + short_number(gradient.nuclear_rank) + " exceeds the limit of " +
-         std::to_string(limit) + " for " + counted(pair.n, "sample") + " and a gradient of " +
+         std::to_string(limit) + " for " + plural(pair.n, "sample") + " and a gradient of " +
          std::to_string(layer.m) + " x " + std::to_string(pair.k) +
          ": it is not the gradient of these samples alone; record both on the same batch and step, "
          "and at every call of the layer";

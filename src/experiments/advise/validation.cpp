@@ -143,8 +143,8 @@ Validation validate(const std::vector<Row>& rows) {
 
 std::vector<std::string> sentences_of(const Validation& v) {
   std::vector<std::string> out = {
-      "Over " + counted(v.pairs, "pair") + " of batches of the same step and " +
-          counted(v.layers, "layer") +
+      "Over " + plural(v.pairs, "pair") + " of batches of the same step and " +
+          plural(v.layers, "layer") +
           " (each batch predicts, the other checks with its gradient and curvature; means with "
           "99 % intervals for three or more pairs): the polar factor is the better direction in " +
           share_text(v.spectral_is_better) + " of the layers.",

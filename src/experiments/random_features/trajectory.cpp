@@ -78,7 +78,6 @@ std::vector<Field> Config::flags() {
 }
 
 Estimate Config::memory() const {
-  const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
   const double restart_count =
       restart_every == 0 ? 0 : std::floor((real(steps) - 1) / real(restart_every));
   const double spectral_steps = real(steps) * (1 + restart_count / 2 + (from_peak ? 1 : 0));
@@ -412,8 +411,7 @@ void judge_restarts(const Config& c, const Records& records, Claims& claims) {
     });
     found.add(here);
     if (here.violations > 0)
-      behind.push_back(run + " in " +
-                       counted(static_cast<std::uint64_t>(here.violations), "trial"));
+      behind.push_back(run + " in " + plural(static_cast<std::uint64_t>(here.violations), "trial"));
   }
   claims.never_violated(restarts_ahead, found,
                         behind.empty() ? say("the first step increases the loss in {} restarts",

@@ -143,7 +143,7 @@ constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
 std::string weights_of(const Config& c) {
   if (c.model.checkpoint == nullptr)
     return "random initialization, but the figure shows a trained model";
-  return c.model.trainings > 1 ? "weights of " + counted(c.model.trainings, "training")
+  return c.model.trainings > 1 ? "weights of " + plural(c.model.trainings, "training")
                                : "weights from a file";
 }
 

@@ -245,8 +245,8 @@ TrialRecord redraw(const Config& c, const Fixed& fixed, const Trial& trial) {
   std::map<std::uint64_t, arma::mat> W;
   for (std::size_t k = 0; k < c.dim.size(); ++k) {
     const std::uint64_t d = c.dim[k], width = 2 * d;
-    const Start in = Start::normal(1 / std::sqrt(static_cast<double>(d))),
-                out = Start::normal(1 / std::sqrt(static_cast<double>(width)));
+    const EntryLaw in = EntryLaw::normal(1 / std::sqrt(static_cast<double>(d))),
+                   out = EntryLaw::normal(1 / std::sqrt(static_cast<double>(width)));
     DrawnTensors<double> tensors(trial, say("d={}/", d));
     W[d] = tensors.matrix("W", d, d, in);
     const arma::mat W_1 = tensors.matrix("W_1", d, width, in),

@@ -126,7 +126,7 @@ TrialRecord redraw(const Config& c, const std::vector<FixedStep>& steps, const T
     trial.check_interrupt();
     const double scale = 1 / std::sqrt(static_cast<double>(step.dim));
     const arma::mat W = DrawnTensors<double>(trial, say("d={},t={}/", step.dim, step.t))
-                            .matrix("W", step.dim, step.dim, Start::normal(scale));
+                            .matrix("W", step.dim, step.dim, EntryLaw::normal(scale));
     const arma::mat Y = step.X + c.alpha * (W.t() * step.PX);
     const Escalation sample = measure_escalation(token_parts(step.X), token_parts(Y));
     const double measured[] = {sample.xi_1, sample.xi_2},

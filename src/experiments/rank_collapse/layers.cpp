@@ -229,8 +229,8 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   const bool is_shown = group.spec.model == "mamba2";  // the figure shows no other model
   const std::string scale =
       say("{}; the figure shows 64 trained ones",
-          counted(group.spec.layers,
-                  group.spec.checkpoint != nullptr ? "trained layer" : "untrained layer"));
+          plural(group.spec.layers,
+                 group.spec.checkpoint != nullptr ? "trained layer" : "untrained layer"));
   const auto hypothesis = claims.only_where(
       group.spec.has_gate() ? "hypothesis not met: the gate is on; the figure removes it" : "");
   const auto curves_where = [&](const auto& predicate) {

@@ -56,10 +56,10 @@ double root(std::uint64_t n) {
 }  // namespace
 
 const std::array<Law, 3> laws = {{
-    {"uniform", 1 / std::sqrt(3.0), Start::uniform(0, 1)},
-    {"exponential", 1, Start::uniform(0, 1).mapped([](double u) { return -std::log(u); })},
+    {"uniform", 1 / std::sqrt(3.0), EntryLaw::uniform(0, 1)},
+    {"exponential", 1, EntryLaw::uniform(0, 1).mapped([](double u) { return -std::log(u); })},
     {"lognormal", std::sqrt(std::numbers::e - 1),
-     Start::normal(1).mapped([](double z) { return std::exp(z); })},
+     EntryLaw::normal(1).mapped([](double z) { return std::exp(z); })},
 }};
 
 arma::mat markov_matrix(const Law& law, std::uint64_t n, const Streams& streams) {
@@ -72,9 +72,9 @@ arma::mat markov_matrix(const Law& law, std::uint64_t n, const Streams& streams)
 arma::mat attention(std::uint64_t n, std::uint64_t d, const Streams& streams) {
   const double scale = 1 / root(d);
   DrawnTensors<double> tensors(streams, say("n={},d={}/", n, d));
-  const arma::mat X = tensors.matrix("X", d, n, Start::normal(1)),
-                  W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale)),
-                  W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
+  const arma::mat X = tensors.matrix("X", d, n, EntryLaw::normal(1)),
+                  W_q = tensors.matrix("W_q", d, d, EntryLaw::uniform(-scale, scale)),
+                  W_k = tensors.matrix("W_k", d, d, EntryLaw::uniform(-scale, scale));
   return attention_matrix<double>(W_q.t() * X, W_k.t() * X, scale);
 }
 

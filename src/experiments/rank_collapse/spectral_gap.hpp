@@ -21,7 +21,7 @@ struct Config {
 struct Law {
   std::string name;
   double variation;  // the standard deviation of an entry divided by its mean
-  Start entry;
+  EntryLaw entry;
 };
 /// uniform on (0, 1); exponential, with which the rows are uniform on the simplex; lognormal,
 /// exp(N(0, 1)).

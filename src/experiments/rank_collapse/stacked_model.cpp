@@ -199,7 +199,7 @@ std::string figure_label(const ModelSpec& spec) {
   if (spec.value_weights == "identity") label += ", C_V = I";
   if (spec.value_weights == "orthogonal") label += ", orthogonal W_V";
   if (spec.trainings <= 1) return label;
-  return say("trained here: {}, {}, width {}", label, counted(spec.layers, "layer"), spec.dim);
+  return say("trained here: {}, {}, width {}", label, plural(spec.layers, "layer"), spec.dim);
 }
 
 // Files -------------------------------------------------------------------------------------------
@@ -530,7 +530,7 @@ std::vector<StackedModel> stacked_models(const ModelSpec& main,
   for (const StackedModel& model : models) {
     if (model.retrained.size() + 1 == main.trainings) continue;
     throw UsageError(say("--also: {} of {}, but {} of {}; allowed: the same number for every model",
-                         counted(model.retrained.size() + 1, "training"), model.label,
+                         plural(model.retrained.size() + 1, "training"), model.label,
                          main.trainings, models.front().label));
   }
   return models;
@@ -561,14 +561,14 @@ std::vector<std::uint32_t> drawn_ids(const ModelSpec& spec, const Trial& trial) 
 
 template <class T>
 arma::Mat<T> gaussian_input(const ModelSpec& spec, Tensors<T>& tensors) {
-  return tensors.matrix("X", spec.dim, spec.tokens, Start::normal(1.0));
+  return tensors.matrix("X", spec.dim, spec.tokens, EntryLaw::normal(1.0));
 }
 
 // Tokens sqrt(d) v + width g, whose directions lie around one unit vector v. The entries have about
 // the same size as those of the Gaussian input.
 template <class T>
 arma::Mat<T> cone_input(const ModelSpec& spec, Tensors<T>& tensors) {
-  arma::Col<T> axis = tensors.vector("cone.axis", spec.dim, Start::normal(1.0));
+  arma::Col<T> axis = tensors.vector("cone.axis", spec.dim, EntryLaw::normal(1.0));
   axis *= static_cast<T>(std::sqrt(static_cast<double>(spec.dim))) / arma::norm(axis);
   arma::Mat<T> X = static_cast<T>(spec.cone_width) * gaussian_input(spec, tensors);
   X.each_col() += axis;

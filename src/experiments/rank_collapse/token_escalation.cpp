@@ -103,10 +103,10 @@ DrawnTokens::DrawnTokens(std::uint64_t tokens, std::uint64_t d, const Trial& fir
   const double scale = 1 / std::sqrt(static_cast<double>(d)),
                e = 1 / std::sqrt(static_cast<double>(tokens));
   DrawnTensors<double> tensors(first, say("d={}/", d));
-  ev = tensors.vector("v", d, Start::normal(1.0)) * arma::rowvec(tokens, arma::fill::value(e));
-  Q = tensors.matrix("Q", d, tokens, Start::normal(1.0));
-  W_q = tensors.matrix("W_q", d, d, Start::uniform(-scale, scale));
-  W_k = tensors.matrix("W_k", d, d, Start::uniform(-scale, scale));
+  ev = tensors.vector("v", d, EntryLaw::normal(1.0)) * arma::rowvec(tokens, arma::fill::value(e));
+  Q = tensors.matrix("Q", d, tokens, EntryLaw::normal(1.0));
+  W_q = tensors.matrix("W_q", d, d, EntryLaw::uniform(-scale, scale));
+  W_k = tensors.matrix("W_k", d, d, EntryLaw::uniform(-scale, scale));
 }
 
 void Distances::add(double estimate, double error, double expected, double rounding) {
@@ -328,8 +328,8 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
   if (means.cases == 0) return not_applicable(statement, "no block has a defined value");
   std::string text = (means.smallest == means.largest ? "mean " : "means from ") +
                      say("{} over {}, {}", range_text(means),
-                         counted(static_cast<std::uint64_t>(means.cases), "block"),
-                         counted(values.front().size(), "trial"));
+                         plural(static_cast<std::uint64_t>(means.cases), "block"),
+                         plural(values.front().size(), "trial"));
   if (!outside.empty())
     text += say("; outside at {}: {}", block_list(outside), range_text(means_outside));
   if (!undecided.empty()) text += "; undecided at " + block_list(undecided);

@@ -19,12 +19,9 @@
 #include <utility>
 #include <vector>
 
-namespace ranklab {
+#include "core/real.hpp"
 
-/// An iteration or a count as a double.
-inline double real(std::uint64_t t) {
-  return static_cast<double>(t);
-}
+namespace ranklab {
 
 /// A path G_0, G_1, ... as described above.
 struct RankPath {

@@ -21,8 +21,6 @@
 
 namespace ranklab {
 
-using Start = EntryLaw;  // TODO
-
 template <class T>
 class Tensors {
  public:

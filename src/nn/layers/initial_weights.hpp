@@ -23,8 +23,6 @@ namespace ranklab {
 ///   zero    all 0, for weights that the caller sets
 enum class Initialization { fan, small, normal, torch, alg1, modded, gauss, gpt2, zero };
 
-using WeightLaw = Initialization;  // TODO
-
 class InitialWeights {
  public:
   InitialWeights(Initialization scheme, const Streams& streams, std::string prefix = "",

@@ -13,7 +13,7 @@ namespace {
 
 // The unit of trials of the run, in words: "12 seeds".
 std::string trials_of(const FigureSource& source) {
-  return source.trials.completed > 0 ? counted(source.trials.completed, source.trial_unit())
+  return source.trials.completed > 0 ? plural(source.trials.completed, source.trial_unit())
                                      : "the " + source.trial_unit() + "s";
 }
 

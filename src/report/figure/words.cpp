@@ -48,10 +48,10 @@ std::string panel_words(const Panel& panel) {
 }  // namespace
 
 std::string describe_figure(const FigureSource& source) {
-  std::string out = counted(source.figure.panels.size(), "panel") + ".";
+  std::string out = plural(source.figure.panels.size(), "panel") + ".";
   for (const FigureTable& table : source.figure.tables)
-    out += " Table: " + one_line(table.title) + ", " + counted(table.rows.size(), "row") + ", " +
-           counted(table.columns.size(), "column") + " (" + one_line(joined(table.columns)) + ").";
+    out += " Table: " + one_line(table.title) + ", " + plural(table.rows.size(), "row") + ", " +
+           plural(table.columns.size(), "column") + " (" + one_line(joined(table.columns)) + ").";
   if (!source.changes.empty())
     out += " Not the unchanged preset: " + one_line(source.changes) + ".";
   for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
@@ -59,7 +59,7 @@ std::string describe_figure(const FigureSource& source) {
   if (trials > 0) {
     out += trials == 1
                ? " One " + source.trial_unit() + "."
-               : " Over " + counted(trials, source.trial_unit()) + ". " + note_for(source, {});
+               : " Over " + plural(trials, source.trial_unit()) + ". " + note_for(source, {});
   }
   if (source.status != Status::complete)
     out += " Status of the run: " + std::string(name_of(source.status)) + ".";

@@ -116,7 +116,7 @@ Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
   for (const auto& [preset, claims] : presets) {
     const Entry* other = entry_of_preset(preset, all);
     const Markup name = escape_markup(preset);
-    out += " " + escape_markup(counted(claims, "further claim")) +
+    out += " " + escape_markup(plural(claims, "further claim")) +
            (claims == 1 ? Markup(" is") : " are") + " judged in " +
            (other == nullptr ? name : link_to(other->anchor, name)) + ".";
   }

@@ -61,7 +61,7 @@ struct Shown {
                        ? html_number(e.mean) + " \u00B1 " + html_number(half_width)
                        : escape_markup(interval_text(e.mean, half_width));
     out.detail = prose(clauses(
-        short_number(100 * e.level) + " %, " + counted(e.n, name_of(claim.unit)), claim.detail));
+        short_number(100 * e.level) + " %, " + plural(e.n, name_of(claim.unit)), claim.detail));
   }
 };
 

@@ -37,7 +37,7 @@ Markup fold(const Markup& summary, const Markup& content, const Markup& attribut
 
 Markup notes_html(const ResultFile& result) {
   Markup list, summary;
-  if (!result.notes.empty()) summary = escape_markup(counted(result.notes.size(), "note"));
+  if (!result.notes.empty()) summary = escape_markup(plural(result.notes.size(), "note"));
   for (const std::string& note : result.notes) list += "<li>" + prose(note) + "</li>\n";
   if (!result.skipped.empty())
     summary +=

@@ -139,7 +139,7 @@ Markup results_html(const std::vector<Entry>& entries) {
     out += paper_table(paper, entries);
   }
   return "<h2 id=\"all-results\">All results</h2>\n<details>\n<summary>" +
-         escape_markup(counted(entries.size(), "result")) +
+         escape_markup(plural(entries.size(), "result")) +
          ": trials, time and claims</summary>\n<p>A corrected form counts with its form as "
          "printed; "
          "several claims that show one slip count once.</p>\n<div class=\"columns\">\n<div>\n" +

@@ -36,7 +36,7 @@ Markup more_figures_html(const Entry& entry, PenSheet& pens) {
     out += "<h4>" + prose(more[i].title) + "</h4>\n" + picture_html(entry, i + 1, pens);
   }
   return "<details class=\"more\">\n<summary>" +
-         escape_markup(counted(titles.size(), "more picture")) + ": " + joined(titles, "; ") +
+         escape_markup(plural(titles.size(), "more picture")) + ": " + joined(titles, "; ") +
          "</summary>\n" + out + "</details>\n";
 }
 

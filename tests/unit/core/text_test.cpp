@@ -23,8 +23,8 @@ TEST_CASE("numbers, lists and clauses are formatted as text") {
   CHECK(series_number(0.1) == "0.1");
   CHECK(series_number(1e8) == "1e+08");
   CHECK(count_text(1e6) == "1000000");
-  CHECK(counted(1, "trial") == "1 trial");
-  CHECK(counted(0, "trial") == "0 trials");
+  CHECK(plural(1, "trial") == "1 trial");
+  CHECK(plural(0, "trial") == "0 trials");
   CHECK(joined({"a", "b", "c"}) == "a, b, c");
   CHECK(joined({"a", "b"}, "|") == "a|b");
   CHECK(joined({}).empty());

@@ -292,7 +292,7 @@ std::string workload_label(const Changes& workload, const Plan& plan) {
   for (const Run& run : plan.runs) {
     if (run.workload() != workload) continue;
     const Config& c = run.config;
-    return say("{} steps, {} of width {}", c.steps, counted(c.layers, "layer"), c.dim);
+    return say("{} steps, {} of width {}", c.steps, plural(c.layers, "layer"), c.dim);
   }
   return "";
 }

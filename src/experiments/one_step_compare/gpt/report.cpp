@@ -309,7 +309,7 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
     out.note(
         say("{} diverged in {} of {}. After a divergence, its curves show the other trials only "
             "and look better than they are.",
-            run.figure_label(), count, counted(records.size(), "trial")));
+            run.figure_label(), count, plural(records.size(), "trial")));
   }
   return out.take();
 }

@@ -257,7 +257,6 @@ std::vector<Output> Config::outputs(std::uint64_t trial) const {
 
 Estimate Config::memory() const {
   const Plan plan = plan_of(*this);
-  const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
   const double inputs = real(d), h = real(width), samples = real(n),
                rows = find_activation(activation).gated ? 2 * h : h,
                weights = rows * (inputs + 2 * h) + h, count = real(plan.methods.size()),

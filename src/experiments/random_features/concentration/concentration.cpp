@@ -42,7 +42,6 @@ void Config::check() const {
 }
 
 Estimate Config::memory() const {
-  const auto real = [](std::uint64_t size) { return static_cast<double>(size); };
   return {.bytes = 8.0 * std::max({2.0 * real(bulk) * spike_sizes(*this).back(),
                                    4.0 * real(d) * real(n.back()),
                                    (real(depth) + 3.0) * real(width) * real(layer_population),

@@ -176,7 +176,7 @@ double decay_slope(const std::vector<double>& mu) {
 
 void split_layer(const ModelSpec& spec, const Trial& trial, std::uint64_t layer,
                  SplitState& state) {
-  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  const EntryLaw start = EntryLaw::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   DrawnTensors<double> tensors = block_tensors<double>(spec, trial, layer);
   const arma::mat W_V = make_block_of<BareBlock>(spec, tensors)->value_matrix();
   split_attention(state, tensors.matrix("W_Q", spec.dim, spec.dim, start),

@@ -72,14 +72,14 @@ std::unique_ptr<BareBlock<double>> bare_block(const ModelSpec& spec, const Trial
 class GivenMatrices final : public Tensors<double> {
  public:
   explicit GivenMatrices(std::map<std::string, arma::mat> by_name) : by_name_(std::move(by_name)) {}
-  arma::mat matrix(const std::string& name, arma::uword, arma::uword, const Start&) override {
+  arma::mat matrix(const std::string& name, arma::uword, arma::uword, const EntryLaw&) override {
     return by_name_.at(name);
   }
   arma::mat columns(const std::string& name, arma::uword, arma::uword,
-                    const std::vector<std::uint32_t>&, const Start&) override {
+                    const std::vector<std::uint32_t>&, const EntryLaw&) override {
     return by_name_.at(name);
   }
-  arma::vec vector(const std::string&, arma::uword, const Start&) override { return {}; }
+  arma::vec vector(const std::string&, arma::uword, const EntryLaw&) override { return {}; }
 
  private:
   std::map<std::string, arma::mat> by_name_;
@@ -184,12 +184,12 @@ struct StackClaims {
   Claims& claims;
 
   /// Judges a counted statement. If there is no case, it is not applicable for the reason `unmet`.
-  void counted(const Statement& statement, std::string detail = "",
-               const std::string& unmet = "no case", SourceLine line = SourceLine::current()) const;
+  void plural(const Statement& statement, std::string detail = "",
+              const std::string& unmet = "no case", SourceLine line = SourceLine::current()) const;
   /// The same for both forms.
-  void counted(const Misprint& statement, const std::string& detail_as_printed,
-               const std::string& detail_corrected = "",
-               SourceLine line = SourceLine::current()) const;
+  void plural(const Misprint& statement, const std::string& detail_as_printed,
+              const std::string& detail_corrected = "",
+              SourceLine line = SourceLine::current()) const;
   /// Judges the mean over trials of the worst number of each trial. If no trial has a finite value,
   /// the statement is not applicable for the reason `unmet`.
   void worst(const Statement& statement, const Worst& number, Region allowed,

@@ -167,7 +167,7 @@ void add_series(ResultBuilder& out, const Config& config) {
 
 void add_skip_panel(ResultBuilder& out, const Config& config) {
   PanelBuilder panel = out.panel(
-      say("Theorem 4.1: mu after {} and its lower bounds", counted(config.spec.layers, "layer")),
+      say("Theorem 4.1: mu after {} and its lower bounds", plural(config.spec.layers, "layer")),
       log_axis("lambda > 0 (strength of the skip)"), unit_axis("mu / sqrt N (0: equal tokens)"));
   int color = 0;
   for (const std::string& model : config.models) {
@@ -188,7 +188,7 @@ constexpr double smallest_mu = 1e-20;
 void add_own_lambda_panel(ResultBuilder& out, const Config& config) {
   out.next_figure("Theorem 4.1 as a rule for the choice of lambda");
   PanelBuilder panel = out.panel(say("The lambda that guarantees mu^2 >= a^K mu(Y^0)^2 for {}",
-                                     counted(config.spec.layers, "layer")),
+                                     plural(config.spec.layers, "layer")),
                                  log_axis("1 - a (loss of mu^2 per layer)"),
                                  log_axis("lambda (strength of the skip)"));
   int color = 0;

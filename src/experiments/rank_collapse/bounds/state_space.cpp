@@ -87,7 +87,7 @@ void judge_hadamard(const arma::mat& Y, const arma::mat& S, const arma::mat& M, 
 }  // namespace
 
 arma::mat w_bc(const ModelSpec& spec, Tensors<double>& tensors) {
-  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  const EntryLaw start = EntryLaw::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   const arma::mat B = tensors.matrix("W_B", spec.dim, spec.state, start),
                   C = tensors.matrix("W_C", spec.dim, spec.state, start);
   return C * B.t();
@@ -118,7 +118,7 @@ void judge_selective(const Config& config, Sizes sizes, const Trial& trial, Tria
   spec.input = "cone";
   const double slack = tolerance::residual<double>;
   DrawnTensors<double> tensors = block_tensors<double>(spec, trial, 0);
-  const Start start = Start::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
+  const EntryLaw start = EntryLaw::normal(1 / std::sqrt(static_cast<double>(spec.dim)));
   arma::mat W = tilt * tensors.matrix("W_B", spec.dim, spec.dim, start);
   W.diag() += 1;
   GivenMatrices weights({{"W_B", W}, {"W_C", W}});

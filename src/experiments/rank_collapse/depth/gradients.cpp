@@ -43,7 +43,7 @@ const Activation& activation_of(const ModelSpec& spec) {
 // A block of the encoder with a backward pass. Its weights are 0 until read_weights sets them.
 template <class T>
 SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uword tokens) {
-  const InitialWeights zero(WeightLaw::zero, trial);
+  const InitialWeights zero(Initialization::zero, trial);
   const AttentionShape attention = {.heads = spec.heads, .context = tokens, .causal = false};
   const SkipBlockShape shape = {.dim = spec.dim,
                                 .hidden = spec.ffn,
@@ -60,12 +60,13 @@ SkipBlock<T> training_block(const ModelSpec& spec, const Trial& trial, arma::uwo
 template <class T>
 void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
   const auto read_vector = [&](const std::string& name, Parameter<T>& b, double start) {
-    b.W = tensors.vector(name, b.W.n_rows, Start::constant(start));
+    b.W = tensors.vector(name, b.W.n_rows, EntryLaw::constant(start));
   };
   const auto read_map = [&](const std::string& name, Parameter<T>& W, Parameter<T>& b) {
     // (out, in) here, (in, out) in `tensors`
     W.W =
-        tensors.matrix(name + ".weight", W.W.n_cols, W.W.n_rows, Start::normal(default_weight_std))
+        tensors
+            .matrix(name + ".weight", W.W.n_cols, W.W.n_rows, EntryLaw::normal(default_weight_std))
             .t();
     read_vector(name + ".bias", b, 0);
   };
@@ -89,7 +90,7 @@ void read_weights(SkipBlock<T>& block, Tensors<T>& tensors) {
 template <class T>
 arma::Mat<T> loss_gradient(const ModelSpec& spec, const Trial& trial, const arma::Mat<T>& X) {
   const std::unique_ptr<Tensors<T>> tensors = tensors_of_embedding<T>(spec, trial);
-  const Start start = Start::normal(default_weight_std);
+  const EntryLaw start = EntryLaw::normal(default_weight_std);
   const std::uint64_t width = embedding_width(spec);
   arma::Mat<T> M;
   if (spec.row().embeds_narrowly)

@@ -378,7 +378,7 @@ std::string too_shallow(const ModelSpec& spec) {
   constexpr std::uint64_t enough_layers = 32;
   if (spec.layers >= enough_layers) return "";
   return say("hypothesis not met: {}; the model of the figure has 64",
-             counted(spec.layers, "layer"));
+             plural(spec.layers, "layer"));
 }
 
 void add_depth_series(const std::string& curve, ResultBuilder& out) {

@@ -71,7 +71,7 @@ std::string variant_name(const Plan& plan, const Curve& curve) {
   if (c.lr_post.size() > 1) name += ", rate " + series_number(curve.lr);
   if (c.warmup_post.size() > 1) {
     name += curve.warmup == 0 ? std::string(", no warm-up")
-                              : ", warm-up " + counted(curve.warmup, "step");
+                              : ", warm-up " + plural(curve.warmup, "step");
   }
   return name;
 }
@@ -82,7 +82,7 @@ std::string group_name(const Plan& plan, const Curve& curve) {
   if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
   const std::string variant = variant_name(plan, curve);
   if (c.variant.size() > 1 || variant.find(',') != std::string::npos) parts.push_back(variant);
-  if (c.layers.size() > 1) parts.push_back(counted(curve.layers, "layer"));
+  if (c.layers.size() > 1) parts.push_back(plural(curve.layers, "layer"));
   if (c.init.size() > 1) parts.push_back(start_name(curve.init));
   if (c.lambda_where.size() > 1)
     parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");

@@ -61,7 +61,7 @@ Result report(const Plan& plan, const Task& task, const Records& records) {
     for (const TrialRecord& record : records) count += record.scalar(curve.name + "." + diverged);
     if (count == 0) continue;
     out.diverged_where(curve.name + "." + diverged);
-    out.note(say("{} diverged in {} of {}.", curve.name, count, counted(records.size(), "trial")));
+    out.note(say("{} diverged in {} of {}.", curve.name, count, plural(records.size(), "trial")));
   }
   return out.take();
 }

@@ -241,7 +241,7 @@ std::string Task::description() const {
   return say(
       "Recall: {} in {} tokens; guessing among the values shown has an accuracy of {} %, the best "
       "guess by query position {} %. Each trial holds out {} sequences.",
-      counted(recall_.pairs, "key-value pair"), recall_.length, 100 * chance_, 100 * best_guess_,
+      plural(recall_.pairs, "key-value pair"), recall_.length, 100 * chance_, 100 * best_guess_,
       recall_cases);
 }
 

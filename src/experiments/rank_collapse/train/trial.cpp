@@ -18,12 +18,12 @@ namespace {
 
 constexpr double beta_2 = 0.999;
 
-WeightLaw law_of(const std::string& start) {
-  return start == "small"    ? WeightLaw::small
-         : start == "alg1"   ? WeightLaw::alg1
-         : start == "torch"  ? WeightLaw::torch
-         : start == "normal" ? WeightLaw::normal
-                             : WeightLaw::fan;
+Initialization law_of(const std::string& start) {
+  return start == "small"    ? Initialization::small
+         : start == "alg1"   ? Initialization::alg1
+         : start == "torch"  ? Initialization::torch
+         : start == "normal" ? Initialization::normal
+                             : Initialization::fan;
 }
 
 template <class T>
@@ -79,7 +79,7 @@ class Training {
     }
     measure("end.");
     if (finite_ && purpose_.looks_ahead && task_.is_text()) {
-      SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
+      SequenceModel<double> model(model_.shape(), initial_.by(Initialization::zero));
       model.copy_weights(model_);
       const LookAhead ahead = look_ahead(model, task_.held_out<double>(trial_), trial_);
       track_.set(future_loss, ahead.loss);
@@ -188,7 +188,7 @@ class Training {
   void measure(const std::string& when) {
     const std::vector<std::string> names = purpose_.representation_series(when);
     if (!finite_ || names.empty()) return;
-    SequenceModel<double> model(model_.shape(), initial_.by(WeightLaw::zero));
+    SequenceModel<double> model(model_.shape(), initial_.by(Initialization::zero));
     model.copy_weights(model_);
     const SequenceBatch<double> batch = task_.held_out<double>(trial_).front();
     model.forward(batch);

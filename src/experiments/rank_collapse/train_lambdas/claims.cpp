@@ -236,7 +236,7 @@ void judge_gain(const Plan& plan, const Task& task, const Records& records, Clai
     return summarize(a.second).mean < summarize(b.second).mean;
   });
   claims.mean(statement, most->second, positive(),
-              most->first + " gains most among " + counted(gains.size(), "model"),
+              most->first + " gains most among " + plural(gains.size(), "model"),
               static_cast<double>(gains.size()));
 }
 

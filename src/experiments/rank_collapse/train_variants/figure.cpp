@@ -136,7 +136,7 @@ class VariantFigures {
   }
 
   std::string depth_words() const {
-    return ", " + counted(deepest_of(families_.front()).layers, "block");
+    return ", " + plural(deepest_of(families_.front()).layers, "block");
   }
 
   /// Final training losses against the number of blocks.

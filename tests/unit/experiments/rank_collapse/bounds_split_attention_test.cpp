@@ -107,7 +107,7 @@ TEST_CASE("split attention: far from collapse, the layers equal those of the bar
       Trial trial(2, 0, 0);
       DrawnTensors<double> tensors(trial, "", scale);
       const auto block = make_block_of<BareBlock>(spec, tensors);
-      const Start start = Start::normal(0.5);
+      const EntryLaw start = EntryLaw::normal(0.5);
       const arma::mat Q = tensors.matrix("W_Q", 4, 4, start),
                       K = tensors.matrix("W_K", 4, 4, start);
       State<double> whole{gaussian(4, 6, "split.Y"), 0.0, 0};

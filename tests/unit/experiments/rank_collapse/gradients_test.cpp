@@ -43,15 +43,15 @@ class Changeable final : public Tensors<double> {
   explicit Changeable(std::unique_ptr<Tensors<double>> source) : source_(std::move(source)) {}
 
   arma::mat matrix(const std::string& name, arma::uword rows, arma::uword cols,
-                   const Start& start) override {
+                   const EntryLaw& start) override {
     if (!known.contains(name)) known[name] = source_->matrix(name, rows, cols, start);
     return known[name];
   }
   arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&,
-                    const Start&) override {
+                    const EntryLaw&) override {
     throw std::logic_error("a block has no table");
   }
-  arma::vec vector(const std::string& name, arma::uword size, const Start& start) override {
+  arma::vec vector(const std::string& name, arma::uword size, const EntryLaw& start) override {
     if (!known.contains(name)) known[name] = source_->vector(name, size, start);
     return known[name];
   }
@@ -69,7 +69,7 @@ class Loss {
     std::unique_ptr<Tensors<double>> tensors = std::make_unique<DrawnTensors<double>>(trial, "");
     if (spec.checkpoint) tensors = std::make_unique<LoadedTensors<double>>(spec.checkpoint, "");
     const bool narrow = spec.model == "albert";
-    const Start start = Start::normal(0.02);
+    const EntryLaw start = EntryLaw::normal(0.02);
     std::vector<std::uint32_t> ids;
     for (std::uint32_t id = 0; id < spec.vocabulary; ++id) ids.push_back(id);
     table_ = tensors->columns("word.weight", narrow ? spec.embedding : spec.dim, spec.vocabulary,

@@ -140,7 +140,7 @@ TEST_CASE("token input: ids follow the Zipf distribution, which is uniform for e
   // The columns of the ids; the test counts how often each occurs.
   DrawnTensors<double> tensors(trial, "");
   const arma::mat table =
-      tensors.columns("embedding", spec.dim, 4, {0, 1, 2, 3}, Start::normal(1.0));
+      tensors.columns("embedding", spec.dim, 4, {0, 1, 2, 3}, EntryLaw::normal(1.0));
   for (const double exponent : {0.0, 1.0, 2.5}) {
     spec.zipf = exponent;
     const arma::mat X = input_of(spec);
@@ -170,7 +170,7 @@ TEST_CASE(
       if (model == "bert" || model == "albert" || model == "gpt2")
         return embed_tokens(spec, tensors, ids);
       return tensors.columns("embedding", spec.dim, spec.vocabulary, ids,
-                             Start::normal(model == "mamba2" ? 0.02 : 1.0));
+                             EntryLaw::normal(model == "mamba2" ? 0.02 : 1.0));
     };
     spec.tokens = 5;
     CHECK(equal(input_of(spec), embedded({7, 0, 1, 7, 3})));  // the trial has index 1
@@ -197,10 +197,10 @@ TEST_CASE("tensors of a layer: without a checkpoint they are drawn, per layer or
       const auto tensors = tensors_of_layer<double>(spec, trial, layer);
       DrawnTensors<double> expected(
           trial, model == "albert" ? "layer0." : "layer" + std::to_string(layer) + ".", 1.5);
-      CHECK(equal(tensors->matrix("W", 3, 4, Start::normal(1.0)),
-                  expected.matrix("W", 3, 4, Start::normal(1.0))));
-      CHECK(equal(tensors->vector("b", 5, Start::normal(1.0)),
-                  expected.vector("b", 5, Start::normal(1.0))));
+      CHECK(equal(tensors->matrix("W", 3, 4, EntryLaw::normal(1.0)),
+                  expected.matrix("W", 3, 4, EntryLaw::normal(1.0))));
+      CHECK(equal(tensors->vector("b", 5, EntryLaw::normal(1.0)),
+                  expected.vector("b", 5, EntryLaw::normal(1.0))));
     }
   }
 }
