@@ -97,7 +97,7 @@ struct Place {
   Statement operator()(const std::string& id, std::string text) const {
     return {statement_id, prefix + id, source, std::move(text), part, kind, figures};
   }
-  Inequality plural(const std::string& id, std::string text, std::string scalar = {}) const;
+  Inequality counted(const std::string& id, std::string text, std::string scalar = {}) const;
   /// The ids end in "/as-printed" and "/corrected"; `slip` is the catalog's.
   Misprint misprint(const std::string& slip, const std::string& id, std::string printed,
                     std::string corrected) const;

@@ -177,8 +177,8 @@ void StackClaims::counted(const Statement& statement, std::string detail, const 
 
 void StackClaims::counted(const Misprint& statement, const std::string& detail_as_printed,
                           const std::string& detail_corrected, SourceLine line) const {
-  plural(statement.as_printed, detail_as_printed, "no case", line);
-  plural(statement.corrected, detail_corrected, "no case", line);
+  counted(statement.as_printed, detail_as_printed, "no case", line);
+  counted(statement.corrected, detail_corrected, "no case", line);
 }
 
 void StackClaims::worst(const Statement& statement, const Worst& number, Region allowed,

@@ -184,10 +184,10 @@ struct StackClaims {
   Claims& claims;
 
   /// Judges a counted statement. If there is no case, it is not applicable for the reason `unmet`.
-  void plural(const Statement& statement, std::string detail = "",
+  void counted(const Statement& statement, std::string detail = "",
               const std::string& unmet = "no case", SourceLine line = SourceLine::current()) const;
   /// The same for both forms.
-  void plural(const Misprint& statement, const std::string& detail_as_printed,
+  void counted(const Misprint& statement, const std::string& detail_as_printed,
               const std::string& detail_corrected = "",
               SourceLine line = SourceLine::current()) const;
   /// Judges the mean over trials of the worst number of each trial. If no trial has a finite value,

@@ -1,67 +1,217 @@
-#include "core/text.hpp"
-#include "experiments/rank_collapse/train/figures.hpp"
-#include "experiments/rank_collapse/train/purpose.hpp"
+// The result of the study train: the views of its records, the words and the parts of its figures.
+#include <map>
+
+#include "experiments/rank_collapse/train/train.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab::train {
-namespace {
 
-/// first, first + 1, ... last.
-std::vector<double> counts(std::uint64_t first, std::uint64_t last) {
-  std::vector<double> out;
-  for (std::uint64_t i = first; i <= last; ++i) out.push_back(static_cast<double>(i));
+// Curves and groups -------------------------------------------------------------------------------
+
+std::vector<const Curve*> TrainedRuns::groups() const {
+  std::vector<const Curve*> out;
+  for (const Curve& curve : curves) {
+    const bool known = std::any_of(out.begin(), out.end(),
+                                   [&](const Curve* each) { return each->group == curve.group; });
+    if (!known) out.push_back(&curve);
+  }
   return out;
 }
 
-void add_curve(ResultBuilder& out, const Plan& plan, const Task& task, const Curve& curve) {
-  out.add(columns_of(plan, task, curve), curve.name + ".");
-  if (!curve.learns) return;
-  out.series(curve.name + ".learned_lambda", "block", counts(1, curve.layers),
-             [&curve](const TrialRecord& record, std::size_t i) {
-               return record.scalar(curve.name + "." + learned_lambda_of(i + 1));
-             });
+std::vector<const Curve*> TrainedRuns::group_of(const Curve& curve) const {
+  std::vector<const Curve*> out;
+  for (const Curve& each : curves) {
+    if (each.group == curve.group) out.push_back(&each);
+  }
+  return out;
+}
+
+const Curve* TrainedRuns::with_lambda(const Curve& curve, double lambda) const {
+  for (const Curve* each : group_of(curve)) {
+    if (!each->learns && each->lambda == lambda) return each;
+  }
+  return nullptr;
+}
+
+const Curve* TrainedRuns::learned(const Curve& curve) const {
+  for (const Curve* each : group_of(curve)) {
+    if (each->learns) return each;
+  }
+  return nullptr;
+}
+
+std::vector<Divergence> TrainedRuns::divergences(const std::vector<const Curve*>& of) const {
+  std::vector<Divergence> out;
+  for (const Curve* curve : of)
+    out.push_back(divergence_of(records, curve->name, curve->key(diverged)));
+  return out;
+}
+
+// Words -------------------------------------------------------------------------------------------
+
+namespace {
+
+constexpr std::size_t longest_row = 5;
+
+/// The word of a table for a value; the value itself if the table does not have it.
+std::string word_for(const std::map<std::string, std::string>& words, const std::string& value) {
+  const auto found = words.find(value);
+  return found == words.end() ? value : found->second;
+}
+
+std::string mean_name(const std::string& mean) {
+  return word_for({{"segment", "mean of all tokens"},
+                   {"strict", "mean of earlier tokens"},
+                   {"prefix", "mean of the tokens so far"}},
+                  mean);
+}
+
+std::string removal_name(const Curve& curve) {
+  return word_for({{"end", "end of the block"},
+                   {"ffn", "before the net and its skip"},
+                   {"branch", "before the net only"}},
+                  curve.at) +
+         (curve.learns_tau ? ", learned tau" : ", tau = " + series_number(curve.tau));
 }
 
 }  // namespace
 
-std::vector<Column> columns_of(const Plan& plan, const Task& task, const Curve& curve) {
-  const Purpose& purpose = purpose_of(plan.config);
-  const std::vector<double> layers = counts(0, curve.layers), blocks = counts(1, curve.layers);
-  std::vector<Column> out = {{train_loss, "step", tenths_of(curve, 1)},
-                             {accuracy, "step", tenths_of(curve, 0)}};
-  for (const std::string& when : moments) {
-    for (const std::string& name : purpose.representation_series(when))
-      out.push_back({when + name, "layer", layers});
-    for (const std::string& name : purpose.block_series(when))
-      out.push_back({when + name, "block", blocks});
-  }
-  if (purpose.follows_test_loss) out.push_back({test_loss, "step", tenths_of(curve, 0)});
-  if (purpose.looks_ahead && task.is_text()) {
-    for (const char* name : {future_loss, future_excess, future_gradient}) out.push_back({name});
-  }
-  for (const char* name :
-       {final_train_loss, final_test_loss, final_accuracy, steps_to_90, diverged})
-    out.push_back({name});
-  if (curve.learns_tau) out.push_back({learned_tau, "block", blocks});
-  for (const double block : blocks) {
-    if (curve.learns) out.push_back({learned_lambda_of(static_cast<std::uint64_t>(block))});
-  }
-  return out;
+std::string start_name(const std::string& init) {
+  return word_for({{"fan", "usual initial weights"},
+                   {"small", "small initial weights"},
+                   {"alg1", "initial weights of Algorithm 1"},
+                   {"torch", "PyTorch's initial weights"},
+                   {"normal", "normal initial weights"}},
+                  init);
 }
 
-Result report(const Plan& plan, const Task& task, const Records& records) {
-  const Purpose& purpose = purpose_of(plan.config);
-  ResultBuilder out(purpose.title, records);
+std::string skip_name(const Curve& curve) {
+  if (!curve.learns) return series_number(curve.lambda);
+  // The name of a curve has the rate only if it differs from the common one: learned:0.1.
+  const std::string learned = "lambda=learned:";
+  const std::size_t at = curve.name.find(learned);
+  if (at == std::string::npos) return "learned";
+  const std::size_t rate = at + learned.size();
+  return "learned, rate x " + curve.name.substr(rate, curve.name.find(',', rate) - rate);
+}
+
+std::string skip_label(const Curve& curve) {
+  return (curve.learns ? "" : "lambda = ") + skip_name(curve);
+}
+
+std::string variant_name(const Config& c, const Curve& curve) {
+  if (curve.variant == "pre") return "pre-norm";
+  if (curve.variant == "de-escalated") {
+    return "de-escalated" + (c.mean.size() > 1 ? ", " + mean_name(curve.mean) : "") +
+           (curve.removal.empty() ? "" : ", " + removal_name(curve));
+  }
+  std::string name = "post-norm";
+  if (c.lr_post.size() > 1) name += ", rate " + series_number(curve.lr);
+  if (c.warmup_post.size() > 1) {
+    name += curve.warmup == 0 ? std::string(", no warm-up")
+                              : ", warm-up " + plural(curve.warmup, "step");
+  }
+  return name;
+}
+
+std::string group_name(const Config& c, const Curve& curve) {
+  std::vector<std::string> parts;
+  if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
+  const std::string variant = variant_name(c, curve);
+  if (c.variant.size() > 1 || variant.find(',') != std::string::npos) parts.push_back(variant);
+  if (c.layers.size() > 1) parts.push_back(plural(curve.layers, "layer"));
+  if (c.init.size() > 1) parts.push_back(start_name(curve.init));
+  if (c.lambda_where.size() > 1)
+    parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
+  return parts.empty() ? model_row(curve.model).title : joined(parts);
+}
+
+std::string setting_name(const Config& c, const Curve& curve) {
+  std::vector<std::string> parts;
+  if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
+  if (curve.learns || curve.lambda != 1 || c.lambda.size() > 1)
+    parts.push_back((curve.learns ? "lambda " : "") + skip_label(curve));
+  if (c.init.size() > 1) parts.push_back(start_name(curve.init));
+  if (c.lambda_where.size() > 1)
+    parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
+  return joined(parts);
+}
+
+// Parts of figures --------------------------------------------------------------------------------
+
+std::size_t columns_for(std::size_t items) {
+  if (items <= longest_row) return items;
+  for (std::size_t columns = longest_row; columns > 2; --columns) {
+    if (items % columns == 0) return columns;
+  }
+  return longest_row;
+}
+
+void add_small_multiples(ResultBuilder& out, const std::string& title, const std::string& where,
+                         const std::vector<std::string>& items,
+                         const std::vector<Quantity>& quantities) {
+  if (quantities.empty()) return;
+  const bool fits = items.size() <= longest_row;
+  const auto begin_figure = [&](const std::string& what) {
+    out.next_figure(what + where);
+    if (items.size() > 1) out.columns(columns_for(items.size()));
+  };
+  if (fits) begin_figure(title);
+  for (const Quantity& quantity : quantities) {
+    if (!fits) begin_figure(capitalized(quantity.name));
+    for (std::size_t item = 0; item < items.size(); ++item) {
+      const std::string of_item =
+          items.size() > 1 ? items[item] + ": " + quantity.name : quantity.name;
+      PanelBuilder panel = out.panel(capitalized(of_item), quantity.x, quantity.y);
+      if (quantity.shares_axes && items.size() > 1) panel.group(quantity.name);
+      quantity.draw(panel, item);
+    }
+  }
+}
+
+// The result --------------------------------------------------------------------------------------
+
+void judge(const TrainedRuns& runs, Claims& claims) {
+  judge_groups(runs, claims);  // variants too, if several lambdas are given as well
+  if (runs.config.compares_variants()) {
+    judge_variants(runs, claims);
+  } else {
+    judge_cause(runs, claims);
+  }
+  judge_table_1(runs, claims);
+}
+
+Result report(const TrainedRuns& runs) {
+  const bool variants = runs.config.compares_variants();
+  ResultBuilder out(
+      variants
+          ? "Training post-norm, pre-norm and de-escalated models: effect of norm placement on "
+            "losses and tokens"
+          : "Training models with lambda-skip connections: effect of lambda on accuracy and tokens",
+      runs.records);
   out.claims().set_unit(Unit::training);
-  for (const Curve& curve : plan.curves) add_curve(out, plan, task, curve);
-  purpose.judge(plan, task, records, out.claims());
-  out.note(task.description());
-  purpose.draw(out, plan, task);
-  for (const Curve& curve : plan.curves) {
+  for (const Curve& curve : runs.curves) {
+    out.add(columns_of(runs.config, curve), curve.name + ".");
+    if (!curve.learns) continue;
+    out.series(curve.key(learned_lambda), "block", curve.layers_from(1),
+               [&curve](const TrialRecord& record, std::size_t i) {
+                 return TrainedRun{curve, record}(learned_lambda_of(i + 1));
+               });
+  }
+  judge(runs, out.claims());
+  out.note(runs.task.description());
+  if (variants) {
+    draw_variants(out, runs);
+  } else {
+    draw_lambdas(out, runs);
+  }
+  for (const Curve& curve : runs.curves) {
     double count = 0;
-    for (const TrialRecord& record : records) count += record.scalar(curve.name + "." + diverged);
+    for (const TrialRecord& record : runs.records) count += TrainedRun{curve, record}(diverged);
     if (count == 0) continue;
-    out.diverged_where(curve.name + "." + diverged);
-    out.note(say("{} diverged in {} of {}.", curve.name, count, plural(records.size(), "trial")));
+    out.diverged_where(curve.key(diverged));
+    out.note(
+        say("{} diverged in {} of {}.", curve.name, count, plural(runs.records.size(), "trial")));
   }
   return out.take();
 }

@@ -1,13 +1,9 @@
-#include "experiments/rank_collapse/train/task.hpp"
-
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <map>
 
-#include "core/error.hpp"
-#include "core/text.hpp"
 #include "data/image_files.hpp"
+#include "experiments/rank_collapse/train/train.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -20,9 +16,9 @@ std::uint64_t ids_of(const std::string& vocab) {
   const char* const end = vocab.data() + vocab.size();
   const auto parsed = std::from_chars(vocab.data(), end, size);
   if (parsed.ec != std::errc() || parsed.ptr != end || size > largest_vocabulary) {
-    throw UsageError("--vocab: '" + printable_key(vocab) +
-                     "' is not allowed with --task recall; allowed: a number of ids up to " +
-                     std::to_string(largest_vocabulary));
+    throw UsageError(
+        say("--vocab: '{}' is not allowed with --task recall; allowed: a number of ids up to {}",
+            printable_key(vocab), largest_vocabulary));
   }
   return size;
 }

@@ -1,12 +1,10 @@
-#include <algorithm>
-#include <cmath>
 #include <limits>
 #include <map>
 
-#include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/similarity.hpp"
+#include "nn/layers/cross_entropy.hpp"
 #include "nn/layers/norm.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/saved_weights.hpp"
@@ -14,7 +12,144 @@
 #include "nn/trainer.hpp"
 
 namespace ranklab::train {
+
+// What is recorded --------------------------------------------------------------------------------
+
 namespace {
+
+/// At a moment, over representations and over blocks.
+std::vector<std::string> over_representations(const Config& config, const std::string& moment) {
+  const bool at_an_end = moment == "start" || moment == "end";
+  if (!config.compares_variants())
+    return at_an_end ? std::vector<std::string>{mu_normalized, token_similarity, dispersion}
+                     : std::vector<std::string>{};
+  return at_an_end ? std::vector<std::string>{mu_normalized, token_similarity, cosine, rms}
+                   : std::vector<std::string>{token_similarity, cosine, rms};
+}
+
+std::vector<std::string> over_blocks(const Config& config, const std::string& moment) {
+  if (config.compares_variants()) return {block_gradient, branch_ratio};
+  if (moment == "half") return {};
+  if (moment == "start") return {block_gradient, mixer_gradient};
+  return {block_gradient};
+}
+
+bool looks_ahead(const Config& config) {
+  return config.compares_variants() && config.is_text();
+}
+
+}  // namespace
+
+std::vector<Column> columns_of(const Config& config, const Curve& curve) {
+  const std::vector<double> blocks = curve.layers_from(1);
+  std::vector<Column> out = {{train_loss, "step", curve.tenths_from(1)},
+                             {accuracy, "step", curve.tenths_from(0)}};
+  for (const std::string& moment : moments) {
+    for (const std::string& name : over_representations(config, moment))
+      out.push_back({at_moment(moment, name), "layer", curve.layers_from(0)});
+    for (const std::string& name : over_blocks(config, moment))
+      out.push_back({at_moment(moment, name), "block", blocks});
+  }
+  if (config.compares_variants()) out.push_back({test_loss, "step", curve.tenths_from(0)});
+  if (looks_ahead(config)) {
+    for (const char* name : {future_loss, future_excess, future_gradient}) out.push_back({name});
+  }
+  for (const char* name :
+       {final_train_loss, final_test_loss, final_accuracy, steps_to_90, diverged})
+    out.push_back({name});
+  if (curve.learns_tau) out.push_back({learned_tau, "block", blocks});
+  for (std::uint64_t block = 1; curve.learns && block <= curve.layers; ++block)
+    out.push_back({learned_lambda_of(block)});
+  return out;
+}
+
+namespace {
+
+// Look-ahead: how much the prediction of a language model depends on tokens after the predicting
+// one. A causal model must not depend on them.
+
+constexpr std::size_t probed_batches = 8;
+constexpr int probes = 2;  // per batch, to estimate ||d logits_t / d R_0||^2
+
+using Columns = std::vector<arma::uword>;  // one token per sequence
+
+/// One token per sequence, spread over all positions except the last, which no token follows.
+Columns probed_tokens(arma::uword tokens, arma::uword length) {
+  const arma::uword sequences = tokens / length;
+  Columns probed;
+  for (arma::uword b = 0; b < sequences; ++b)
+    probed.push_back(b * length + (b * (length - 1)) / sequences);
+  return probed;
+}
+
+/// Calls each(n) for every token n after t in the same sequence.
+template <class Each>
+void for_each_later(arma::uword t, arma::uword length, const Each& each) {
+  for (arma::uword n = t + 1; n % length != 0; ++n) each(n);
+}
+
+double loss_at(SequenceModel<double>& model, const SequenceBatch<double>& batch,
+               const Columns& probed) {
+  model.forward(batch);
+  arma::mat logits = model.logits().cols(arma::uvec(probed));
+  std::vector<std::uint32_t> targets;
+  for (const arma::uword t : probed) targets.push_back(batch.targets[t]);
+  return cross_entropy(logits, targets, false);
+}
+
+/// The share of ||d logits_t / d R_0||_F^2 on tokens after t, estimated by E||J'z||^2 = ||J||_F^2
+/// for random signs z.
+double later_share(SequenceModel<double>& model, const SequenceBatch<double>& batch,
+                   const Columns& probed, Stream& stream) {
+  double later = 0, all = 0;
+  model.forward(batch);
+  for (int probe = 0; probe < probes; ++probe) {
+    arma::mat signs(model.shape().vocabulary, batch.ids.size(), arma::fill::zeros);
+    for (const arma::uword t : probed) {
+      for (double& sign : signs.unsafe_col(t)) sign = stream.uniform() < 0.5 ? -1 : 1;
+    }
+    model.set_logit_gradient(signs);
+    model.backward(batch);
+    const arma::rowvec squares = arma::sum(arma::square(model.input_gradient()), 0);
+    all += arma::accu(squares);
+    for (const arma::uword t : probed)
+      for_each_later(t, model.shape().length, [&](arma::uword n) { later += squares[n]; });
+  }
+  return later / all;
+}
+
+/// For one language model: the loss of some held-out tokens whose successors are replaced by those
+/// of the next batch (of at least two), its excess over the loss with the true successors, and the
+/// share of ||d logits_t / d R_0||_F^2 on tokens after t.
+struct LookAhead {
+  double loss = 0, excess = 0, gradient_share = 0;
+};
+
+LookAhead look_ahead(SequenceModel<double>& model, std::vector<SequenceBatch<double>> batches,
+                     const Trial& trial) {
+  if (batches.size() > probed_batches) batches.resize(probed_batches);
+  const arma::uword length = model.shape().length;
+  const double share = 1 / static_cast<double>(batches.size());
+  Stream signs = trial.stream("probes");
+  LookAhead out;
+  double with_true_future = 0;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    SequenceBatch<double> batch = batches[i];
+    const Columns probed = probed_tokens(batch.ids.size(), length);
+    out.gradient_share += share * later_share(model, batch, probed, signs);
+    with_true_future += share * loss_at(model, batch, probed);
+    // Replace later tokens by those of another batch, which are as likely as the true ones. Random
+    // ids would be inputs unlike any training text.
+    const std::vector<std::uint32_t>& other = batches[(i + 1) % batches.size()].ids;
+    for (const arma::uword t : probed)
+      for_each_later(t, length, [&](arma::uword n) { batch.ids[n] = other[n]; });
+    out.loss += share * loss_at(model, batch, probed);
+  }
+  out.excess = out.loss - with_true_future;
+  return out;
+}
+
+// Training ----------------------------------------------------------------------------------------
 
 constexpr double beta_2 = 0.999;
 
@@ -38,24 +173,23 @@ double correct_answers(const arma::Mat<T>& logits, const std::vector<std::uint32
 template <class T>
 class Training {
  public:
-  Training(const Plan& plan, const Curve& curve, const Task& task, const Trial& trial)
-      : plan_(plan),
-        purpose_(purpose_of(plan.config)),
+  Training(const Config& config, const Curve& curve, const Task& task, const Trial& trial)
+      : config_(config),
         curve_(curve),
         task_(task),
         trial_(trial),
         initial_(law_of(curve.init), trial, "",
-                 std::sqrt(plan.config.init_variance / static_cast<double>(plan.config.dim))),
-        model_(shape_of(plan, curve, task.shape()), initial_),
-        trainer_(model_, trained(model_, plan.config.weight_decay)),
+                 std::sqrt(config.init_variance / static_cast<double>(config.dim))),
+        model_(shape_of(config, curve, task.shape()), initial_),
+        trainer_(model_, trained(model_, config.weight_decay)),
         batches_(trial.stream("batches")),
         held_out_(task.held_out<T>(trial)),
-        track_(columns_of(plan, task, curve)) {}
+        track_(columns_of(config, curve)) {}
 
   TrialRecord train() {
     const std::uint64_t steps = curve_.steps;
     const std::map<std::string, std::uint64_t> when = {
-        {"start.", 0}, {"eighth.", steps / 8}, {"half.", steps / 2}};
+        {"start", 0}, {"eighth", steps / 8}, {"half", steps / 2}};
     std::vector<double> losses(steps, undefined);
     double first_90 = undefined;
     for (std::uint64_t t = 0; t < steps && finite_; ++t) {
@@ -75,10 +209,10 @@ class Training {
     if (finite_) {
       double loss = 0;
       gradients(loss);
-      if (finite_) measure_gradients("end.");
+      if (finite_) measure_gradients("end");
     }
-    measure("end.");
-    if (finite_ && purpose_.looks_ahead && task_.is_text()) {
+    measure("end");
+    if (finite_ && looks_ahead(config_)) {
       SequenceModel<double> model(model_.shape(), initial_.by(Initialization::zero));
       model.copy_weights(model_);
       const LookAhead ahead = look_ahead(model, task_.held_out<double>(trial_), trial_);
@@ -120,8 +254,8 @@ class Training {
   }
 
   void step(std::uint64_t t) {
-    if (plan_.config.clip > 0) clip_gradients(model_.parameters(), plan_.config.clip);
-    const std::string& schedule = plan_.config.schedule;
+    if (config_.clip > 0) clip_gradients(model_.parameters(), config_.clip);
+    const std::string& schedule = config_.schedule;
     const auto factor = schedule == "cosine"  ? warm_cosine
                         : schedule == "steps" ? stepped
                                               : quarter_cosine;
@@ -161,11 +295,12 @@ class Training {
       return done <= tenths && t >= done * curve_.steps / tenths;
     };
     if (!due()) return;
-    const Evaluation now = evaluate(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max()
-                                                      : purpose_.interim_cases);
+    const std::uint64_t interim_cases = config_.compares_variants() ? 128 : 256;
+    const Evaluation now =
+        evaluate(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max() : interim_cases);
     while (due()) {
       track_.add(accuracy, finite_ ? now.right / now.cases : undefined);
-      if (purpose_.follows_test_loss)
+      if (config_.compares_variants())
         track_.add(test_loss, finite_ ? now.loss / now.cases : undefined);
     }
     if (t < curve_.steps || !finite_) return;
@@ -173,20 +308,21 @@ class Training {
     track_.set(final_accuracy, now.right / now.cases);
   }
 
-  void measure_gradients(const std::string& when) {
-    for (const std::string& name : purpose_.block_series(when)) {
+  void measure_gradients(const std::string& moment) {
+    for (const std::string& name : over_blocks(config_, moment)) {
       if (name == branch_ratio) continue;
       for (std::uint64_t l = 0; l < curve_.layers; ++l) {
-        track_.add(when + name, gradient_norm(name == block_gradient ? model_.block_parameters(l)
-                                                                     : model_.mixer_parameters(l)));
+        track_.add(at_moment(moment, name),
+                   gradient_norm(name == block_gradient ? model_.block_parameters(l)
+                                                        : model_.mixer_parameters(l)));
       }
     }
   }
 
   /// Measures the tokens of the first held-out batch. In double precision, because in float equal
   /// tokens differ by about 2e-7.
-  void measure(const std::string& when) {
-    const std::vector<std::string> names = purpose_.representation_series(when);
+  void measure(const std::string& moment) {
+    const std::vector<std::string> names = over_representations(config_, moment);
     if (!finite_ || names.empty()) return;
     SequenceModel<double> model(model_.shape(), initial_.by(Initialization::zero));
     model.copy_weights(model_);
@@ -194,14 +330,15 @@ class Training {
     model.forward(batch);
     for (std::uint64_t l = 0; l <= curve_.layers; ++l) {
       const std::map<std::string, double> tokens = measured(model.stream(l));
-      for (const std::string& name : names) track_.add(when + name, tokens.at(name));
+      for (const std::string& name : names) track_.add(at_moment(moment, name), tokens.at(name));
     }
-    const std::vector<std::string> of_blocks = purpose_.block_series(when);
+    const std::vector<std::string> of_blocks = over_blocks(config_, moment);
     if (std::count(of_blocks.begin(), of_blocks.end(), branch_ratio) == 0) return;
     arma::mat A;
     for (std::uint64_t l = 0; l < curve_.layers; ++l) {
       model.branch(l, model.stream(l), A);
-      track_.add(when + branch_ratio, arma::norm(A, "fro") / arma::norm(model.stream(l), "fro"));
+      track_.add(at_moment(moment, branch_ratio),
+                 arma::norm(A, "fro") / arma::norm(model.stream(l), "fro"));
     }
   }
 
@@ -242,13 +379,11 @@ class Training {
       if (curve_.learns) track_.set(learned_lambda_of(l + 1), model_.lambda(l));
       if (curve_.learns_tau && finite_) track_.set(learned_tau, model_.tau(l), l);
     }
-    if (!plan_.config.save.empty())
-      save_weights(model_, weights_file(plan_, curve_, trial_.index()));
+    if (!config_.save.empty()) save_weights(model_, config_.weights_file(curve_, trial_.index()));
     return track_.take();
   }
 
-  const Plan& plan_;
-  const Purpose& purpose_;
+  const Config& config_;
   const Curve& curve_;
   const Task& task_;
   const Trial& trial_;
@@ -263,27 +398,26 @@ class Training {
 
 }  // namespace
 
-TrialRecord run_trial(const Plan& plan, const Task& task, const Trial& trial) {
+TrialRecord run_trial(const Config& config, const std::vector<Curve>& curves, const Task& task,
+                      const Trial& trial) {
   std::uint64_t steps = 0;
   std::vector<double> costs;
-  for (const Curve& curve : plan.curves) {
+  for (const Curve& curve : curves) {
     steps += curve.steps;
-    costs.push_back(training_flops(plan, curve, task.shape()));
+    costs.push_back(training_flops(config, curve, task.shape()));
   }
   trial.expect(steps, "step");
-  std::vector<TrialRecord> records(plan.curves.size());
+  std::vector<TrialRecord> records(curves.size());
   trial.for_each_part(costs, [&](std::size_t i) {
-    const Curve& curve = plan.curves[i];
-    records[i] = plan.config.single_precision()
-                     ? Training<float>(plan, curve, task, trial).train()
-                     : Training<double>(plan, curve, task, trial).train();
+    const Curve& curve = curves[i];
+    records[i] = config.single_precision() ? Training<float>(config, curve, task, trial).train()
+                                           : Training<double>(config, curve, task, trial).train();
   });
-  if (trial.index() == 0 && task.is_text() && !plan.config.save.empty()) {
-    write_file_atomically(tokens_file(plan.config), task.windows_text(trial));
+  if (trial.index() == 0 && config.is_text() && !config.save.empty()) {
+    write_file_atomically(config.tokens_file(), task.windows_text(trial));
   }
   TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i)
-    out.insert(records[i], plan.curves[i].name + ".");
+  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], curves[i].name + ".");
   return out;
 }
 

@@ -153,15 +153,15 @@ TEST_CASE("bounds: the proof sketch, which omits S, is judged for lambda > 0 onl
   };
   // (9 - 2 * 2 * 4 * 2 * 0.25) / (0.3536 + 2)^2 = 0.1805; with S the numerator is negative.
   layer.mu_next = 0.43;
-  CHECK(plural(per_layer_sketch.as_printed).violations == 0);
-  CHECK(plural(per_layer_sketch.as_printed).smallest ==
+  CHECK(counted(per_layer_sketch.as_printed).violations == 0);
+  CHECK(counted(per_layer_sketch.as_printed).smallest ==
         nearly(std::pow(0.43 * (std::sqrt(2.0) / 4 + 2), 2)));
   layer.mu_next = 0.42;
-  CHECK(plural(per_layer_sketch.as_printed).violations == 1);
-  CHECK(plural(per_layer_sketch.corrected).violations == 0);
+  CHECK(counted(per_layer_sketch.as_printed).violations == 1);
+  CHECK(counted(per_layer_sketch.corrected).violations == 0);
   layer.lambda = -2;
-  CHECK(plural(per_layer_sketch.as_printed).cases == 0);
-  CHECK(plural(per_layer_sketch.corrected).cases == 0);
+  CHECK(counted(per_layer_sketch.as_printed).cases == 0);
+  CHECK(counted(per_layer_sketch.corrected).cases == 0);
 }
 
 TEST_CASE("bounds: the threshold of eq. (7) is tested on both sides of it, at every rate") {

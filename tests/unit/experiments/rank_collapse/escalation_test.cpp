@@ -228,8 +228,8 @@ TEST_CASE(
     token_escalation::count_identity(step, 0.25, tally);
     return tally;
   };
-  const Tally exact = plural({6.0, 2.0, 1.5}), wrong = plural({6.0, 2.0, 1.5 + 1e-9}),
-              undefined = plural({6.0, 0.0, 1.5});
+  const Tally exact = counted({6.0, 2.0, 1.5}), wrong = counted({6.0, 2.0, 1.5 + 1e-9}),
+              undefined = counted({6.0, 0.0, 1.5});
   CHECK(exact.cases == 1);
   CHECK(exact.violations == 0);
   CHECK(wrong.violations == 1);

@@ -5,8 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "experiments/rank_collapse/train/figures.hpp"
-#include "experiments/rank_collapse/train/purpose.hpp"
+#include "experiments/rank_collapse/train/train.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
@@ -50,34 +49,14 @@ train::Config text_config(const TemporaryFolder& folder) {
 }
 
 /// Everything that a training records, with values that differ between trials.
-Records records_of(const Plan& plan, bool text, std::size_t trials) {
+Records records_of(const train::Config& config, std::size_t trials) {
   Records records(trials);
-  const Purpose& purpose = purpose_of(plan.config);
   for (std::size_t t = 0; t < trials; ++t) {
     const double value = 0.5 + 0.01 * static_cast<double>(t);
-    const auto fill = [&](const std::string& name, std::size_t length) {
-      records[t].set(name, std::vector<double>(length, value));
-    };
-    for (const train::Curve& curve : plan.curves) {
-      const std::string prefix = curve.name + ".";
-      fill(prefix + train_loss, tenths);
-      fill(prefix + accuracy, tenths + 1);
-      if (purpose.follows_test_loss) fill(prefix + test_loss, tenths + 1);
-      for (const std::string& when : moments) {
-        for (const std::string& name : purpose.representation_series(when))
-          fill(prefix + when + name, curve.layers + 1);
-        for (const std::string& name : purpose.block_series(when))
-          fill(prefix + when + name, curve.layers);
-      }
-      for (const char* name : {final_train_loss, final_test_loss, final_accuracy, steps_to_90})
-        fill(prefix + name, 1);
-      records[t].set(prefix + diverged, 0);
-      if (purpose.looks_ahead && text) {
-        for (const char* name : {future_loss, future_excess, future_gradient})
-          fill(prefix + name, 1);
-      }
-      for (std::uint64_t l = 1; curve.learns && l <= curve.layers; ++l)
-        fill(prefix + learned_lambda_of(l), 1);
+    for (const train::Curve& curve : config.curves()) {
+      for (const Column& column : columns_of(config, curve))
+        records[t].set(curve.key(column.name), std::vector<double>(column.x.size(), value));
+      records[t].set(curve.key(diverged), 0);
     }
   }
   return records;
@@ -99,10 +78,9 @@ void check_that_all_curves_show_trials(const Figure& figure) {
 
 TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per training") {
   const train::Config config = recall_config();
-  const Plan plan = plan_of(config);
-  Records records = records_of(plan, false, 5);
+  Records records = records_of(config, 5);
   set_accuracies(records, "attention,lambda=1", {1, 1, 0.5, 1, 0.95});
-  const Result result = report(plan, Task(config), records);
+  const Result result = report({config, Task(config), records});
 
   REQUIRE(result.figure.tables.size() == 1);
   const FigureTable& table = result.figure.tables[0];
@@ -159,11 +137,9 @@ TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise i
     return std::count(result.notes.begin(), result.notes.end(),
                       "The paper's Table 1 also has Mamba, which is not trained here.");
   };
-  Plan plan = plan_of(config);
-  CHECK(missing(report(plan, Task(config), records_of(plan, false, 5))) == 1);
+  CHECK(missing(report({config, Task(config), records_of(config, 5)})) == 1);
   config.model = {"mamba2", "mamba1"};
-  plan = plan_of(config);
-  const Result result = report(plan, Task(config), records_of(plan, false, 5));
+  const Result result = report({config, Task(config), records_of(config, 5)});
   CHECK(missing(result) == 0);
   const FigureTable& table = result.figure.tables.at(0);
   REQUIRE(table.rows.size() == 2);
@@ -175,8 +151,7 @@ TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise i
 TEST_CASE("a learned lambda that starts like a fixed one is not drawn before training") {
   train::Config config = recall_config();
   config.lambda = {"1", "learned", "learned:0.5", "-1"};
-  const Plan plan = plan_of(config);
-  const Result result = report(plan, Task(config), records_of(plan, false, 2));
+  const Result result = report({config, Task(config), records_of(config, 2)});
   const Figure& tokens = result.more_figures.at(1);
   CHECK(labels_of(tokens.panels.at(0)) == std::vector<std::string>{"lambda = 1", "lambda = -1"});
   CHECK(labels_of(tokens.panels.at(2)) ==
@@ -193,12 +168,11 @@ TEST_CASE("eight layers of attention on images are drawn as the table of Figure 
   config.lambda = {"-2", "0", "learned"};
   config.steps = {"fan:10", "small:20"};
   config.fill_defaults();
-  const Plan plan = plan_of(config);
-  Records records = records_of(plan, false, 3);
+  Records records = records_of(config, 3);
   set_accuracies(records, "attention,lambda=0,L=8,init=small", {0.105, 0.6, 0.105});
   records[0].set("attention,lambda=0,L=8,init=small.end.mu_normalized",
                  std::vector<double>(9, 1e-15));
-  const Result result = report(plan, task, records);
+  const Result result = report({config, task, records});
 
   REQUIRE(result.figure.tables.size() == 1);
   const FigureTable& table = result.figure.tables[0];
@@ -219,7 +193,8 @@ TEST_CASE("eight layers of attention on images are drawn as the table of Figure 
   CHECK(learning.panels.at(0).group.empty());
   CHECK_FALSE(learning.panels.at(2).group.empty());
   // One run has collapsed, so that mu is on a logarithmic axis in every panel.
-  for (const Panel& panel : result.more_figures.at(1).panels) CHECK(panel.y.scale == Scale::log);
+  for (const Panel& panel : result.more_figures.at(1).panels)
+    CHECK((panel.y.scale == Scale::log) == (panel.y.label.find("mu") != std::string::npos));
 }
 
 TEST_CASE("language models with one lambda have one figure, their training losses") {
@@ -227,8 +202,7 @@ TEST_CASE("language models with one lambda have one figure, their training losse
   train::Config config = text_config(folder);
   config.model = {"mamba2", "attention"};
   config.fill_defaults();
-  const Plan plan = plan_of(config);
-  const Result result = report(plan, Task(config), records_of(plan, true, 2));
+  const Result result = report({config, Task(config), records_of(config, 2)});
   CHECK(result.figure.tables.empty());
   REQUIRE(titles_of(result.figure) == std::vector<std::string>{"Training loss"});
   CHECK(labels_of(result.figure.panels[0]) ==
@@ -246,8 +220,7 @@ TEST_CASE("variants are compared by their losses; tokens and gradients are a fur
   config.layers = {2, 3};
   config.lr_post = {0.001, 0.0005};
   config.fill_defaults();
-  const Plan plan = plan_of(config);
-  const Result result = report(plan, Task(config), records_of(plan, true, 3));
+  const Result result = report({config, Task(config), records_of(config, 3)});
 
   CHECK(titles_of(result.figure) ==
         std::vector<std::string>{"Final training loss", "Final held-out loss",
@@ -302,8 +275,7 @@ TEST_CASE("a row of small multiples that would be too long becomes a figure of i
   config.lr_post = {0.001, 0.0005};
   config.warmup_post = {0, 2};
   config.fill_defaults();
-  const Plan plan = plan_of(config);
-  const Result result = report(plan, Task(config), records_of(plan, true, 2));
+  const Result result = report({config, Task(config), records_of(config, 2)});
   CHECK(labels_of(result.figure.panels.at(0)).at(1) == "post-norm, rate 0.001, warm-up 2 steps");
   REQUIRE(result.more_figures.size() == 3);
   CHECK(result.more_figures[1].title == "Gradient norm, 3 blocks");

@@ -6,7 +6,6 @@
 #include <map>
 #include <variant>
 
-#include "experiments/rank_collapse/train/purpose.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
 
 namespace train_test {
@@ -43,9 +42,8 @@ std::vector<double> about(double accuracy) {
 
 class Judged {
  public:
-  explicit Judged(const train::Config& config = small_config())
-      : plan_(plan_of(config)), task_(config) {
-    for (const train::Curve& curve : plan_.curves) values_[curve.name] = {about(0.97)};
+  explicit Judged(const train::Config& config = small_config()) : config_(config), task_(config) {
+    for (const train::Curve& curve : config_.curves()) values_[curve.name] = {about(0.97)};
   }
   CurveValues& operator[](const std::string& curve) {
     REQUIRE(values_.contains(curve));
@@ -75,7 +73,7 @@ class Judged {
       }
     }
     Claims claims;
-    purpose_of(plan_.config).judge(plan_, task_, records, claims);
+    judge({config_, task_, records}, claims);
     std::vector<Claim> found;
     for (const Claim& each : claims.list()) {
       if (each.id == "lambda-skip/" + id) found.push_back(each);
@@ -83,7 +81,7 @@ class Judged {
     return found;
   }
 
-  Plan plan_;
+  train::Config config_;
   Task task_;
   std::map<std::string, CurveValues> values_;
 };
@@ -261,9 +259,11 @@ TEST_CASE("curves take the setting for all, for their model or for their start")
   config.steps = {"100", "mamba2:80"};
   config.lr = {"fan:0.1", "small:0.2"};
   config.norm = {"layer", "mamba2:rms"};
-  const Plan plan = plan_of(config);
-  REQUIRE(plan.curves.size() == 4);
-  const train::Curve &first = plan.curves[0], &last = plan.curves[3];
+  const Task task(config);
+  const Records none;
+  const TrainedRuns runs(config, task, none);
+  REQUIRE(runs.curves.size() == 4);
+  const train::Curve &first = runs.curves[0], &last = runs.curves[3];
   CHECK(first.name == "attention,lambda=learned,init=fan");
   CHECK(first.group == "attention,init=fan");
   CHECK(first.lambda == -0.5);
@@ -274,9 +274,9 @@ TEST_CASE("curves take the setting for all, for their model or for their start")
   CHECK(last.steps == 80);
   CHECK(last.lr == 0.2);
   CHECK(last.norm == Norm::rms);
-  CHECK(plan.groups().size() == 4);
-  CHECK(plan.learned(last) == &last);
-  CHECK(plan.with_lambda(last, -0.5) == nullptr);
+  CHECK(runs.groups().size() == 4);
+  CHECK(runs.learned(last) == &last);
+  CHECK(runs.with_lambda(last, -0.5) == nullptr);
 }
 
 TEST_CASE("chance and the best guess at recall are right") {

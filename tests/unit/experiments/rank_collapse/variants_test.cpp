@@ -8,7 +8,6 @@
 
 #include "core/error.hpp"
 #include "experiments/rank_collapse/train/train.hpp"
-#include "experiments/rank_collapse/train_variants/variants.hpp"
 #include "io/atomic_file.hpp"
 #include "temporary_folder.hpp"
 
@@ -49,8 +48,8 @@ struct CurveValues {
 
 class Judged {
  public:
-  explicit Judged(const train::Config& config) : plan_(plan_of(config)), task_(config) {
-    for (const train::Curve& curve : plan_.curves) values_[curve.name] = {};
+  explicit Judged(const train::Config& config) : config_(config), task_(config) {
+    for (const train::Curve& curve : config_.curves()) values_[curve.name] = {};
   }
   CurveValues& operator[](const std::string& curve) {
     REQUIRE_MESSAGE(values_.contains(curve), curve);
@@ -59,7 +58,7 @@ class Judged {
   /// The claims in the order in which they are judged.
   std::vector<Claim> claims() const {
     Records records(3);
-    for (const train::Curve& curve : plan_.curves) {
+    for (const train::Curve& curve : config_.curves()) {
       const CurveValues& values = values_.at(curve.name);
       for (std::size_t t = 0; t < records.size(); ++t) {
         const std::string prefix = curve.name + ".";
@@ -77,15 +76,15 @@ class Judged {
           branch.front() = curve.variant == "pre" ? 0.1 : 0.05;  // the first block does not count
           gradients.front() = values.gradient_of_first;
           cosines.back() = values.last_cosine;
-          records[t].set(prefix + moment + branch_ratio, branch);
-          records[t].set(prefix + moment + block_gradient, gradients);
-          records[t].set(prefix + moment + token_similarity, representations);
-          records[t].set(prefix + moment + cosine, cosines);
+          records[t].set(prefix + at_moment(moment, branch_ratio), branch);
+          records[t].set(prefix + at_moment(moment, block_gradient), gradients);
+          records[t].set(prefix + at_moment(moment, token_similarity), representations);
+          records[t].set(prefix + at_moment(moment, cosine), cosines);
         }
       }
     }
     Claims claims;
-    judge_variants(plan_, task_, records, claims);
+    judge_variants({config_, task_, records}, claims);
     return claims.list();
   }
   bool has(const std::string& id) const {
@@ -104,7 +103,7 @@ class Judged {
   Verdict operator()(const std::string& id) const { return claim(id).verdict; }
 
  private:
-  Plan plan_;
+  train::Config config_;
   Task task_;
   std::map<std::string, CurveValues> values_;
 };
@@ -257,11 +256,11 @@ TEST_CASE("removals: each word sets a place and a tau; without words --at and --
   config.layers = {3};
   config.tau = 0.25;
   config.at = "ffn";
-  REQUIRE(plan_of(config).curves.size() == 1);
-  CHECK(plan_of(config).curves[0].at == "ffn");
-  CHECK(plan_of(config).curves[0].tau == 0.25);
+  REQUIRE(config.curves().size() == 1);
+  CHECK(config.curves()[0].at == "ffn");
+  CHECK(config.curves()[0].tau == 0.25);
   config.removal = {"branch:learned", "end:1"};
-  const std::vector<train::Curve> curves = plan_of(config).curves;
+  const std::vector<train::Curve> curves = config.curves();
   REQUIRE(curves.size() == 2);
   CHECK(curves[0].at == "branch");
   CHECK(curves[0].tau == 0.25);
@@ -271,7 +270,7 @@ TEST_CASE("removals: each word sets a place and a tau; without words --at and --
   CHECK_FALSE(curves[1].learns_tau);
   for (const char* word : {"end", "end:", "end:1.1", "end:-0.1", "middle:1", "ffn:learn"}) {
     config.removal = {word};
-    CHECK_THROWS_AS(plan_of(config), UsageError);
+    CHECK_THROWS_AS(config.curves(), UsageError);
   }
 }
 
@@ -365,9 +364,9 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   CHECK(config.mean == std::vector<std::string>{"segment"});
   CHECK(config.schedule == "steps");
   CHECK(config.clip == 0);
-  const Plan plan = plan_of(config);
-  CHECK(plan.curves.front().warmup == 0);
-  SequenceShape shape = shape_of(plan, plan.curves.front(), expected_shape(config));
+  const std::vector<train::Curve> curves = config.curves();
+  CHECK(curves.front().warmup == 0);
+  SequenceShape shape = shape_of(config, curves.front(), expected_shape(config));
   CHECK(shape.length == 17);
   CHECK(shape.inputs == 49);
   CHECK(shape.class_token);
@@ -384,8 +383,7 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   text.fill_defaults();
   CHECK(text.vocab == "char");
   CHECK(text.weight_decay == 0);
-  const Plan of_text = plan_of(text);
-  shape = shape_of(of_text, of_text.curves.front(), expected_shape(text));
+  shape = shape_of(text, text.curves().front(), expected_shape(text));
   CHECK(shape.relative);
   CHECK(shape.scaled_table);
   CHECK(shape.output_bias);
@@ -412,7 +410,7 @@ TEST_CASE("curves vary over rates and warm-ups of post, and over means of de-esc
   config.warmup_post = {0, 5};
   config.mean = {"segment", "prefix"};
   std::vector<std::string> names;
-  for (const train::Curve& curve : plan_of(config).curves) names.push_back(curve.name);
+  for (const train::Curve& curve : config.curves()) names.push_back(curve.name);
   CHECK(names == std::vector<std::string>{
                      "attention,post,L=3,lr=0.001,warmup=0", "attention,post,L=3,lr=0.001,warmup=5",
                      "attention,post,L=3,lr=0.0005,warmup=0",
@@ -421,10 +419,10 @@ TEST_CASE("curves vary over rates and warm-ups of post, and over means of de-esc
                      "attention,de-escalated,L=3,mean=prefix"});
   config.lr_post = {0.01};
   config.warmup_post = {};
-  const Plan plan = plan_of(config);
-  CHECK(plan.curves.front().name == "attention,post,L=3");
-  CHECK(plan.curves.front().lr == 0.01);
-  CHECK(plan.curves[1].lr == 0.001);
+  const std::vector<train::Curve> curves = config.curves();
+  CHECK(curves.front().name == "attention,post,L=3");
+  CHECK(curves.front().lr == 0.01);
+  CHECK(curves[1].lr == 0.001);
 }
 
 }  // namespace variants_test

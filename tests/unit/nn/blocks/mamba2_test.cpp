@@ -172,7 +172,7 @@ TEST_CASE("Mamba-2: tensors have the published names, shapes and initial values"
   grouped.groups = 3;
   grouped.taps = 2;
   const Streams trial(1, 0);
-  DrawnTensors<float> plural(trial, "");
+  DrawnTensors<float> counted(trial, "");
   make_block<float>(grouped, counted);
   CHECK(static_cast<double>(counted.parameters()) == parameters_per_block(grouped));
   PerturbedTensors<double> of_groups;

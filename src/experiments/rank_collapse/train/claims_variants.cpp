@@ -5,13 +5,9 @@
 // The paper shows curves without numbers. The thresholds for "significant", "slightly" and
 // "similarly" are ours, in nats of training loss.
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
-#include "core/statistics.hpp"
-#include "core/text.hpp"
-#include "core/undefined.hpp"
-#include "experiments/rank_collapse/train_variants/variants.hpp"
+#include "experiments/rank_collapse/train/train.hpp"
 
 namespace ranklab::train {
 namespace {
@@ -37,11 +33,11 @@ std::string nats(double value) {
   return short_number(value) + " nats";
 }
 
-std::vector<Comparison> comparisons_of(const Plan& plan) {
+std::vector<Comparison> comparisons_of(const TrainedRuns& runs) {
   std::vector<Comparison> out;
-  for (const Curve& curve : plan.curves) {
+  for (const Curve& curve : runs.curves) {
     const std::string setting = curve.setting.empty() ? "" : "," + curve.setting,
-                      name = "L=" + std::to_string(curve.layers) + setting;
+                      name = say("L={}{}", curve.layers, setting);
     auto found = std::find_if(out.begin(), out.end(), [&](const Comparison& comparison) {
       return comparison.name == name;
     });
@@ -56,15 +52,15 @@ std::vector<Comparison> comparisons_of(const Plan& plan) {
 
 class Judge {
  public:
-  Judge(const Plan& plan, const Task& task, const Records& records, Claims& claims)
-      : plan_(plan),
-        task_(task),
-        records_(records),
+  Judge(const TrainedRuns& runs, Claims& claims)
+      : runs_(runs),
+        config_(runs.config),
+        guessing_(runs.task.guessing_loss()),
         claims_(claims),
-        images_(plan.config.task == "patches") {}
+        images_(runs.config.task == "patches") {}
 
   void judge() {
-    const std::vector<Comparison> comparisons = comparisons_of(plan_);
+    const std::vector<Comparison> comparisons = comparisons_of(runs_);
     for (const Comparison& comparison : comparisons) {
       for (const Curve* curve : comparison.de_escalated) judge_de_escalated(comparison, *curve);
       judge_rates(comparison);
@@ -76,31 +72,20 @@ class Judge {
   }
 
  private:
-  /// Mean training loss over the last tenth of the steps; a run that diverged counts as guessing.
-  double loss(const Curve& curve, const TrialRecord& record) const {
-    const double value = record.scalar(curve.name + "." + final_train_loss);
-    return std::isfinite(value) ? value : task_.guessing_loss();
+  double mean_loss(const Curve& curve) const { return summarize(runs_.losses(curve)).mean; }
+  std::vector<double> excess(const Curve& over, const Curve& curve) const {
+    return differences(runs_.losses(over), runs_.losses(curve));
   }
-  double mean_loss(const Curve& curve) const {
-    return summarize(
-               per_trial(records_, [&](const TrialRecord& record) { return loss(curve, record); }))
-        .mean;
-  }
-  /// For claims about what a divergence leaves undefined.
-  std::vector<Divergence> divergences(const std::vector<const Curve*>& curves) const {
-    std::vector<Divergence> out;
-    for (const Curve* curve : curves)
-      out.push_back(divergence_of(records_, curve->name, curve->name + "." + diverged));
+  /// How much larger the gap is between two deep curves than between two shallow ones.
+  std::vector<double> growth(const Curve& high_post, const Curve& high, const Curve& low_post,
+                             const Curve& low) const {
+    std::vector<double> out = differences(excess(high_post, high), runs_.losses(low_post));
+    const std::vector<double> shallow = runs_.losses(low);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += shallow[i];
     return out;
   }
-  std::vector<double> excess(const Curve& over, const Curve& curve) const {
-    return per_trial(records_, [&](const TrialRecord& record) {
-      return loss(over, record) - loss(curve, record);
-    });
-  }
   std::string losses(const Curve& a, const Curve& b) const {
-    return short_number(mean_loss(a)) + " nats, " + a.name + "; " + short_number(mean_loss(b)) +
-           ", " + b.name;
+    return say("{} nats, {}; {}, {}", mean_loss(a), a.name, mean_loss(b), b.name);
   }
 
   /// The `post` curve with the same learning rate and warm-up; null if no curve has both.
@@ -117,7 +102,7 @@ class Judge {
     return best == comparison.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
-    if (!plan_.config.removal.empty())
+    if (!config_.removal.empty())
       return {"shallow/sec-3.5", "shallow/sec-3.5/" + part + "/", "Section 3.5"};
     return images_ ? in_figure("shallow/fig-6", "shallow/fig-6/" + part + "/",
                                "Section 3.3, Figure 6", {"Figure 6"})
@@ -129,7 +114,7 @@ class Judge {
   /// not name its weights; those of Figure 7 are Transformer-XL's. Runs that compare initial
   /// weights are about Section 1.3.
   bool shows_figure(const Curve& curve) const {
-    if (!plan_.config.removal.empty() || plan_.config.init.size() > 1) return false;
+    if (!config_.removal.empty() || config_.init.size() > 1) return false;
     return 2 * curve.layers >= (images_ ? blocks_of_figure_6 : blocks_of_figure_7) &&
            (images_ || curve.init == "normal");
   }
@@ -137,7 +122,7 @@ class Judge {
   /// leaves open which places and taus it tried, the end of the block and the input of the net
   /// among them.
   bool shows_gap(const Curve& curve) const {
-    if (!plan_.config.removal.empty()) return curve.at != "branch";
+    if (!config_.removal.empty()) return curve.at != "branch";
     return shows_figure(curve) && (images_ || curve.mean == "segment");
   }
   static Statement reading_if(bool in_paper, const Statement& statement,
@@ -148,7 +133,7 @@ class Judge {
     return in_paper ? statement : beyond(statement);
   }
   std::string with_mean(const std::string& name, const Curve& curve) const {
-    return name + (plan_.config.mean.size() > 1 ? ",mean=" + curve.mean : "") +
+    return name + (config_.mean.size() > 1 ? ",mean=" + curve.mean : "") +
            (curve.removal.empty() ? "" : ",removal=" + curve.removal);
   }
 
@@ -160,7 +145,7 @@ class Judge {
     const Curve* const same = matching_post(comparison, curve);
     judge_losses(comparison, curve, same, of);
     if (comparison.pre) judge_branch(comparison, curve, of);
-    if (plan_.config.init.size() < 2) return;
+    if (config_.init.size() < 2) return;
     if (comparison.pre) judge_share(with_mean(comparison.name, curve), *comparison.pre, curve);
     if (same) judge_share(with_mean(comparison.name, curve), *same, curve);
   }
@@ -200,11 +185,11 @@ class Judge {
         if (curve) least = std::min(least, mean_loss(*curve));
       }
     }
-    return least > task_.guessing_loss() - clear_gap
-               ? "no variant is below guessing by " + nats(clear_gap) +
-                     ": the lowest final training loss is " + nats(least) +
-                     ", and guessing costs " + nats(task_.guessing_loss())
-               : "";
+    return least > guessing_ - clear_gap ? say("no variant is below guessing by {}: the lowest "
+                                               "final training loss is {}, and "
+                                               "guessing costs {}",
+                                               nats(clear_gap), nats(least), nats(guessing_))
+                                         : "";
   }
 
   void judge_against_pre(const Comparison& comparison, const Curve& curve, const Place& of) {
@@ -230,12 +215,12 @@ class Judge {
   /// reason, or an empty string.
   std::string leak_of(const Curve& curve) const {
     if (images_) return "";
-    const double leak = summarize(per_trial(records_, [&](const TrialRecord& record) {
-                          return record.scalar(curve.name + "." + future_excess);
+    const double leak = summarize(runs_.per_trial(curve, [](const TrainedRun& run) {
+                          return run(future_excess);
                         })).mean;
-    return leak > leaks ? "the mean over the segment shows later tokens to earlier ones: replacing "
-                          "later tokens raises the loss by " +
-                              short_number(leak) + " nats"
+    return leak > leaks ? say("the mean over the segment shows later tokens to earlier ones: "
+                              "replacing later tokens raises the loss by {} nats",
+                              leak)
                         : "";
   }
 
@@ -246,7 +231,7 @@ class Judge {
         if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
         const std::string rates =
             "lr=" + series_number(whole->lr) +
-            (plan_.config.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
+            (config_.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
         Place in_text = place(comparison.name + "," + rates);
         in_text.part = Part::text;
         // Section 3.3 says so about Figure 6, which has no warm-up.
@@ -272,17 +257,15 @@ class Judge {
                        "Final training loss of post-norm at its best learning rate and warm-up is "
                        "at least the entropy of single tokens minus 0.05 nats"),
                    nats(fails_within)),
-        per_trial(records_, [&](const TrialRecord& record) { return loss(*best, record); }),
-        at_least(task_.guessing_loss() - fails_within),
+        runs_.losses(*best), at_least(guessing_ - fails_within),
         "training loss at the best learning rate and warm-up; the entropy is " +
-            short_number(task_.guessing_loss()));
+            short_number(guessing_));
   }
 
   /// The gap at the largest depth minus the gap at the smallest, for curves that differ only in
   /// depth.
   void judge_depth(const std::vector<Comparison>& comparisons) {
-    const auto [least, most] =
-        std::minmax_element(plan_.config.layers.begin(), plan_.config.layers.end());
+    const auto [least, most] = std::minmax_element(config_.layers.begin(), config_.layers.end());
     if (*least == *most) return;
     for (const Comparison& shallow : comparisons) {
       for (const Comparison& deep : comparisons) {
@@ -300,20 +283,16 @@ class Judge {
     const Curve *const low_post = matching_post(shallow, low), *const high_post =
                                                                    matching_post(deep, high);
     if (!low_post || !high_post) return;
-    const std::string depths = std::to_string(shallow.layers) + "-" + std::to_string(deep.layers);
     const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
     const auto learned = claims_.only_where(unlearned(deep), Claims::Unmet::verdict_alone);
     // The figures have one depth each.
-    claims_.mean(beyond(place(with_mean("L=" + depths + shallow.setting, low))(
+    claims_.mean(beyond(place(with_mean(
+                     say("L={}-{}{}", shallow.layers, deep.layers, shallow.setting), low))(
                      "gap-grows",
                      "The gap in final training loss between post-norm and de-escalated post-norm "
                      "is larger at the largest depth than at the smallest")),
-                 per_trial(records_,
-                           [&](const TrialRecord& record) {
-                             return loss(*high_post, record) - loss(high, record) -
-                                    loss(*low_post, record) + loss(low, record);
-                           }),
-                 positive(), "gap in nats at the largest depth minus that at the smallest");
+                 growth(*high_post, high, *low_post, low), positive(),
+                 "gap in nats at the largest depth minus that at the smallest");
   }
 
   // Tokens and gradients --------------------------------------------------------------------------
@@ -328,18 +307,18 @@ class Judge {
       Tally tally;
       for (std::uint64_t l = 1; l < curve.layers; ++l) {
         const auto mean_of = [&](const Curve& which) {
-          return summarize(per_trial(records_,
-                                     [&](const TrialRecord& record) {
-                                       return record.array(which.name + "." + moment + "." +
-                                                           branch_ratio)[l];
-                                     }))
+          return summarize(runs_.per_trial(which,
+                                           [&](const TrainedRun& run) {
+                                             return run.array(moment, branch_ratio)[l];
+                                           }))
               .mean;
         };
         const double own = mean_of(curve), pre = mean_of(*comparison.pre);
         if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
       }
-      const auto runs = moment == "end" ? claims_.about(divergences({&curve, comparison.pre}), true)
-                                        : claims_.about({});
+      const auto runs = moment == "end"
+                            ? claims_.about(runs_.divergences({&curve, comparison.pre}), true)
+                            : claims_.about({});
       claims_.never_violated(
           beyond(by_block("attention-not-discounted/" + moment,
                           "||A||_F / ||X||_F of de-escalated post-norm is at least that of "
@@ -355,8 +334,8 @@ class Judge {
     const std::string than = other.variant == "pre" ? "pre-norm" : "post-norm";
     for (const auto& [moment, when] :
          {std::pair("start", "before training"), {"end", "after training"}}) {
-      const std::string at = std::string(moment) + ".";
-      const auto runs = claims_.about(divergences({&curve, &other}), true);
+      const std::string at = moment;
+      const auto runs = claims_.about(runs_.divergences({&curve, &other}), true);
       claims_.mean(
           reading(Place{"shallow/sec-1.3", "shallow/sec-1.3/" + name + "/", "Sections 1.3, 4"}(
                       "share-of-" + than + "/" + moment,
@@ -364,9 +343,8 @@ class Judge {
                       "||A||_F / ||X||_F over blocks is at least that of " +
                           than + " " + when),
                   "a ratio of 1"),
-          per_trial(
-              records_,
-              [&](const TrialRecord& record) { return attention_share(record, curve, other, at); }),
+          runs_.per_trial(curve,
+                          [&](const TrainedRun& run) { return attention_share(run, other, at); }),
           at_least(1), "ratio to " + than);
     }
   }
@@ -407,15 +385,14 @@ class Judge {
                              "at its initial value")),
                    excess(**fixed, curve), positive(), losses(**fixed, curve));
     }
-    Tally outside;
-    for (const TrialRecord& record : records_) {
-      const auto& taus = record.array(curve.name + "." + learned_tau);
+    const Tally outside = runs_.tally(curve, [](const TrainedRun& run, Tally& tally) {
+      const auto& taus = run.array(learned_tau);
       const auto [least, most] = std::minmax_element(taus.begin(), taus.end());
-      if (!std::isfinite(*least + *most)) continue;
-      outside.count(!(*least > 0 && *most <= 1), *least);
-      outside.largest = std::max(outside.largest, *most);
-    }
-    const auto runs = claims_.about(divergences({&curve}));
+      if (!std::isfinite(*least + *most)) return;
+      tally.count(!(*least > 0 && *most <= 1), *least);
+      tally.largest = std::max(tally.largest, *most);
+    });
+    const auto runs = claims_.about(runs_.divergences({&curve}));
     claims_.in_every_unit(
         beyond(of("tau-in-range",
                   "A learned tau stays in (0, 1], the range of eq. (21), in all blocks")),
@@ -433,20 +410,20 @@ class Judge {
                               "Section 1.1, Figure 1", {"Figure 1"}),
                 similarities = in_figure("shallow/fig-1", place(comparison.name).prefix,
                                          gradients.source, gradients.figures);
-    for (const auto& [moment, id, when] : {std::tuple("start.", "start", "at the start"),
-                                           {"eighth.", "eighth", "after an eighth of the steps"}}) {
-      const auto runs = claims_.about(std::string(id) == "start" ? std::vector<Divergence>{}
-                                                                 : divergences({&post}));
+    for (const auto& [id, when] :
+         {std::pair("start", "at the start"), {"eighth", "after an eighth of the steps"}}) {
+      const std::string moment = id;
+      const auto runs =
+          claims_.about(moment == "start" ? std::vector<Divergence>{} : runs_.divergences({&post}));
       // Runs are counted, not averaged: a run whose gradients vanish would dominate a mean or be
       // hidden in it.
-      Tally unsteady;
-      for (const TrialRecord& record : records_) {
-        const auto& norms = record.array(post.name + "." + moment + block_gradient);
+      const Tally unsteady = runs_.tally(post, [&](const TrainedRun& run, Tally& tally) {
+        const auto& norms = run.array(moment, block_gradient);
         if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
-          continue;  // the run had diverged
+          return;  // the run had diverged
         const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
-        unsteady.count(*most > steady * *least, *least > 0 ? *most / *least : undefined);
-      }
+        tally.count(*most > steady * *least, *least > 0 ? *most / *least : undefined);
+      });
       const Statement steadily = gradients(
           id, std::string("The largest gradient norm among the blocks of post-norm is at most 10 "
                           "times the smallest in every run ") +
@@ -460,25 +437,33 @@ class Judge {
         beyond(similarities("similarities-together",
                             "Token similarity and cosine similarity after the last block are both "
                             "at least 0.95 in untrained post-norm")),
-        per_trial(records_,
-                  [&](const TrialRecord& record) {
-                    return std::min(record.array(post.name + ".start." + token_similarity).back(),
-                                    record.array(post.name + ".start." + cosine).back());
-                  }),
+        runs_.per_trial(post,
+                        [](const TrainedRun& run) {
+                          return std::min(run.array("start", token_similarity).back(),
+                                          run.array("start", cosine).back());
+                        }),
         at_least(near_one), "smaller of the two similarities after the last block");
   }
 
-  const Plan& plan_;
-  const Task& task_;
-  const Records& records_;
+  const TrainedRuns& runs_;
+  const Config& config_;
+  const double guessing_;  // the loss of guessing
   Claims& claims_;
   bool images_;  // else text
 };
 
 }  // namespace
 
-void judge_variants(const Plan& plan, const Task& task, const Records& records, Claims& claims) {
-  Judge(plan, task, records, claims).judge();
+double attention_share(const TrainedRun& run, const Curve& other, const std::string& moment) {
+  const auto &own = run.array(moment, branch_ratio),
+             &others = TrainedRun{other, run.record}.array(moment, branch_ratio);
+  double sum = 0;
+  for (std::uint64_t l = 1; l < run.curve.layers; ++l) sum += std::log(own[l] / others[l]);
+  return std::exp(sum / static_cast<double>(run.curve.layers - 1));
+}
+
+void judge_variants(const TrainedRuns& runs, Claims& claims) {
+  Judge(runs, claims).judge();
 }
 
 }  // namespace ranklab::train

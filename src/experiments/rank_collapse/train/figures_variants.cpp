@@ -3,16 +3,13 @@
 #include <map>
 #include <numeric>
 
-#include "core/text.hpp"
-#include "experiments/rank_collapse/train/figures.hpp"
-#include "experiments/rank_collapse/train_variants/variants.hpp"
+#include "experiments/rank_collapse/train/train.hpp"
 
 namespace ranklab::train {
 namespace {
 
 /// The part of a derived series' name that stands for the variant.
-std::string variant_key(const Plan& plan, const Curve& curve) {
-  const Config& c = plan.config;
+std::string variant_key(const Config& c, const Curve& curve) {
   std::string key = curve.variant;
   if (curve.variant == "post" && c.lr_post.size() > 1) key += ", lr = " + series_number(curve.lr);
   if (curve.variant == "post" && c.warmup_post.size() > 1)
@@ -24,16 +21,17 @@ std::string variant_key(const Plan& plan, const Curve& curve) {
 
 /// Pre-norm is blue, post-norm vermilion and de-escalated green in every figure. Further learning
 /// rates, means and removals get other colors.
-int color_of_variant(const Plan& plan, const Curve& curve) {
+int color_of_variant(const TrainedRuns& runs, const Curve& curve) {
   static const std::map<std::string, std::vector<int>> colors = {
       {"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5, 3, 4, 6, 9, 12}}};
   std::vector<std::string> keys;  // of the curve's variant
-  for (const Curve& each : plan.curves) {
-    const std::string key = variant_key(plan, each);
+  for (const Curve& each : runs.curves) {
+    const std::string key = variant_key(runs.config, each);
     if (each.variant == curve.variant && std::find(keys.begin(), keys.end(), key) == keys.end())
       keys.push_back(key);
   }
-  const auto place = std::find(keys.begin(), keys.end(), variant_key(plan, curve)) - keys.begin();
+  const auto place =
+      std::find(keys.begin(), keys.end(), variant_key(runs.config, curve)) - keys.begin();
   const std::vector<int>& choices = colors.at(curve.variant);
   return choices[static_cast<std::size_t>(place) % choices.size()];
 }
@@ -41,20 +39,20 @@ int color_of_variant(const Plan& plan, const Curve& curve) {
 /// The figures of one setting.
 class VariantFigures {
  public:
-  VariantFigures(ResultBuilder& out, const Plan& plan, const Task& task, const std::string& setting)
-      : out_(out), task_(task) {
-    for (const Curve& curve : plan.curves) {
+  VariantFigures(ResultBuilder& out, const TrainedRuns& runs, const std::string& setting)
+      : out_(out), task_(runs.task) {
+    for (const Curve& curve : runs.curves) {
       if (curve.setting != setting) continue;
-      const std::string key = variant_key(plan, curve);
+      const std::string key = variant_key(runs.config, curve);
       auto found = std::find_if(families_.begin(), families_.end(),
                                 [&](const Family& family) { return family.key == key; });
       if (found == families_.end())
         found = families_.insert(
-            found, {key, variant_name(plan, curve), color_of_variant(plan, curve), {}});
+            found, {key, variant_name(runs.config, curve), color_of_variant(runs, curve), {}});
       found->curves.push_back(&curve);
     }
     prefix_ = setting.empty() ? "" : setting + ",";
-    const std::string words = setting_name(plan, *families_.front().curves.front());
+    const std::string words = setting_name(runs.config, *families_.front().curves.front());
     where_ = words.empty() ? "" : ", " + words;
   }
 
@@ -65,11 +63,9 @@ class VariantFigures {
     add_series_over_depth();
     add_final_losses(final_train_loss, "Final training loss");
     add_final_losses(final_test_loss, "Final held-out loss");
-    add_loss_curves("Training loss",
-                    [](const Curve& curve) { return curve.name + "." + train_loss; });
+    add_loss_curves("Training loss", [](const Curve& curve) { return curve.key(train_loss); });
     for (const Family& family : families_) add_later_test_loss(deepest_of(family));
-    add_loss_curves("Held-out loss",
-                    [](const Curve& curve) { return curve.name + "." + later_test_loss; });
+    add_loss_curves("Held-out loss", [](const Curve& curve) { return curve.key(later_test_loss); });
     out_.columns(2);
   }
 
@@ -83,7 +79,7 @@ class VariantFigures {
     PanelBuilder panel =
         out_.panel("Learned tau after training" + depth_words() + where_, {"block"}, {"tau"});
     for (const Family* family : learned) {
-      panel.curve(deepest_of(*family).name + "." + learned_tau, family->name,
+      panel.curve(deepest_of(*family).key(learned_tau), family->name,
                   trials_look(LineStyle::line, family->color));
     }
   }
@@ -96,26 +92,26 @@ class VariantFigures {
     const auto before_and_after = [this](const std::string& what, const std::string& moment,
                                          const std::string& when) {
       return [this, what, moment, when](PanelBuilder& panel, std::size_t item) {
-        const std::string prefix = deepest_of(families_[item]).name + ".";
+        const Curve& curve = deepest_of(families_[item]);
         panel
-            .curve(prefix + "start." + what, "before training",
+            .curve(curve.key("start", what), "before training",
                    trials_look(LineStyle::dashed, color_before))
-            .curve(prefix + moment + what, when, trials_look(LineStyle::line, color_after));
+            .curve(curve.key(moment, what), when, trials_look(LineStyle::line, color_after));
       };
     };
     add_small_multiples(out_, "Tokens, gradients and attention", depth_words() + where_, items,
                         {{"token similarity",
                           {"block (0: input)"},
                           unit_axis("token similarity"),
-                          before_and_after(token_similarity, "end.", "after training")},
+                          before_and_after(token_similarity, "end", "after training")},
                          {"gradient norm",
                           {"block"},
                           log_axis("gradient norm of the block"),
-                          before_and_after(block_gradient, "eighth.", "after 1/8 of the steps")},
+                          before_and_after(block_gradient, "eighth", "after 1/8 of the steps")},
                          {"attention branch",
                           {"block"},
                           log_axis("attention / residual stream, ||A|| / ||X||"),
-                          before_and_after(branch_ratio, "end.", "after training")}});
+                          before_and_after(branch_ratio, "end", "after training")}});
   }
 
  private:
@@ -147,7 +143,7 @@ class VariantFigures {
       if (depths.size() < 2) return;
       out_.series(prefix_ + family.key + ".loss_over_depth", "blocks", depths,
                   [&family](const TrialRecord& record, std::size_t i) {
-                    return record.scalar(family.curves[i]->name + "." + final_train_loss);
+                    return TrainedRun{*family.curves[i], record}(final_train_loss);
                   });
     }
   }
@@ -166,7 +162,7 @@ class VariantFigures {
     for (const Family& family : families_) {
       const std::string name = prefix_ + family.key + "." + what + "_by_depth";
       out_.series(name, "place", places, [&](const TrialRecord& record, std::size_t i) {
-        return record.scalar(family.curves[i]->name + "." + what);
+        return TrainedRun{*family.curves[i], record}(what);
       });
       panel.curve(name, family.name, trials_look(LineStyle::points, family.color, offset));
       offset += distance;
@@ -176,9 +172,9 @@ class VariantFigures {
 
   /// The held-out loss without that before training, which is far above the others.
   void add_later_test_loss(const Curve& curve) {
-    out_.series(curve.name + "." + later_test_loss, "step", tenths_of(curve, 1),
+    out_.series(curve.key(later_test_loss), "step", curve.tenths_from(1),
                 [&curve](const TrialRecord& record, std::size_t i) {
-                  return record.array(curve.name + "." + test_loss).at(i + 1);
+                  return TrainedRun{curve, record}.array(test_loss).at(i + 1);
                 });
   }
 
@@ -201,17 +197,17 @@ class VariantFigures {
 
 /// Attention's share in the de-escalated curves, relative to pre-norm and post-norm, one place for
 /// each start and depth.
-void add_shares(ResultBuilder& out, const Plan& plan) {
+void add_shares(ResultBuilder& out, const TrainedRuns& runs) {
   const auto find = [&](const std::string& variant, const Curve& like) {
-    const auto found = std::find_if(plan.curves.begin(), plan.curves.end(), [&](const Curve& each) {
+    const auto found = std::find_if(runs.curves.begin(), runs.curves.end(), [&](const Curve& each) {
       return each.variant == variant && each.layers == like.layers && each.setting == like.setting;
     });
-    return found == plan.curves.end() ? nullptr : &*found;
+    return found == runs.curves.end() ? nullptr : &*found;
   };
   for (const auto& [variant, title] : {std::pair("pre", "pre-norm"), {"post", "post-norm"}}) {
     std::vector<std::pair<const Curve*, const Curve*>> pairs;
     std::vector<std::string> names;
-    for (const Curve& curve : plan.curves) {
+    for (const Curve& curve : runs.curves) {
       const Curve* const other = find(variant, curve);
       if (curve.variant != "de-escalated" || !other) continue;
       pairs.emplace_back(&curve, other);
@@ -224,11 +220,11 @@ void add_shares(ResultBuilder& out, const Plan& plan) {
                                    Axis{"initial weights, number of blocks", Scale::linear, names},
                                    log_axis("ratio of ||A|| / ||X||, mean over blocks"));
     for (const auto& [moment, when, color, offset] :
-         {std::tuple("start.", "before training", 6, -0.15), {"end.", "after training", 3, 0.15}}) {
-      const std::string name = "share_of_" + std::string(title) + "." + moment + "by_setting";
+         {std::tuple("start", "before training", 6, -0.15), {"end", "after training", 3, 0.15}}) {
+      const std::string name = say("share_of_{}.{}.by_setting", title, moment);
       out.series(name, "place", places,
                  [pairs, at = std::string(moment)](const TrialRecord& record, std::size_t i) {
-                   return attention_share(record, *pairs[i].first, *pairs[i].second, at);
+                   return attention_share({*pairs[i].first, record}, *pairs[i].second, at);
                  });
       panel.curve(name, when, trials_look(LineStyle::points, color, offset));
     }
@@ -239,16 +235,16 @@ void add_shares(ResultBuilder& out, const Plan& plan) {
 
 }  // namespace
 
-void draw_variants(ResultBuilder& out, const Plan& plan, const Task& task) {
+void draw_variants(ResultBuilder& out, const TrainedRuns& runs) {
   std::vector<std::string> settings;
-  for (const Curve& curve : plan.curves) {
+  for (const Curve& curve : runs.curves) {
     if (std::find(settings.begin(), settings.end(), curve.setting) == settings.end())
       settings.push_back(curve.setting);
   }
-  const bool compares_starts = plan.config.init.size() > 1;
-  if (compares_starts) add_shares(out, plan);
+  const bool compares_starts = runs.config.init.size() > 1;
+  if (compares_starts) add_shares(out, runs);
   for (const std::string& setting : settings) {
-    VariantFigures figures(out, plan, task, setting);
+    VariantFigures figures(out, runs, setting);
     if (compares_starts || setting != settings.front()) out.next_figure("Losses" + figures.where());
     figures.add_losses();
     figures.add_learned_taus();
