@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 
 #include "io/atomic_file.hpp"
-#include "linalg/dot.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/tensors_to_write.hpp"
@@ -43,9 +42,22 @@ double Moments::stable_rank(const std::string& name) const {
   return stable_rank_from_gram(second_moment(name));
 }
 
+/// ||v||^2. Short vectors are summed here and not by arma::dot, whose last bit depends on what is
+/// compiled with it.
+static double squared_norm(const arma::vec& v) {
+  if (v.n_elem > 32) return arma::dot(v, v);
+  double even = 0, odd = 0;
+  for (arma::uword i = 0; i + 1 < v.n_elem; i += 2) {
+    even += v[i] * v[i];
+    odd += v[i + 1] * v[i + 1];
+  }
+  if (v.n_elem % 2 == 1) even += v[v.n_elem - 1] * v[v.n_elem - 1];
+  return even + odd;
+}
+
 double Moments::mean_share(const std::string& name) const {
   const SecondMoment& moment = of_.at(name);
-  return dot(moment.sum, moment.sum) / tokens_ / arma::trace(moment.gram);
+  return squared_norm(moment.sum) / tokens_ / arma::trace(moment.gram);
 }
 
 double Moments::indicator() const {
