@@ -7,6 +7,7 @@
         optimizer.step()
         found = watcher.step()  # a dict for every measured step, else None
 """
+import contextlib
 import math
 
 import torch
@@ -54,6 +55,10 @@ class Watcher:
 
     def __exit__(self, *_):
         self.close()
+
+    def __del__(self):  # a notebook may run watch() again
+        with contextlib.suppress(Exception):
+            self.close()
 
     def step(self):
         """Ends a training step. Returns None, or a dict if the step was measured.
