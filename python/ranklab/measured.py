@@ -24,13 +24,12 @@ class Layer:
         self.key = sums.name, sums.kind, sums.first_row, sums.rows, sums.transposed, sums.size
         self.name, self.parameter, self.kind, self.calls = (
             sums.layer(), sums.name, sums.kind, sums.calls)
-        self.why, self.role, self.blocks, self.n = why, role, sums.blocks(), 0
+        self.why, self.role, self.blocks, self.n = why, role, sums.blocks(), sums.n
         self.moment = self.samples = self.gradient = None
 
     def fill(self, sums, gradients):
-        self.samples = sums.samples()
-        self.moment = None if self.samples is not None else sums.moment()
-        self.gradient, self.n = sums.part(gradients[sums.name]).to(sums.sketch.dtype), sums.n
+        self.samples, self.moment = sums.samples(), sums.gram
+        self.gradient = sums.part(gradients[sums.name]).to(sums.sketch.dtype)
 
     def fail(self, error):
         self.why = "recorder-error", failure(error)
@@ -112,12 +111,11 @@ def over_ranks(found, others, recording):
 
 def reduced(layer, shape, kind, device):
     """(A A', mean of G) over all ranks."""
-    (rows, columns), dtype = shape
-    width = columns if kind != "embedding" else columns
+    (rows, width), dtype = shape
     if layer is None or layer.gradient is None:
         moment = torch.zeros((width,) if kind == "embedding" else (width, width), dtype=dtype,
                              device=device)
-        gradient = torch.zeros(rows, columns, dtype=dtype, device=device)
+        gradient = torch.zeros(rows, width, dtype=dtype, device=device)
     else:
         moment = layer.moment if layer.samples is None else layer.samples.t() @ layer.samples
         gradient = layer.gradient

@@ -5,6 +5,8 @@ vectors v, up to rounding and a common factor.
 """
 import torch
 
+from .ranks import on_host
+
 EXPLAINED = 0.999  # least cosine of the angle between both sides
 MOST_NEGLIGIBLE = 0.1  # largest share of ||A||_F^2 from samples without an effect
 NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
@@ -13,47 +15,42 @@ NO_TOKENS = "no-tokens", "called without a single sample (an expert without toke
 def judge(recording):
     """Sums -> (cause, reason), or None if it is judged, for every matrix that was recorded.
 
-    Numbers come from the device here.
+    The numbers of all matrices come from the device together.
     """
-    uses = {}
+    uses, common, asked = {}, {}, {}
     for sums in recording.matrices.values():
         uses.setdefault(sums.name, []).append(sums)
-    out = {}
     for name, own in uses.items():
         try:
-            common = why_not(recording, name, own)
+            common[name] = why_not(recording, name, own)
+            if common[name] is None:
+                asked[name] = evidence(recording, name, [u for u in own if u.sketch is not None])
         except Exception as error:
             recording.fail([name], error)
-            common = recording.refused[name]
-        for sums in own:
-            out[sums] = common or (NO_TOKENS if sums.empty else of_samples(sums))
+            common[name] = recording.refused[name]
+    seen = [sums for name in asked for sums in uses[name] if sums.sketch is not None]
+    numbers = on_host([*asked.values(), *(sums.numbers for sums in seen)])
+    for name, each in zip(asked, numbers):
+        common[name] = verdict(recording, name, each)
+    out = {sums: common[sums.name] or (NO_TOKENS if sums.empty else None)
+           for sums in recording.matrices.values()}
+    for sums, (count, square, faint) in zip(seen, numbers[len(asked):]):
+        sums.n = int(count)
+        if out[sums] is None and faint > MOST_NEGLIGIBLE * square:
+            out[sums] = "negligible", (f"{100 * faint / square:.4g} % of ||A||_F^2 is from samples "
+                                       "whose output gradient is negligible")
     return out
 
 
-def of_samples(sums):
-    count, square, faint = sums.numbers.tolist()
-    sums.n, sums.square = int(count), square
-    if faint > MOST_NEGLIGIBLE * square:
-        return "negligible", (f"{100 * faint / square:.4g} % of ||A||_F^2 is from samples whose "
-                              "output gradient is negligible")
-    return None
-
-
 def why_not(recording, name, uses):
-    """(cause, reason) that holds for all uses of a parameter, or None."""
+    """(cause, reason) that holds for all uses of a parameter and needs none of their numbers."""
     for each in [name, *recording.weights.computed.get(name, ())]:
         if each in recording.refused:
             return recording.refused[each]
     if all(use.empty for use in uses):
         return NO_TOKENS
-    total = recording.gradients.get(name)
-    if not any(use.calls for use in uses) or total is None:
+    if not any(use.calls for use in uses) or name not in recording.gradients:
         return why_not_seen(recording, name, set())
-    if not torch.isfinite(total).all():
-        return "not-finite", "its gradient is not finite"
-    if not total.any():
-        return "zero-gradient", ("its gradient is exactly zero (for example behind a layer with "
-                                 "zero weights)")
     uses = sorted((use for use in uses if use.sketch is not None), key=lambda use: use.first_row)
     kinds = {use.kind for use in uses}
     if "embedding" in kinds and len(kinds) > 1:
@@ -64,30 +61,56 @@ def why_not(recording, name, uses):
                                      "inputs")
     if any(a.first_row + a.rows > b.first_row for a, b in zip(uses, uses[1:])):
         return "overlap", "its uses overlap: some use more rows than others"
-    return unexplained(recording, name, uses, total)
+    return None
 
 
-def unexplained(recording, name, uses, total):
-    """Compares the gradient that arrived with the calls, and with the one that is left."""
-    dtype = uses[0].sketch.dtype
-    parts = [use.part(total).to(dtype) for use in uses]
+def evidence(recording, name, uses):
+    """What verdict() needs, on the device: whether the gradient is finite and nonzero; products of
+    the calls with the gradient that arrived; of this gradient with the one that is left."""
+    total, parameter = recording.gradients[name], recording.parameters.get(name)
+    parts = [use.part(total).to(use.sketch.dtype) for use in uses]
     calls = torch.cat([use.sketch.flatten() for use in uses])
-    arrived = torch.cat([(part @ use.probe.to(dtype)).t().flatten()
-                         for part, use in zip(parts, uses)])
-    shown = sum(part.numel() for part in parts)
-    rest = 0.0 if shown == total.numel() else max(0.0, float(total.square().sum()) - sum(
-        float(part.square().sum()) for part in parts))
-    cosine, _ = compare(calls, arrived, len(uses[0].sketch) * rest)
-    kept, scale = 1.0, 1.0
-    parameter, before = recording.parameters.get(name), recording.before.get(name)
+    arrived = torch.cat([(part @ use.probe).t().flatten() for part, use in zip(parts, uses)])
+    rest = calls.new_zeros((), dtype=torch.float64)
+    if sum(part.numel() for part in parts) < total.numel():  # rows that no call used
+        rest = square(total) - sum(square(part) for part in parts)
+    out = [torch.isfinite(total).all(), total.any(), *products(calls, arrived),
+           len(uses[0].sketch) * rest.clamp(min=0)]
     if parameter is not None and parameter.grad is not None and recording.compare_final:
-        final = dense_like(parameter.grad, total)
-        if final is not None and final.any() and not torch.equal(final, total):
-            candidates = [final] if before is None else [final, final - before.to(total)]
-            found = [compare(total, each) for each in candidates if each.any()]
-            good = [each for each in found if each[0] >= EXPLAINED]
-            # The optimizer may clear the earlier gradient or not: the factor nearer to 1 is right.
-            kept, scale = (min(good, key=lambda each: abs(each[1] - 1)) if good else max(found))
+        final, before = dense_like(parameter.grad, total), recording.before.get(name)
+        if final is not None:  # the optimizer may clear an earlier gradient or not
+            out += products(total, final)
+            out += [] if before is None else products(total, final - before.to(total))
+    return torch.stack([number.double() for number in out])
+
+
+def square(tensor):
+    return tensor.double().square().sum()
+
+
+def products(a, b):
+    a, b = a.flatten().double(), b.flatten().double()
+    return [a @ b, a @ a, b @ b]
+
+
+def compare(ab, aa, bb):
+    """(cosine of the angle, scale) of a and b = scale a."""
+    return ab / max((aa * bb) ** 0.5, 1e-300), ab / max(aa, 1e-300)
+
+
+def verdict(recording, name, numbers):
+    finite, nonzero, ab, aa, bb, rest, *left = numbers
+    if not finite:
+        return "not-finite", "its gradient is not finite"
+    if not nonzero:
+        return "zero-gradient", ("its gradient is exactly zero (for example behind a layer with "
+                                 "zero weights)")
+    cosine, _ = compare(ab, aa, bb + rest)
+    found, kept, scale = [compare(*left[at:at + 3]) for at in range(0, len(left), 3)
+                          if left[at + 2] > 0], 1.0, 1.0
+    if found and left[2] > 0:  # else it was cleared
+        good = [each for each in found if each[0] >= EXPLAINED]
+        kept, scale = min(good, key=lambda each: abs(each[1] - 1)) if good else max(found)
     if cosine >= EXPLAINED and kept >= EXPLAINED:
         recording.scales[name] = scale
         return None
@@ -107,13 +130,6 @@ def unexplained(recording, name, uses, total):
                                 f"before the measurement (cosine {cosine:.3f})")
 
 
-def compare(a, b, rest=0.0):
-    """(cosine of the angle, scale) of a and b = scale a; b has `rest` more squares than a shows."""
-    a, b = a.flatten().double(), b.flatten().double()
-    product, square, other = torch.stack([a @ b, a @ a, b @ b]).tolist()
-    return product / max((square * (other + rest)) ** 0.5, 1e-300), product / max(square, 1e-300)
-
-
 def dense_like(gradient, total):
     """A gradient in the type of another, or None if it is a shard."""
     gradient = gradient.detach()
@@ -124,16 +140,14 @@ def dense_like(gradient, total):
 
 def why_not_seen(recording, name, judged):
     """(cause, reason) why a parameter has no judged use; judged: names of weights that have."""
-    parameter, weights = recording.parameters[name] if name in recording.parameters else None, \
-        recording.weights
-    refused = recording.refused.get(name)
+    parameter, refused = recording.parameters.get(name), recording.refused.get(name)
     if refused and refused[0] in ("sharded", "uninitialized", "reshaped"):
         return refused
     if parameter is not None and parameter.dim() < 2:
         return "no-matrix", "no matrix"
     if parameter is not None and not parameter.requires_grad:
         return "frozen", "frozen (requires_grad is False)"
-    for computed, behind in weights.computed.items():
+    for computed, behind in recording.weights.computed.items():
         if name in behind and computed in judged:
             return "parametrized", f"a part of {computed}, which is measured instead"
     if refused:
@@ -156,11 +170,7 @@ def why_not_seen(recording, name, judged):
                             "of its rows, that multiplies activations; for example as an input, a "
                             "term, a block of columns, in another shape, or to compute another "
                             "weight")
-    grad = None if parameter is None else parameter.grad
-    before = recording.before.get(name)
-    received = grad is not None and not (
-        (before is None and not grad.any()) if not grad.is_sparse else False) and not (
-        before is not None and not grad.is_sparse and torch.equal(grad, before))
+    received = has_new_gradient(parameter, recording.before.get(name))
     if name in recording.without_grad:
         return (("custom-function", "used inside a torch.autograd.Function, which is not measured")
                 if received else ("no-grad", "used only under torch.no_grad()"))
@@ -170,3 +180,11 @@ def why_not_seen(recording, name, judged):
                                   "torch.autograd.Function or torch.func")
     return "not-called", ("not used (a module that is not called, an expert without tokens, or a "
                           "use inside torch.func)")
+
+
+def has_new_gradient(parameter, before):
+    if parameter is None or parameter.grad is None:
+        return False
+    if parameter.grad.is_sparse:
+        return True
+    return bool(parameter.grad.any()) if before is None else not torch.equal(parameter.grad, before)

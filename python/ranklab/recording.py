@@ -21,7 +21,7 @@ class Recording:
         self.matrices, self.gradients, self.uses, self.touched = {}, {}, [], {}
         self.listening, self.without_grad, self.twice, self.hooks = set(), set(), set(), []
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
-        self.scales, self.weights_before = {}, {}
+        self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         distributed = torch.distributed
         self.compare_final = not (distributed.is_available() and distributed.is_initialized()
@@ -51,6 +51,7 @@ class Recording:
                                 "gradient arrived")
         for hook in self.hooks:
             hook.remove()
+        self.shared = None
         self.weights.remove_hooks()
 
     def fail(self, names, error):
@@ -183,9 +184,10 @@ class Recording:
             return t.transpose(-1, -2).reshape(-1, t.shape[-2])
 
         if of_right is not None:
-            self.record_use(of_right, "matrix", left, out, sums.rows)
+            self.record_use(of_right, "matrix", left, out, sums.rows, layout="rows")
         elif of_left is not None:
-            self.record_use(of_left, "matrix", right, out, lambda t: sums.rows(columns(t)), columns)
+            self.record_use(of_left, "matrix", right, out, lambda t: sums.rows(columns(t)), columns,
+                            "columns")
         elif None not in stack:
             for e, found in enumerate(stack):
                 self.record_use(found, "matrix", left, out, lambda t, e=e: sums.rows(t[e]),
@@ -246,18 +248,19 @@ class Recording:
             pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
         self.record_use(found, "convolution", input, out,
                         lambda x: sums.patches(batched(x), kernel, steps, pads, gaps),
-                        lambda g: batched(g).movedim(1, -1).reshape(-1, rows))
+                        lambda g: batched(g).movedim(1, -1).reshape(-1, rows),
+                        (tuple(kernel), steps, tuple(pads), gaps))
         return True
 
     # Gradients ----------------------------------------------------------------------------------
 
     def record_use(self, found, kind, value, output, inputs_of,
-                   errors_of=lambda g: g.reshape(-1, g.shape[-1])):
+                   errors_of=lambda g: g.reshape(-1, g.shape[-1]), layout=None):
         """Records one use of the weight `found` (a result of Weights.locate()).
 
         Once the gradient in `output` arrives, inputs_of(value) returns blocks of samples x k, and
         errors_of turns the gradient into samples x m. Without an output, the call is about to be
-        repeated for a backward pass.
+        repeated for a backward pass. layout: equal for calls that make equal samples of a value.
         """
         name, place, whole = found
         key = name, kind, place
@@ -271,6 +274,7 @@ class Recording:
         self.listen(name, whole)
         matrix = self.matrices.setdefault(key, sums.Sums(*key, tuple(whole.shape)))
         matrix.empty = matrix.empty and not output.numel()
+        rounded = output.dtype if output.dtype in sums.HALF and value.is_floating_point() else None
         node, checkpointed = self.node(whole), calls.region()[0] == "forward"
         held = None if checkpointed else sums.Held(value)
 
@@ -286,7 +290,8 @@ class Recording:
                 self.settle()
 
                 def add(inputs):
-                    matrix.add(inputs_of(inputs), errors_of(gradients[0]))
+                    matrix.add(inputs_of(inputs), errors_of(gradients[0]), rounded, inputs, layout,
+                               self.shared)
 
                 if checkpointed:
                     self.waiting.append((matrix, add))
@@ -354,7 +359,8 @@ class Recording:
         """Work of the recording: not observed, without gradients, and its errors are kept."""
         busy, self.busy = self.busy, True
         try:
-            with self.unobserved(), torch.no_grad(), without_autocast():
+            with self.unobserved(), torch.no_grad(), without_autocast(), (
+                    sums.precision("highest")):
                 yield
         except Exception as error:
             self.fail(names, error)
