@@ -30,6 +30,16 @@ def read(path):
     return metadata, out
 
 
+def causes_of(path):
+    """parameter -> cause, or None if it is judged, of the matrices of a recording."""
+    metadata, tensors = read(path)
+    causes = {name: each["cause"] for name, each in json.loads(metadata["not_seen"]).items() if each["cause"] != "no-matrix"}
+    for layer in json.loads(metadata["layers"]):
+        causes[layer["parameter"]] = layer.get("cause")
+        assert ("cause" in layer) != (f"{layer['name']}.gradient" in tensors), layer
+    return causes
+
+
 class RecordTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(4)
