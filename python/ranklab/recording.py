@@ -3,9 +3,9 @@ import contextlib
 
 import torch
 
-from . import calls, sums
+from . import calls, sums, uses
 from .roles import Use
-from .weights import CASTS, Refused, Weights, address, sees_compiled, whole_of
+from .weights import CASTS, Refused, Weights, address, sees_compiled
 
 
 class Recording:
@@ -60,8 +60,6 @@ class Recording:
                 "recorder-error", failure(error))))
         self.lost = self.lost if names else error
 
-    # Calls --------------------------------------------------------------------------------------
-
     def weights_among(self, args):
         try:
             return [name for tensor in calls.tensors(args) for name in self.weights.names(tensor)]
@@ -98,7 +96,7 @@ class Recording:
             elif function in calls.NOT_MEASURED:
                 self.note_use(names, function, operands, first)
                 raise Refused(*calls.NOT_MEASURED[function])
-            elif not (function in calls.SIGNATURES and self.use(function, args, more, first)):
+            elif not (function in calls.SIGNATURES and uses.use(self, function, args, more, first)):
                 self.touch(function, names, operands, made_of, out)
         except Exception as error:
             self.fail(names, error)
@@ -151,108 +149,9 @@ class Recording:
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
             if calls.region()[0] == "again":
                 with contextlib.suppress(Exception):
-                    self.use(function, args, more, None)
+                    uses.use(self, function, args, more, None)
                 return True
         return False
-
-    def use(self, function, args, more, out):
-        """Records a call that uses a weight as a matrix; False if it cannot be recorded."""
-        if function == "embedding":
-            return self.embedding(out=out, **calls.given(function, args, more))
-        if function.startswith("conv"):
-            return self.convolution(out=out, **calls.given(function, args, more))
-        return self.product(*calls.sides(function, args, more), out)
-
-    def product(self, left, right, out):
-        """out = left @ right, where one factor is a weight or a stack of weights."""
-        weights = self.weights
-        if right.dim() < 2:
-            raise Refused("vector", "used in a product with a vector, which is not measured")
-        # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters
-        # are a regularizer or a product of weights, and their rows are no samples.
-        if (weights.names(left) and weights.names(right) and left.dim() == right.dim()
-                and not self.is_state(left, right)):
-            return False
-        if any(t.layout != torch.strided or t.is_nested for t in (left, right)):
-            raise Refused("sparse-input", "its input is a sparse or nested tensor, which is not "
-                          "measured")
-        of_right = weights.matrix(right.t()) if right.dim() == 2 else None
-        of_left = weights.matrix(left) if left.dim() == 2 else None
-        stack = [weights.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
-
-        def columns(t):
-            return t.transpose(-1, -2).reshape(-1, t.shape[-2])
-
-        if of_right is not None:
-            self.record_use(of_right, "matrix", left, out, sums.rows, layout="rows")
-        elif of_left is not None:
-            self.record_use(of_left, "matrix", right, out, lambda t: sums.rows(columns(t)), columns,
-                            "columns")
-        elif None not in stack:
-            for e, found in enumerate(stack):
-                self.record_use(found, "matrix", left, out, lambda t, e=e: sums.rows(t[e]),
-                                lambda g, e=e: g[e])
-        elif left.dim() > 2 and right.dim() > 2:
-            if out is not None:
-                self.note_use(weights.names(left) + weights.names(right), "matrix", [left, right],
-                              out)
-            raise Refused("batched-product", "used in a batched product, which is not measured")
-        else:
-            return False
-        return True
-
-    def is_state(self, left, right):
-        """Whether the left factor is a parameter of one row, such as a learned initial state."""
-        names = self.weights.names(left)
-        return not set(names) & set(self.weights.names(right)) and all(
-            self.parameters[name].numel() == self.parameters[name].shape[-1] for name in names)
-
-    def embedding(self, out, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=None):
-        found = self.weights.matrix(weight)
-        if found is None:
-            return False
-        if scale_grad_by_freq:
-            self.note_use([found[0]], "embedding", [], out)
-            raise Refused("scaled-by-frequency", "an embedding with scale_grad_by_freq=True, whose "
-                          "gradient is not the sum over its samples")
-
-        def errors_of(g):
-            g = g.reshape(-1, g.shape[-1])
-            return g if padding_idx < 0 else g * (indices.reshape(-1, 1) != padding_idx)
-
-        self.record_use(found, "embedding", indices, out, lambda t: [t.reshape(-1)], errors_of)
-        return True
-
-    def convolution(self, out, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        found = self.weights.locate(weight, whole_of)
-        if found is None:
-            return False
-        if groups != 1:
-            if out is not None:
-                self.note_use([found[0]], "grouped convolution", [input], out)
-            raise Refused("grouped-convolution", f"a convolution with {groups} groups "
-                          f"({groups} matrices), which is not measured")
-        dims = weight.dim() - 2
-
-        def each(v):
-            return (v,) * dims if isinstance(v, int) else tuple(v) * (dims // len(v) or 1)
-
-        def batched(t):
-            return t if t.dim() == dims + 2 else t.unsqueeze(0)
-
-        steps, gaps, (rows, _, *kernel) = each(stride), each(dilation), weight.shape
-        if padding == "same":
-            total = [d * (k - 1) for d, k in zip(gaps, kernel)]
-            pads = [(t // 2, t - t // 2) for t in total]
-        else:
-            pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
-        self.record_use(found, "convolution", input, out,
-                        lambda x: sums.patches(batched(x), kernel, steps, pads, gaps),
-                        lambda g: batched(g).movedim(1, -1).reshape(-1, rows),
-                        (tuple(kernel), steps, tuple(pads), gaps))
-        return True
-
-    # Gradients ----------------------------------------------------------------------------------
 
     def record_use(self, found, kind, value, output, inputs_of,
                    errors_of=lambda g: g.reshape(-1, g.shape[-1]), layout=None):
@@ -345,48 +244,28 @@ class Recording:
                 else:
                     total.add_(gradient)
 
-        # A hook of a tensor that is an attribute of a module would be saved with the model.
-        if any(vars(module).get(own) is whole for module, own, _ in self.weights.attributes) and (
-                hasattr(whole.grad_fn, "register_prehook")):
-            place = whole.output_nr
-            self.hooks.append(whole.grad_fn.register_prehook(
-                lambda gradients: add_gradient(gradients[place])))
-        else:
-            self.hooks.append(whole.register_hook(add_gradient))
+        self.hooks.append(whole.register_hook(add_gradient))
 
     @contextlib.contextmanager
     def aside(self, names):
-        """Work of the recording: not observed, without gradients, and its errors are kept."""
+        """Work of the recording: not observed, without gradients or autocast, in full float32, and
+        its errors are kept."""
+        modes = torch.overrides._get_current_function_mode_stack()
+        own = modes and modes[-1] is self.observer  # it costs each call as much as a small operation
+        if own:
+            torch.overrides._pop_mode()
         busy, self.busy = self.busy, True
         try:
-            with self.unobserved(), torch.no_grad(), without_autocast(), (
-                    sums.precision("highest")):
+            with torch.no_grad(), torch.autocast("cpu", enabled=False), (
+                    torch.autocast("cuda", enabled=False) if torch.cuda.is_available()
+                    else contextlib.nullcontext()), sums.precision("highest"):
                 yield
         except Exception as error:
             self.fail(names, error)
         finally:
             self.busy = busy
-
-    @contextlib.contextmanager
-    def unobserved(self):
-        """Takes the mode away: it costs each call as much as a small operation."""
-        modes = torch.overrides._get_current_function_mode_stack()
-        own = modes and modes[-1] is self.observer
-        if own:
-            torch.overrides._pop_mode()
-        try:
-            yield
-        finally:
             if own:
                 torch.overrides._push_mode(modes[-1])
-
-
-@contextlib.contextmanager
-def without_autocast():
-    with torch.autocast("cpu", enabled=False), (
-            torch.autocast("cuda", enabled=False) if torch.cuda.is_available()
-            else contextlib.nullcontext()):
-        yield
 
 
 def is_wanted(node):

@@ -104,7 +104,7 @@ class WatchTest(unittest.TestCase):
             self.assertAlmostEqual(each["2"]["ratio"], found[0]["2"]["ratio"], places=4)
 
     def test_errors_never_end_a_step(self):
-        parts = ("recording.Recording.__init__", "recording.Recording.use",
+        parts = ("recording.Recording.__init__", "recording.uses.use",
                  "recording.calls.tensors", "sums.Sums.add", "sums.Sums.samples", "reasons.why_not", "reasons.evidence", "reasons.verdict",
                  "measured.find_roles", "measured.judge", "ranks.nuclear_ranks", "ranks.stable_ranks", "ranks.on_host",
                  "weights.Weights.names", "weights.Weights.locate", "recording.Recording.settle",
