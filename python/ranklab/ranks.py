@@ -55,8 +55,9 @@ def batches(matrices):
 
 
 def moment_of(layer):
-    """A A' of a layer (measured.py), or A' A of few samples, which has the same eigenvalues."""
-    return layer.moment if layer.samples is None else layer.samples @ layer.samples.t()
+    """A A' of a layer (sums.py), or A' A of few samples, which has the same eigenvalues."""
+    samples = layer.samples()
+    return layer.gram if samples is None else samples @ samples.t()
 
 
 def stable_ranks(moments):

@@ -5,7 +5,7 @@ import torch
 
 from . import calls, sums, uses
 from .roles import Use
-from .weights import CASTS, Refused, Weights, address, sees_compiled
+from .weights import CASTS, Refused, Weights, address, failure, sees_compiled
 
 
 class Recording:
@@ -19,7 +19,7 @@ class Recording:
         self.weights, self.measure = Weights(model), measure
         self.parameters, self.refused = self.weights.parameters, self.weights.refused
         self.matrices, self.gradients, self.uses, self.touched = {}, {}, [], {}
-        self.listening, self.without_grad, self.twice, self.hooks = set(), set(), set(), []
+        self.listening, self.without_grad, self.twice, self.hooks = {}, set(), set(), []
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
@@ -36,9 +36,6 @@ class Recording:
                            else contextlib.nullcontext())
         self.observer.__enter__()
 
-    def __reduce__(self):  # a saved model may lead here through a hook
-        return type(None), ()
-
     def stop(self):
         """Ends the observation."""
         self.observer.leave()
@@ -49,10 +46,9 @@ class Recording:
         for matrix, _ in self.waiting:
             self.weights.refuse(matrix.name, "inputs-freed", "its inputs were freed before its "
                                 "gradient arrived")
-        for hook in self.hooks:
+        for hook in [*self.hooks, *self.weights.hooks]:
             hook.remove()
-        self.shared = None
-        self.weights.remove_hooks()
+        self.shared, self.listening = None, {}
 
     def fail(self, names, error):
         for name in names:
@@ -70,7 +66,7 @@ class Recording:
         """Notes what one call of a built-in function does with weights; never raises."""
         names = []
         try:
-            first = out if isinstance(out, torch.Tensor) else next(calls.tensors([out]), None)
+            first = next(calls.tensors([out]), None)
             if first is None:
                 return
             operands = list(calls.tensors([*args, *more.values()]))
@@ -124,14 +120,11 @@ class Recording:
                 tensor._ranklab_frozen = True
 
     def note_use(self, names, kind, operands, out):
-        """Notes a use of matrices for the roles; returns its Uses."""
+        """Notes a use of matrices for the roles."""
         state, node = calls.region()
         frozen = any(getattr(t, "_ranklab_frozen", False) for t in operands)
-        found = [Use(name, kind, out.grad_fn, frozen, node if state == "reentrant" else None)
-                 for name in names]
-        for use in found:
-            self.add_use(use)
-        return found
+        for name in names:
+            self.add_use(Use(name, kind, out.grad_fn, frozen, node if state == "reentrant" else None))
 
     def add_use(self, use):
         def arrive(_, gradients):
@@ -142,16 +135,12 @@ class Recording:
             use.node.register_hook(arrive)
 
     def repeat(self, function, args, more):
-        """Keeps the input of a call that a checkpointed region repeats for its backward pass.
-
-        Returns whether it is such a call.
-        """
+        """Whether a checkpointed region repeats this call for its backward pass; keeps its input."""
+        if calls.region()[0] != "again":
+            return False
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
-            if calls.region()[0] == "again":
-                with contextlib.suppress(Exception):
-                    uses.use(self, function, args, more, None)
-                return True
-        return False
+            uses.use(self, function, args, more, None)
+        return True
 
     def record_use(self, found, kind, value, output, inputs_of,
                    errors_of=lambda g: g.reshape(-1, g.shape[-1]), layout=None):
@@ -227,13 +216,9 @@ class Recording:
 
     def listen(self, name, whole):
         """Sums the gradients that arrive in a weight during all backward passes."""
-        key = whole if whole is self.parameters.get(name) else id(whole)
-        if key in self.listening or getattr(whole, "_ranklab_listener", None) is self:
+        if id(whole) in self.listening:
             return
-        if whole is self.parameters.get(name):
-            self.listening.add(key)
-        else:
-            whole._ranklab_listener = self
+        self.listening[id(whole)] = whole
 
         def add_gradient(gradient):
             with self.aside([name]):
@@ -274,11 +259,6 @@ def is_wanted(node):
         return torch._C._will_engine_execute_node(node)
     except RuntimeError:  # torch.autograd.grad() with respect to this weight
         return True
-
-
-def failure(error):
-    text = " ".join(str(error).split())
-    return f"ranklab failed: {text if len(text) <= 200 else text[:200] + ' ...'}"
 
 
 def dense(gradient):

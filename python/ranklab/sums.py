@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .weights import Refused
+from .weights import Refused, failure
 
 PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
@@ -43,6 +43,8 @@ class Sums:
 
     kind: "matrix", "embedding" (a sample is the one-hot vector of an id) or "convolution" (a sample
     is a patch). place: (first row, rows, transposed) in the parameter. size: its shape.
+    n: samples with e != 0. After the measurement: gradient, G (m x k); role; why, (cause, reason)
+    if the matrix is not judged.
     """
 
     def __init__(self, name, kind, place, size):
@@ -53,6 +55,7 @@ class Sums:
         self.gram, self.kept, self.count = None, [], 0  # k x k, or matrices of samples x k
         self.sketch = self.probe = self.numbers = None
         self.calls, self.n, self.empty = 0, 0, True  # empty: no call had a sample
+        self.gradient = self.role = self.why = None
         self.recomputed = []  # inputs of calls that a checkpointed region repeats
 
     def add(self, blocks, errors, rounded, value, layout, shared):
@@ -120,6 +123,22 @@ class Sums:
             self.gram = samples.t() @ samples
         self.gram = known if self.gram is None else self.gram + known  # `known` may be shared
         return torch.cat(squares)
+
+    def finish(self, total):
+        self.gradient = self.part(total).to(self.sketch.dtype)
+
+    def fail(self, error):
+        self.why = "recorder-error", failure(error)
+
+    def key(self):
+        return self.name, self.kind, self.first_row, self.rows, self.transposed, self.size
+
+    def parts(self):
+        """(name, G) of each block of rows that is a matrix of its own."""
+        if self.blocks() == 1:
+            return [(self.layer(), self.gradient)]
+        return [(f"{self.layer()}.{i + 1}", g)
+                for i, g in enumerate(self.gradient.chunk(self.blocks()))]
 
     def samples(self):
         """All samples with e != 0 (samples x k) while they are few, else None."""

@@ -20,7 +20,8 @@ from torch import nn
 
 from . import ranks
 from .measured import layers
-from .recording import Recording, failure
+from .recording import Recording
+from .weights import failure
 
 ENTRIES = 2 ** 16  # that update_rms compares
 
@@ -135,7 +136,7 @@ def measure(recording, reduce):
     """(matrix -> values, matrix -> reason) of a recording that has ended."""
     measured, others = layers(recording, reduce)
     found = values_of([layer for layer in measured if layer.why is None], recording)
-    reasons = {layer.name: layer.why[1] for layer in measured if layer.why is not None}
+    reasons = {layer.layer(): layer.why[1] for layer in measured if layer.why is not None}
     reasons.update({name: reason for name, (cause, reason) in others.items()
                     if cause != "no-matrix"})
     return found, reasons
@@ -159,9 +160,9 @@ def together(judged, recording):
     stable = dict(zip(judged, ranks.stable_ranks([ranks.moment_of(layer) for layer in judged])))
     nuclear, changes = ranks.nuclear_ranks([g for _, _, g in parts]), {}
     for layer in judged:
-        now, before = (of.get(layer.parameter)
+        now, before = (of.get(layer.name)
                        for of in (recording.parameters, recording.weights_before))
-        if now is not None and before is not None and now.shape == torch.Size(layer.key[-1]):
+        if now is not None and before is not None and now.shape == torch.Size(layer.size):
             changes[layer] = (some_entries(now).double() - before).square().mean().sqrt()
     changes = dict(zip(changes, ranks.on_host(list(changes.values()))))
     out = {}

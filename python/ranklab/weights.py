@@ -23,6 +23,11 @@ class Refused(Exception):
     """A matrix that cannot be judged: (cause, a stable code; reason, a sentence)."""
 
 
+def failure(error):
+    text = " ".join(str(error).split())
+    return f"ranklab failed: {text if len(text) <= 200 else text[:200] + ' ...'}"
+
+
 class Origin:
     """What a tensor computed from weights alone is made of.
 
@@ -77,9 +82,6 @@ class Weights:
             if name not in self.refused and parameter.numel() and address(parameter) is not None:
                 self.places.setdefault(address(parameter), []).append(name)
 
-    def __reduce__(self):
-        return type(None), ()
-
     def add_module(self, prefix, module):
         if isinstance(module, torch.jit.ScriptModule) or not self.sees_compiled and (
                 type(module).__name__ == "OptimizedModule"
@@ -126,11 +128,6 @@ class Weights:
 
     def refuse(self, name, cause, reason):
         self.refused.setdefault(name, (cause, reason))
-
-    def remove_hooks(self):
-        for hook in self.hooks:
-            hook.remove()
-        self.hooks = []
 
     def mark_computed(self, name, out):
         if isinstance(out, torch.Tensor):
