@@ -1,11 +1,11 @@
 """What a recording has measured, matrix by matrix, summed over the ranks of torch.distributed."""
 import torch
 
-from .reasons import NO_TOKENS, judge, why_not_seen
+from .causes import failure
+from .reasons import judge, why_not_seen
 from .roles import find_roles
-from .weights import failure
 
-ABSENT = {NO_TOKENS[0], "not-called"}  # on one rank: it adds nothing to the sums of the others
+ABSENT = {"no-tokens", "not-called"}  # on one rank: it adds nothing to the sums of the others
 
 
 def layers(recording, reduce=True):
@@ -18,7 +18,7 @@ def layers(recording, reduce=True):
     try:
         found, others = local(recording)
     except Exception as error:
-        found, others = [], {"": ("recorder-error", failure(error))}
+        found, others = [], {"": failure(error)}
     distributed = torch.distributed
     if reduce and distributed.is_available() and distributed.is_initialized() and (
             distributed.get_world_size() > 1):
@@ -31,7 +31,7 @@ def local(recording):
     found = []
     for layer, why in judge(recording).items():
         if layer.sketch is None and why is not None and why[0] not in ABSENT | {"tied"}:
-            recording.weights.refuse(layer.name, *why)
+            recording.refused.setdefault(layer.name, why)
         layer.why, layer.role = why, roles.get(layer.name, "hidden")
         if why is None:
             try:

@@ -1,15 +1,15 @@
-"""Why a matrix is not judged: a cause (a stable code) and a reason (a sentence).
+"""Decides whether a matrix is judged.
 
 A matrix is judged only if the recorded calls explain its gradient: sum of e (a' v) = G v for random
 vectors v, up to rounding and a common factor.
 """
 import torch
 
+from .causes import failure, why
 from .ranks import on_host
 
 EXPLAINED = 0.999  # least cosine of the angle between both sides
 MOST_NEGLIGIBLE = 0.1  # largest share of ||A||_F^2 from samples without an effect
-NO_TOKENS = "no-tokens", "called without a single sample (an expert without tokens)"
 
 
 def judge(recording):
@@ -32,13 +32,12 @@ def judge(recording):
     numbers = on_host([*asked.values(), *(sums.numbers for sums in seen)])
     for name, each in zip(asked, numbers):
         common[name] = verdict(recording, name, each)
-    out = {sums: common[sums.name] or (NO_TOKENS if sums.empty else None)
+    out = {sums: common[sums.name] or (why("no-tokens") if sums.empty else None)
            for sums in recording.matrices.values()}
     for sums, (count, square, faint) in zip(seen, numbers[len(asked):]):
         sums.n = int(count)
         if out[sums] is None and faint > MOST_NEGLIGIBLE * square:
-            out[sums] = "negligible", (f"{100 * faint / square:.4g} % of ||A||_F^2 is from samples "
-                                       "whose output gradient is negligible")
+            out[sums] = why("negligible", 100 * faint / square)
     return out
 
 
@@ -48,19 +47,16 @@ def why_not(recording, name, uses):
         if each in recording.refused:
             return recording.refused[each]
     if all(use.empty for use in uses):
-        return NO_TOKENS
+        return why("no-tokens")
     if not any(use.calls for use in uses) or name not in recording.gradients:
         return why_not_seen(recording, name, set())
     uses = sorted((use for use in uses if use.sketch is not None), key=lambda use: use.first_row)
-    kinds = {use.kind for use in uses}
-    if "embedding" in kinds and len(kinds) > 1:
-        return "tied", ("tied: its gradient sums its uses as an embedding and as a matrix, which "
-                        "have different inputs")
+    if len({use.kind == "embedding" for use in uses}) > 1:
+        return why("tied")
     if len({use.transposed for use in uses}) > 1:
-        return "both-orientations", ("used both as W and as its transpose, which have different "
-                                     "inputs")
+        return why("both-orientations")
     if any(a.first_row + a.rows > b.first_row for a, b in zip(uses, uses[1:])):
-        return "overlap", "its uses overlap: some use more rows than others"
+        return why("overlap")
     return None
 
 
@@ -101,33 +97,23 @@ def compare(ab, aa, bb):
 def verdict(recording, name, numbers):
     finite, nonzero, ab, aa, bb, rest, *left = numbers
     if not finite:
-        return "not-finite", "its gradient is not finite"
+        return why("not-finite")
     if not nonzero:
-        return "zero-gradient", ("its gradient is exactly zero (for example behind a layer with "
-                                 "zero weights)")
+        return why("zero-gradient")
     cosine, _ = compare(ab, aa, bb + rest)
-    found, kept, scale = [compare(*left[at:at + 3]) for at in range(0, len(left), 3)
-                          if left[at + 2] > 0], 1.0, 1.0
-    if found and left[2] > 0:  # else it was cleared
+    kept, scale = 1.0, 1.0
+    if left and left[2] > 0:  # else it was cleared
+        found = [compare(*left[at:at + 3]) for at in range(0, len(left), 3) if left[at + 2] > 0]
         good = [each for each in found if each[0] >= EXPLAINED]
         kept, scale = min(good, key=lambda each: abs(each[1] - 1)) if good else max(found)
     if cosine >= EXPLAINED and kept >= EXPLAINED:
         recording.scales[name] = scale
         return None
     if cosine < EXPLAINED and name in recording.touched:
-        return "other-use", ("its gradient has a regularizer or another use "
-                             f"({recording.touched[name]}) that was not observed as a matrix "
-                             f"(cosine {cosine:.3f})")
+        return why("other-use", cosine, recording.touched[name])
     if cosine < EXPLAINED and name in recording.twice:
-        return "second-derivative", ("its gradient has second derivatives (create_graph=True, as "
-                                     "for a gradient penalty), which its inputs and output "
-                                     f"gradients do not explain (cosine {cosine:.3f})")
-    if cosine >= EXPLAINED:
-        return "gradient-changed", ("its gradient was changed after it arrived, or it is only one "
-                                    "of several gradients that arrived (cosine "
-                                    f"{kept:.3f}); measure one update of the optimizer at a time")
-    return "gradient-changed", ("its gradient was changed, or a part of its forward pass ran "
-                                f"before the measurement (cosine {cosine:.3f})")
+        return why("second-derivative", cosine)
+    return why("gradient-changed", min(cosine, kept))
 
 
 def dense_like(gradient, total):
@@ -144,42 +130,29 @@ def why_not_seen(recording, name, judged):
     if refused and refused[0] in ("sharded", "uninitialized", "reshaped"):
         return refused
     if parameter is not None and parameter.dim() < 2:
-        return "no-matrix", "no matrix"
+        return why("no-matrix")
     if parameter is not None and not parameter.requires_grad:
-        return "frozen", "frozen (requires_grad is False)"
+        return why("frozen")
     for computed, behind in recording.weights.computed.items():
         if name in behind and computed in judged:
-            return "parametrized", f"a part of {computed}, which is measured instead"
+            return why("parametrized", computed)
     if refused:
         return refused
     uses = [sums for sums in recording.matrices.values() if sums.name == name]
     if uses:
         if any(sums.calls for sums in uses) and name not in recording.gradients:
-            return "gradient-not-seen", ("its gradient did not arrive in the weight; "
-                                         "torch.autograd.grad() hides it before PyTorch 2")
+            return why("gradient-not-seen")
         if all(sums.empty for sums in uses):
-            return NO_TOKENS
-        if not recording.arrived:
-            return "no-backward", "its forward pass was observed, but no backward pass ran"
-        return "not-in-loss", "no gradient reached its output: the loss does not depend on it"
+            return why("no-tokens")
+        return why("not-in-loss" if recording.arrived else "no-backward")
     if recording.lost is not None:  # an error in a call whose weights are not known
-        recording.fail([name], recording.lost)
-        return recording.refused[name]
+        return failure(recording.lost)
     if name in recording.touched:
-        return "function", (f"used by {recording.touched[name]}, but not as a matrix, or a block "
-                            "of its rows, that multiplies activations; for example as an input, a "
-                            "term, a block of columns, in another shape, or to compute another "
-                            "weight")
+        return why("function", recording.touched[name])
     received = has_new_gradient(parameter, recording.before.get(name))
     if name in recording.without_grad:
-        return (("custom-function", "used inside a torch.autograd.Function, which is not measured")
-                if received else ("no-grad", "used only under torch.no_grad()"))
-    if received:
-        return "forward-before", ("it received a gradient, but its forward pass ran before the "
-                                  "measurement, or in code that cannot be seen, such as a "
-                                  "torch.autograd.Function or torch.func")
-    return "not-called", ("not used (a module that is not called, an expert without tokens, or a "
-                          "use inside torch.func)")
+        return why("custom-function" if received else "no-grad")
+    return why("forward-before" if received else "not-called")
 
 
 def has_new_gradient(parameter, before):

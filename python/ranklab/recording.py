@@ -4,8 +4,9 @@ import contextlib
 import torch
 
 from . import calls, sums, uses
+from .causes import Refused, failure
 from .roles import Use
-from .weights import CASTS, Refused, Weights, address, failure, sees_compiled
+from .weights import CASTS, Weights, address, sees_compiled
 
 
 class Recording:
@@ -44,16 +45,14 @@ class Recording:
         with self.aside([matrix.name for matrix, _ in self.waiting]):
             self.settle()
         for matrix, _ in self.waiting:
-            self.weights.refuse(matrix.name, "inputs-freed", "its inputs were freed before its "
-                                "gradient arrived")
+            self.weights.refuse(matrix.name, "inputs-freed")
         for hook in [*self.hooks, *self.weights.hooks]:
             hook.remove()
         self.shared, self.listening = None, {}
 
     def fail(self, names, error):
         for name in names:
-            self.weights.refuse(name, *(error.args if isinstance(error, Refused) else (
-                "recorder-error", failure(error))))
+            self.refused.setdefault(name, failure(error))
         self.lost = self.lost if names else error
 
     def weights_among(self, args):
@@ -91,7 +90,7 @@ class Recording:
                     self.weights.mark(first, names, source=operands[0])
             elif function in calls.NOT_MEASURED:
                 self.note_use(names, function, operands, first)
-                raise Refused(*calls.NOT_MEASURED[function])
+                raise Refused(calls.NOT_MEASURED[function])
             elif not (function in calls.SIGNATURES and uses.use(self, function, args, more, first)):
                 self.touch(function, names, operands, made_of, out)
         except Exception as error:

@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .weights import Refused, failure
+from .causes import Refused, failure
 
 PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
@@ -128,7 +128,7 @@ class Sums:
         self.gradient = self.part(total).to(self.sketch.dtype)
 
     def fail(self, error):
-        self.why = "recorder-error", failure(error)
+        self.why = failure(error)
 
     def key(self):
         return self.name, self.kind, self.first_row, self.rows, self.transposed, self.size
@@ -182,7 +182,7 @@ class Held:
         if self.tensor is None:  # a second backward pass through a retained graph
             storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
             if storage is None:
-                raise Refused("inputs-freed", "its inputs were freed before its gradient arrived")
+                raise Refused("inputs-freed")
             return self.like.new_empty(0).set_(storage, *self.place)
         tensor, self.tensor = self.tensor, None
         self.storage, self.like = StorageWeakRef(tensor.untyped_storage() if hasattr(

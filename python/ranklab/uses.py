@@ -2,7 +2,8 @@
 import torch
 
 from . import calls, sums
-from .weights import Refused, whole_of
+from .causes import Refused
+from .weights import whole_of
 
 
 def use(recording, function, args, more, out):
@@ -25,15 +26,14 @@ def product(recording, left, right, out):
     """out = left @ right, where one factor is a weight or a stack of weights."""
     weights, record = recording.weights, recording.record_use
     if right.dim() < 2:
-        raise Refused("vector", "used in a product with a vector, which is not measured")
+        raise Refused("vector")
     # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters are a
     # regularizer or a product of weights, and their rows are no samples.
     if (weights.names(left) and weights.names(right) and left.dim() == right.dim()
             and not is_state(weights, left, right)):
         return False
     if any(t.layout != torch.strided or t.is_nested for t in (left, right)):
-        raise Refused("sparse-input", "its input is a sparse or nested tensor, which is not "
-                      "measured")
+        raise Refused("sparse-input")
     of_right = weights.matrix(right.t()) if right.dim() == 2 else None
     of_left = weights.matrix(left) if left.dim() == 2 else None
     stack = [weights.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
@@ -48,7 +48,7 @@ def product(recording, left, right, out):
         if out is not None:
             recording.note_use(weights.names(left) + weights.names(right), "matrix", [left, right],
                                out)
-        raise Refused("batched-product", "used in a batched product, which is not measured")
+        raise Refused("batched-product")
     else:
         return False
     return True
@@ -68,8 +68,7 @@ def embedding(recording, out, weight, indices, padding_idx=-1, scale_grad_by_fre
         return False
     if scale_grad_by_freq:
         recording.note_use([found[0]], "embedding", [], out)
-        raise Refused("scaled-by-frequency", "an embedding with scale_grad_by_freq=True, whose "
-                      "gradient is not the sum over its samples")
+        raise Refused("scaled-by-frequency")
 
     def errors_of(g):
         g = g.reshape(-1, g.shape[-1])
@@ -87,8 +86,7 @@ def convolution(recording, out, input, weight, bias=None, stride=1, padding=0, d
     if groups != 1:
         if out is not None:
             recording.note_use([found[0]], "grouped convolution", [input], out)
-        raise Refused("grouped-convolution", f"a convolution with {groups} groups ({groups} "
-                      "matrices), which is not measured")
+        raise Refused("grouped-convolution", groups)
     dims = weight.dim() - 2
 
     def each(v):

@@ -19,9 +19,9 @@ import torch
 from torch import nn
 
 from . import ranks
+from .causes import failure
 from .measured import layers
 from .recording import Recording
-from .weights import failure
 
 ENTRIES = 2 ** 16  # that update_rms compares
 
@@ -106,7 +106,7 @@ class Watcher:
         except Exception as error:
             if self.recording is not None:
                 self.recording.stop()
-            self.recording, self.not_judged = None, {"": failure(error)}
+            self.recording, self.not_judged = None, {"": failure(error)[1]}
 
     def stop(self):
         recording, self.recording = self.recording, None
@@ -119,7 +119,7 @@ class Watcher:
                 return found
             raise recording.lost
         except Exception as error:
-            self.not_judged = {"": failure(error)}
+            self.not_judged = {"": failure(error)[1]}
             return {}
 
 

@@ -12,20 +12,13 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from .causes import why
+
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
          "contiguous", "clone"}
 # Parts of a module's path that wrappers add.
 WRAPPERS = {"", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
-
-
-class Refused(Exception):
-    """A matrix that cannot be judged: (cause, a stable code; reason, a sentence)."""
-
-
-def failure(error):
-    text = " ".join(str(error).split())
-    return f"ranklab failed: {text if len(text) <= 200 else text[:200] + ' ...'}"
 
 
 class Origin:
@@ -87,8 +80,7 @@ class Weights:
                 type(module).__name__ == "OptimizedModule"
                 or getattr(module, "_compiled_call_impl", None) is not None):
             for name, _ in module.named_parameters():
-                self.refuse(prefix + name, "compiled", "inside a module compiled by TorchScript, "
-                            "or by torch.compile before PyTorch 2.6, whose calls cannot be seen")
+                self.refuse(prefix + name, "compiled")
         if parametrize.is_parametrized(module):
             for own, weight in module.parametrizations.items():
                 inside = f"{prefix}parametrizations.{own}."
@@ -117,17 +109,15 @@ class Weights:
         """Refuses parameters that hold no whole real matrix."""
         kind = type(parameter).__name__
         if "Uninitialized" in kind:
-            self.refuse(name, "uninitialized", "a lazy parameter without a shape; call the model "
-                        "once before the measurement")
+            self.refuse(name, "uninitialized")
         elif kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size") or getattr(
                 parameter, "_fsdp_flattened", False):
-            self.refuse(name, "sharded", "sharded (FSDP or DTensor): this process did not see the "
-                        "whole matrix with its whole gradient; use DDP or fully_shard")
+            self.refuse(name, "sharded")
         elif parameter.is_complex():
-            self.refuse(name, "complex", "a complex matrix, which is not measured")
+            self.refuse(name, "complex")
 
-    def refuse(self, name, cause, reason):
-        self.refused.setdefault(name, (cause, reason))
+    def refuse(self, name, cause):
+        self.refused.setdefault(name, why(cause))
 
     def mark_computed(self, name, out):
         if isinstance(out, torch.Tensor):
@@ -207,8 +197,7 @@ class Weights:
             if place is not None:
                 return name, place, whole
             if whole.dim() < 2 and min(weight.shape) > 1 and weight.numel() <= whole.numel():
-                self.refuse(name, "reshaped", "a vector that is reshaped to a matrix, which is not "
-                            "measured")
+                self.refuse(name, "reshaped")
         return None
 
     def matrix(self, weight):
