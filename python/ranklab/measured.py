@@ -4,6 +4,7 @@ import torch
 from .causes import failure
 from .reasons import judge, why_not_seen
 from .roles import find_roles
+from .weights import world_size
 
 ABSENT = {"no-tokens", "not-called"}  # on one rank: it adds nothing to the sums of the others
 
@@ -19,9 +20,7 @@ def layers(recording, reduce=True):
         found, others = local(recording)
     except Exception as error:
         found, others = [], {"": failure(error)}
-    distributed = torch.distributed
-    if reduce and distributed.is_available() and distributed.is_initialized() and (
-            distributed.get_world_size() > 1):
+    if reduce and world_size() > 1:
         found = over_ranks(found, others, recording)
     return found, others
 
@@ -50,12 +49,11 @@ def local(recording):
 def over_ranks(found, others, recording):
     """The layers of all ranks, with their sums. Each rank does the same collectives in the same
     order, whatever failed on it."""
-    distributed, ranks = torch.distributed, torch.distributed.get_world_size()
     own = {layer.key(): layer for layer in found}
     mine = {key: (layer.why, layer.n, None if layer.gradient is None else (
         tuple(layer.gradient.shape), layer.gradient.dtype)) for key, layer in own.items()}
-    everywhere = [None] * ranks
-    distributed.all_gather_object(everywhere, (mine, others.get("")))
+    everywhere = [None] * world_size()
+    torch.distributed.all_gather_object(everywhere, (mine, others.get("")))
     broken = next((error for _, error in everywhere if error is not None), None)
     for key in sorted({key for each, _ in everywhere for key in each}, key=str):
         told = [each[key] for each, _ in everywhere if key in each]
@@ -65,7 +63,7 @@ def over_ranks(found, others, recording):
             device = next(iter(recording.parameters.values())).device
             moment, gradient = reduced(layer, *shape, key[1] == "embedding", device)
             if layer is not None:
-                layer.gram, layer.gradient = moment, gradient.div_(ranks)
+                layer.gram, layer.gradient = moment, gradient.div_(world_size())
                 layer.kept, layer.why, layer.n = [], None, sum(n for _, n, _ in told)
         elif layer is not None and why is not None:
             layer.why = why

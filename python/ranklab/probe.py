@@ -1,14 +1,7 @@
 """What one step really does to the loss: the best length on one batch, and its effect on another.
 
 For a matrix W with the gradient G on `batch`, the step of length t along D is W - t D. The loss is
-evaluated, not modelled. Directions D:
-    gradient       G
-    polar          U V', from the singular value decomposition G = U S V'
-    newton_schulz  what Muon computes in place of it (Jordan et al., 2024): X = G / ||G||_F, then
-                   X <- a X + (b X X' + c (X X')^2) X
-    sign           the signs of G
-    optimizer      what a step of the user's optimizer subtracts from W
-The last axes of a convolution count as one; a stack of experts is one matrix per expert.
+evaluated, not modelled. directions.py has the directions D.
 """
 import contextlib
 import copy
@@ -17,10 +10,11 @@ from collections import defaultdict
 
 import torch
 
+from .directions import directions
 from .groups import groups
+from .ranks import JORDAN
 from .watch import check_model
 
-JORDAN = (3.4445, -4.7750, 2.0315)
 GOLDEN = (math.sqrt(5) - 1) / 2
 START = 0.01  # ||t D||_F / ||W||_F of the middle of the scan, or t sqrt(numbers) if W = 0
 SCAN = -8, 11  # the exponents of 2 that multiply it
@@ -31,8 +25,8 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
     """Measures the decrease of the loss that one step gives, per matrix and for all hidden ones.
 
     loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
-    chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own lengths are
-    the unit of t for its direction. include(name): whether to measure a matrix; default: all.
+    chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own
+    lengths are the unit of t for its direction. include(name): whether to measure a matrix; default: all.
     coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward passes of each golden
     section. The two best minima among 19 lengths (from 4e-5 to 10 times the size of W, by factors
     of 2) have one each.
@@ -166,37 +160,6 @@ def golden_section(loss_at, low, middle, high, evaluations):
             new = middle - (1 - GOLDEN) * (middle - low)
             low, middle, high = ((low, new, middle) if loss_at(new) < loss_at(middle)
                                  else (new, middle, high))
-
-
-def directions(g, coefficients, iterations, dtype):
-    """(direction -> D, residual of Newton-Schulz) for a gradient shaped like the parameter."""
-    matrix = g if g.dim() == 3 and g.shape[-1] > 1 and g.shape[0] > 1 else g.flatten(1)
-    exact = polar(matrix.double())
-    approximate = newton_schulz(matrix, coefficients, iterations, dtype)
-    residual = float((approximate.double() - exact).norm() / exact.norm())
-    return ({"gradient": g, "polar": exact.to(g.dtype).reshape(g.shape),
-             "newton_schulz": approximate.reshape(g.shape), "sign": g.sign()}, residual)
-
-
-def polar(g):
-    """U V' of ... x m x k matrices, without components along singular values that are zero up to
-    rounding."""
-    u, s, vh = torch.linalg.svd(g, full_matrices=False)
-    kept = s > max(g.shape[-2:]) * 1e-7 * s.amax(-1, keepdim=True)
-    return (u * kept.to(g.dtype)[..., None, :]) @ vh
-
-
-def newton_schulz(g, coefficients=JORDAN, iterations=5, dtype=torch.bfloat16):
-    """Muon's approximation of the polar factor of ... x m x k matrices, in a type."""
-    a, b, c = coefficients
-    x = g.to(dtype)
-    x = x / (torch.linalg.matrix_norm(x.float(), keepdim=True) + 1e-7).to(dtype)
-    wide = x.shape[-2] <= x.shape[-1]
-    x = x if wide else x.transpose(-1, -2)
-    for _ in range(iterations):
-        gram = x @ x.transpose(-1, -2)
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return (x if wide else x.transpose(-1, -2)).to(g.dtype)
 
 
 def gradients_of(model, weights, loss):

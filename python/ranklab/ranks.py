@@ -17,7 +17,7 @@ import math
 import torch
 
 SMALL = 256  # up to this size A A' is converted to float64
-BATCH = 2 ** 26  # most numbers that are stacked
+BATCH = 2 ** 24  # most numbers that are stacked, so that the copies stay below about 1 GB
 STEPS = 24  # of the first Lanczos iteration; each repetition has three times as many
 # GPUs (compute capability) whose products in float64 are as fast as in float32. On an H100, 16
 # matrices of 1024 x 1024 take 0.6 ms per product, and 164 ms for their eigenvalues; one of
@@ -41,15 +41,15 @@ def on_host(tensors):
     return out
 
 
-def batches(matrices):
+def batches(matrices, most=BATCH):
     """(indices, stack) of matrices of equal shape, type and device."""
     equal = {}
     for i, matrix in enumerate(matrices):
         equal.setdefault((matrix.shape, matrix.dtype, matrix.device), []).append(i)
     for (shape, *_), indices in equal.items():
-        most = max(1, BATCH // max(1, shape.numel()))
-        for at in range(0, len(indices), most):
-            part = indices[at:at + most]
+        count = max(1, most // max(1, shape.numel()))
+        for at in range(0, len(indices), count):
+            part = indices[at:at + count]
             yield part, (torch.stack([matrices[i] for i in part]) if len(part) > 1
                          else matrices[part[0]][None])
 
@@ -84,7 +84,7 @@ def largest_eigenvalues(matrices):
     rest, steps = [i for i in range(len(matrices)) if i not in small], STEPS
     while rest:
         found = [([rest[i] for i in indices], lanczos(stack, steps))
-                 for indices, stack in batches([matrices[i] for i in rest])]
+                 for indices, stack in batches([matrices[i] for i in rest], 4 * BATCH)]
         rest = []
         for (indices, table), numbers in zip(found, on_host([table for _, table in found])):
             table = torch.tensor(numbers, dtype=torch.float64, device="cpu").view(table.shape)

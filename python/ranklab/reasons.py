@@ -7,6 +7,7 @@ import torch
 
 from .causes import failure, why
 from .ranks import on_host
+from .weights import world_size
 
 EXPLAINED = 0.999  # least cosine of the angle between both sides
 MOST_NEGLIGIBLE = 0.1  # largest share of ||A||_F^2 from samples without an effect
@@ -72,7 +73,7 @@ def evidence(recording, name, uses):
         rest = square(total) - sum(square(part) for part in parts)
     out = [torch.isfinite(total).all(), total.any(), *products(calls, arrived),
            len(uses[0].sketch) * rest.clamp(min=0)]
-    if parameter is not None and parameter.grad is not None and recording.compare_final:
+    if parameter is not None and parameter.grad is not None and world_size() == 1:
         final, before = dense_like(parameter.grad, total), recording.before.get(name)
         if final is not None:  # the optimizer may clear an earlier gradient or not
             out += products(total, final)

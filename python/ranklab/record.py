@@ -38,6 +38,7 @@ import torch
 from .measured import layers
 from .recording import Recording
 from .watch import check_model
+from .weights import world_size
 
 FORMAT = "ranklab.recording/2"
 
@@ -85,15 +86,13 @@ def write(path, measured, others, recording, loss_scale):
         kind = ("activations" if samples is not None else
                 "counts" if layer.kind == "embedding" else "second_moment")
         tensors[f"{name}.{kind}"] = layer.gram if samples is None else samples
-    distributed = torch.distributed
-    together = distributed.is_available() and distributed.is_initialized()
     metadata = {
         "format": FORMAT, "layers": json.dumps(entries), "tied": json.dumps(recording.weights.tied),
         "not_seen": json.dumps({name: {"cause": cause, "reason": reason}
                                 for name, (cause, reason) in others.items()}),
         "loss_scale": repr(float(loss_scale or (sorted(scales)[len(scales) // 2] if scales else 1))),
-        "ranks": str(distributed.get_world_size() if together else 1), "torch": torch.__version__}
-    if not together or distributed.get_rank() == 0:
+        "ranks": str(world_size()), "torch": torch.__version__}
+    if world_size() == 1 or torch.distributed.get_rank() == 0:
         save(path, tensors, metadata)
 
 

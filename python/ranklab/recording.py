@@ -24,9 +24,6 @@ class Recording:
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
-        distributed = torch.distributed
-        self.compare_final = not (distributed.is_available() and distributed.is_initialized()
-                                  and distributed.get_world_size() > 1)
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
             if measure and parameter.grad is not None and name not in self.refused:

@@ -5,7 +5,6 @@ A tensor is known by the address of its storage, so a function that was imported
 a block of rows are found without a change of the model. Casts copy their numbers; their results
 carry a mark that names the source.
 """
-import functools
 import sys
 
 import torch
@@ -43,9 +42,9 @@ class Hook:
     def __init__(self, function):
         self.function = function
 
-    def __call__(self, _module, _inputs, out):
+    def __call__(self, *call):
         if self.function is not None:
-            self.function(out)
+            self.function(*call)
 
     def __deepcopy__(self, _):
         return Hook(None)
@@ -64,7 +63,7 @@ class Weights:
 
     def __init__(self, model):
         self.parameters, self.tied, self.computed, self.refused = {}, {}, {}, {}
-        self.first_names, self.attributes, self.hooks, self.sharded = {}, [], [], {}
+        self.first_names, self.hooks, self.sharded = {}, [], {}
         self.marked, self.sees_compiled = False, sees_compiled()
         for path, module in model.named_modules():
             prefix = "".join(part + "." for part in path.split(".") if part not in WRAPPERS)
@@ -85,8 +84,8 @@ class Weights:
             for own, weight in module.parametrizations.items():
                 inside = f"{prefix}parametrizations.{own}."
                 self.computed[prefix + own] = [inside + n for n, _ in weight.named_parameters()]
-                self.hooks.append(weight.register_forward_hook(
-                    Hook(functools.partial(self.mark_computed, prefix + own))))
+                self.hooks.append(weight.register_forward_hook(Hook(
+                    lambda *call, name=prefix + own: self.mark_computed(name, call[-1]))))
         parameters = dict(module.named_parameters(recurse=False))
         for own, parameter in parameters.items():
             name = prefix + own
@@ -97,13 +96,15 @@ class Weights:
             self.parameters[name] = parameter
             if type(parameter).__name__ == "DTensor":
                 self.sharded[name] = module, own
-            # Older parametrizations store the computed weight as a plain attribute.
+            # Older parametrizations store the computed weight as a plain attribute in a hook.
             for end in ("_orig", "_v"):
                 plain = own[:-len(end)]
                 if own.endswith(end) and isinstance(vars(module).get(plain), torch.Tensor):
-                    self.attributes.append((module, plain, prefix + plain))
                     self.computed[prefix + plain] = [
                         prefix + n for n in parameters if n.startswith(plain + "_")]
+                    self.hooks.append(module.register_forward_pre_hook(Hook(
+                        lambda module, _, plain=plain: self.mark_computed(
+                            prefix + plain, vars(module).get(plain)))))
 
     def check_type(self, name, parameter):
         """Refuses parameters that hold no whole real matrix."""
@@ -129,10 +130,7 @@ class Weights:
 
     def origin(self, tensor):
         """(origin, the tensor that carries it) of a tensor or of the tensor that it views."""
-        for base in (tensor, tensor._base) if self.marked or self.attributes else ():
-            for module, own, name in self.attributes if base is not None else ():
-                if vars(module).get(own) is base:
-                    return Origin(self, self.computed[name], base._version, name=name), base
+        for base in (tensor, tensor._base) if self.marked else ():
             found = getattr(base, "_ranklab_origin", None)
             if found is not None and found.weights is self and found.version == base._version:
                 return found, base
@@ -208,6 +206,13 @@ def sees_compiled():
     """Whether torch.compile was used, and its compiled code can run uncompiled."""
     # The first call of torch.compile loads the module.
     return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
+
+
+def world_size():
+    """The number of ranks of torch.distributed, 1 without it."""
+    distributed = torch.distributed
+    return distributed.get_world_size() if (
+        distributed.is_available() and distributed.is_initialized()) else 1
 
 
 def address(tensor):
