@@ -13,4 +13,5 @@ from .record import record
 from .watch import Watcher, watch
 
 __version__ = "0.2.0"
-__all__ = ["Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe", "record", "watch"]
+__all__ = ["Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe", "record",
+           "watch"]

@@ -29,7 +29,7 @@ NOT_MEASURED = {"einsum": "einsum", "bilinear": "bilinear", **dict.fromkeys(
 
 
 class Observer(TorchFunctionMode):
-    """Hands every call to a recording (observe(), repeat(), weights_among(), fail(), busy)."""
+    """Hands every call to a recording (observe(), repeat(), fail(), weights, busy)."""
 
     def __init__(self, recording):
         super().__init__()
@@ -50,8 +50,9 @@ class Observer(TorchFunctionMode):
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if name in recurrent.FUNCTIONS and torch.is_grad_enabled():
-            weights = self.recording.weights_among(args)
+            weights = []
             try:
+                weights = [name for t in tensors(args) for name in self.recording.weights.names(t)]
                 if weights:
                     with self:
                         return recurrent.recurrent(name, *args)

@@ -26,10 +26,10 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
 
     loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
     chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own
-    lengths are the unit of t for its direction. include(name): whether to measure a matrix; default: all.
-    coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward passes of each golden
-    section. The two best minima among 19 lengths (from 4e-5 to 10 times the size of W, by factors
-    of 2) have one each.
+    lengths are the unit of t for its direction. include(name): whether to measure a
+    matrix; default: all. coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward
+    passes of each golden section, of which each of the two best minima among 19 lengths (from 4e-5
+    to 10 times the size of W, by factors of 2) has one.
 
     Returns {"loss": on batch, "loss_other": on other, "roles": name -> role,
              "matrices": name -> direction -> values, "hidden": direction -> values} with

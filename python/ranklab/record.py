@@ -90,7 +90,7 @@ def write(path, measured, others, recording, loss_scale):
         "format": FORMAT, "layers": json.dumps(entries), "tied": json.dumps(recording.weights.tied),
         "not_seen": json.dumps({name: {"cause": cause, "reason": reason}
                                 for name, (cause, reason) in others.items()}),
-        "loss_scale": repr(float(loss_scale or (sorted(scales)[len(scales) // 2] if scales else 1))),
+        "loss_scale": repr(float(loss_scale or sorted(scales or [1])[len(scales) // 2])),
         "ranks": str(world_size()), "torch": torch.__version__}
     if world_size() == 1 or torch.distributed.get_rank() == 0:
         save(path, tensors, metadata)

@@ -52,12 +52,6 @@ class Recording:
             self.refused.setdefault(name, failure(error))
         self.lost = self.lost if names else error
 
-    def weights_among(self, args):
-        try:
-            return [name for tensor in calls.tensors(args) for name in self.weights.names(tensor)]
-        except Exception:
-            return []
-
     def observe(self, function, args, more, out):
         """Notes what one call of a built-in function does with weights; never raises."""
         names = []
@@ -119,8 +113,9 @@ class Recording:
         """Notes a use of matrices for the roles."""
         state, node = calls.region()
         frozen = any(getattr(t, "_ranklab_frozen", False) for t in operands)
+        region = node if state == "reentrant" else None
         for name in names:
-            self.add_use(Use(name, kind, out.grad_fn, frozen, node if state == "reentrant" else None))
+            self.add_use(Use(name, kind, out.grad_fn, frozen, region))
 
     def add_use(self, use):
         def arrive(_, gradients):
@@ -131,7 +126,7 @@ class Recording:
             use.node.register_hook(arrive)
 
     def repeat(self, function, args, more):
-        """Whether a checkpointed region repeats this call for its backward pass; keeps its input."""
+        """Whether a checkpoint repeats this call for its backward pass; keeps its input."""
         if calls.region()[0] != "again":
             return False
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
@@ -232,7 +227,7 @@ class Recording:
         """Work of the recording: not observed, without gradients or autocast, in full float32, and
         its errors are kept."""
         modes = torch.overrides._get_current_function_mode_stack()
-        own = modes and modes[-1] is self.observer  # it costs each call as much as a small operation
+        own = modes and modes[-1] is self.observer  # it costs as much as a small operation
         if own:
             torch.overrides._pop_mode()
         busy, self.busy = self.busy, True

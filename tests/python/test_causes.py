@@ -211,8 +211,24 @@ def adapters():
     return model, steps, {"base.weight": "frozen", "a.weight": "zero-gradient", "b.weight": None}
 
 
-MODELS = [other_functions, zero_weights, both_orientations, overlap, self_and_cross_attention, torchscript, lazy_and_sharded,
+def faint_samples():
+    """A mask of -30 leaves output gradients of 1e-13, not 0."""
+    model, x = nn.Sequential(nn.Linear(5, 7)), torch.randn(12, 5)
+    return model, lambda: (model(x) * torch.where(torch.arange(12) % 2 > 0, 1.0, 1e-13)[:, None]).sum().backward(), {"0.weight": "negligible"}
+
+
+def complex_numbers():
+    model, x = nn.Sequential(nn.Linear(5, 7, dtype=torch.complex64)), torch.randn(12, 5).to(torch.complex64)
+    return model, lambda: model(x).abs().sum().backward(), {"0.weight": "complex"}
+
+
+MODELS = [faint_samples, complex_numbers, other_functions, zero_weights, both_orientations, overlap, self_and_cross_attention, torchscript, lazy_and_sharded,
           sparse_embedding, rows_of_one_matrix, half_precision, adapters]
+
+
+# Causes that other tests have, or that need more than one process, another PyTorch or rare inputs.
+ELSEWHERE = {"no-matrix", "parametrized", "tied", "recorder-error", "inputs-freed", "sparse-input",
+             "gradient-not-seen", "second-derivative"}
 
 
 class CausesTest(unittest.TestCase):
@@ -238,6 +254,11 @@ class CausesTest(unittest.TestCase):
             with self.subTest(kind.__name__):
                 model, steps, expected = kind()
                 self.assertEqual(causes(model, steps), expected)
+
+    def test_every_cause_is_tested(self):
+        shown = {cause for _, *found in STEPS.values() for cause in found} | {"compiled"}
+        shown |= {cause for kind in MODELS for cause in kind()[2].values()} | ELSEWHERE
+        self.assertEqual(set(ranklab.causes.REASONS), shown - {None})
 
     def test_torch_compile_before_2_6(self):
         model = nn.Sequential(type("OptimizedModule", (nn.Sequential,), {})(nn.Linear(3, 3)), nn.Linear(3, 3))

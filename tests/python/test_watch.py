@@ -130,7 +130,9 @@ class WatchTest(unittest.TestCase):
         self.assertEqual(modes(), others)
 
     def test_time(self):
-        """A step with watch, in pairs with plain steps."""
+        """A step with watch on one thread, in pairs with plain steps."""
+        self.addCleanup(torch.set_num_threads, torch.get_num_threads())
+        torch.set_num_threads(1)
         model = nn.Sequential(*[layer for _ in range(6) for layer in (nn.Linear(128, 128), nn.GELU())])
         x = torch.randn(4096, 128)
 
