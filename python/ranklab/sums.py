@@ -35,7 +35,7 @@ class Shared:
         self.used, self.product = used, product
 
     def key_of(self, value, layout):
-        return (layout, value.data_ptr(), value.shape, value.stride(), value.dtype, value._version)
+        return (layout, value.data_ptr(), value.shape, value.stride(), value.dtype)
 
 
 class Sums:

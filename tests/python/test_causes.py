@@ -116,6 +116,8 @@ STEPS = {
     "straight-through quantization": (straight_through, "function", "not-called"),
     "decay in the loss": (lambda m, x: (m(x).square().sum() + 9 * m[0].weight.square().sum()).backward(), "other-use", None),
     "an orthogonality penalty": (lambda m, x: (m(x).square().sum() + 9 * (m[0].weight.t() @ m[0].weight).square().sum()).backward(), "other-use", None),
+    "a penalty on rows without another use": (
+        lambda m, x: (F.linear(x, m[0].weight[:4]).square().sum() + 9 * m[0].weight[4:].square().sum()).backward(), "other-use", "not-called"),
     "a gradient that is not finite": (lambda m, x: (m(x).sum() * float("inf")).backward(), "not-finite", "not-finite"),
     "a changed gradient": (hooked(lambda g: g * torch.rand_like(g)), "gradient-changed", None),
     "a scaled gradient": (hooked(lambda g: g / 4), None, None),

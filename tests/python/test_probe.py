@@ -52,7 +52,7 @@ class ProbeTest(unittest.TestCase):
 
         def two_wells(model, batch):  # at w = 0.95 and, deeper, at w = -1
             w = (batch @ model.w).sum()
-            return -0.1 * (-((w - 0.95) / 0.02) ** 2).exp() - (-((w + 1) / 0.5) ** 2).exp()
+            return -0.1 * (-((w - 0.95) / 0.02) ** 2).exp() - (-((w + 1) / 0.3) ** 2).exp()
 
         found = ranklab.probe(Wells(), two_wells, torch.ones(1, 1), torch.ones(1, 1))
         self.assertAlmostEqual(found["matrices"]["w"]["polar"]["length"], 2, places=1)
