@@ -7,11 +7,11 @@
         optimizer.step()
         found = watcher.step()  # a dict for every measured step, else None
 
-A step that is not measured costs nothing. A measured step has one more product of matrices per
-matrix (A A', k x k), which alone is k / (6 m) of its forward and backward pass, and then its ranks.
-On one CPU core it took 1.5 to 2 times a plain step (pairs of linear layers, width 64 to 512, 4,096
-samples in float32). On a GPU and with few samples the ranks cost more: tests/python/time_watch.py
-prints both. ranks.py says how accurate they are.
+A step that is not measured runs as without watch(). A measured step has one more product per
+matrix (A A', k x k), about k / (5 m) of the work of its forward and backward pass, and then the
+ranks. On one CPU core it took 1.5 to 2 times a plain step (pairs of linear layers, width 64 to 512,
+4,096 samples in float32). On a GPU and with few samples the ranks cost more, several plain steps:
+tests/python/time_watch.py prints both. ranks.py says how accurate they are.
 """
 import contextlib
 

@@ -46,9 +46,6 @@ class Hook:
         if self.function is not None:
             self.function(*call)
 
-    def __deepcopy__(self, _):
-        return Hook(None)
-
     def __reduce__(self):
         return Hook, (None,)
 

@@ -1,4 +1,5 @@
 """Every matrix that is not judged has its own cause, a stable code, beside the sentence; training as it is found in the field."""
+import copy
 import os
 import sys
 import tempfile
@@ -326,6 +327,16 @@ class FieldTest(unittest.TestCase):
                 for name, (a, g) in expected.items():
                     for value, wanted in zip((found[name]["stable_rank"], found[name]["nuclear_rank"]), kinds.ranks(a, g)):
                         self.assertLess(abs(value / wanted - 1), 1e-4, name)
+
+    def test_a_copy_of_the_model_is_not_measured(self):
+        """Such as a moving average, made inside the measured step."""
+        model = nn.Sequential(nn.utils.parametrizations.orthogonal(nn.Linear(5, 5)), nn.Linear(5, 3))
+        x = torch.randn(9, 5)
+        with ranklab.watch(model) as watcher:
+            other = copy.deepcopy(model)
+            (model(x) - other(2 * x)).square().sum().backward()
+            found = watcher.step()
+        self.assertEqual({name: values["samples"] for name, values in found.items()}, {"0": 9, "1": 9})
 
     def test_odd_names(self):
         model = nn.ModuleDict({name: nn.Linear(4, 4) for name in ("a/b", "x y", 'q"uote', "new\nline", "ünïcode", "100%", "l" * 300)})
