@@ -6,10 +6,12 @@
     probe(model, loss, batch, other)    what one step really does to the loss
     record(model, path)                 one training step as a file for `ranklab ranks`
 """
+from .directions import newton_schulz
 from .groups import Groups, check_groups, groups
-from .probe import newton_schulz, probe
+from .probe import probe
 from .record import record
 from .watch import Watcher, watch
 
 __version__ = "0.2.0"
-__all__ = ["Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe", "record", "watch"]
+__all__ = ["Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe", "record",
+           "watch"]

@@ -23,17 +23,13 @@ SIGNATURES = {
     **PRODUCTS, "embedding": ("weight", "indices", "padding_idx", "scale_grad_by_freq"),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"),
                     ("input", "weight", "bias", "stride", "padding", "dilation", "groups"))}
-# Functions that use a weight as a matrix but are not measured: cause and reason.
-NOT_MEASURED = {
-    "einsum": ("einsum", "used by einsum, which is not measured"),
-    "bilinear": ("bilinear", "used by a bilinear layer, which is not measured"),
-    **dict.fromkeys(
-        ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"),
-        ("transposed-convolution", "used by a transposed convolution, which is not measured"))}
+# Functions that use a weight as a matrix but are not measured, and their causes.
+NOT_MEASURED = {"einsum": "einsum", "bilinear": "bilinear", **dict.fromkeys(
+    ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "transposed-convolution")}
 
 
 class Observer(TorchFunctionMode):
-    """Hands every call to a recording (observe(), repeat(), weights_among(), fail(), busy)."""
+    """Hands every call to a recording (observe(), repeat(), fail(), weights, busy)."""
 
     def __init__(self, recording):
         super().__init__()
@@ -54,8 +50,9 @@ class Observer(TorchFunctionMode):
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if name in recurrent.FUNCTIONS and torch.is_grad_enabled():
-            weights = self.recording.weights_among(args)
+            weights = []
             try:
+                weights = [name for t in tensors(args) for name in self.recording.weights.names(t)]
                 if weights:
                     with self:
                         return recurrent.recurrent(name, *args)

@@ -136,14 +136,14 @@ def check_groups(optimizers, model, loss=None):
     names = {}
     for name, parameter in model.named_parameters():
         names.setdefault(parameter, name)
-    places, muon, out = {}, [], []
+    places, muon, out = {}, {}, []  # how often a parameter is in a group; those of Muon, in order
     for optimizer in optimizers:
         for group in optimizer.param_groups:
             is_muon = group.get("use_muon", "muon" in type(optimizer).__name__.lower())
             for parameter in group["params"]:
                 places[parameter] = places.get(parameter, 0) + 1
-                if is_muon and parameter not in muon_set(muon):
-                    muon.append(parameter)
+                if is_muon:
+                    muon[parameter] = True
     for parameter, name in names.items():
         count = places.get(parameter, 0)
         if count == 0 and parameter.requires_grad:
@@ -166,7 +166,3 @@ def check_groups(optimizers, model, loss=None):
         out.append("the roles of Muon's matrices are not known: call groups(model, loss) first, or "
                    "pass loss")
     return out
-
-
-def muon_set(parameters):
-    return set(parameters)

@@ -1,50 +1,16 @@
 """What a recording has measured, matrix by matrix, summed over the ranks of torch.distributed."""
 import torch
 
-from .reasons import NO_TOKENS, judge, why_not_seen
-from .recording import failure
+from .causes import failure
+from .reasons import judge, why_not_seen
 from .roles import find_roles
+from .weights import world_size
 
-ABSENT = {NO_TOKENS[0], "not-called"}  # on one rank: it adds nothing to the sums of the others
-
-
-class Layer:
-    """One matrix.
-
-    name: of its parameter without ".weight", with its block of rows if it has one.
-    parameter: the name of the parameter, or of the weight that a parametrization computes.
-    moment: A A' (k x k), or its diagonal (k) for an embedding; None if samples is given.
-    samples: A' (samples x k), while they are fewer than k / 2.
-    gradient: G (m x k); n: samples with e != 0; calls: of the layer.
-    blocks: how many matrices the rows of G are: 3 for q, k and v of attention.
-    why: (cause, reason) if it is not judged; then the others may be None.
-    """
-
-    def __init__(self, sums, why, role):
-        self.key = sums.name, sums.kind, sums.first_row, sums.rows, sums.transposed, sums.size
-        self.name, self.parameter, self.kind, self.calls = (
-            sums.layer(), sums.name, sums.kind, sums.calls)
-        self.why, self.role, self.blocks, self.n = why, role, sums.blocks(), 0
-        self.moment = self.samples = self.gradient = None
-
-    def fill(self, sums, gradients):
-        self.samples = sums.samples()
-        self.moment = None if self.samples is not None else sums.moment()
-        self.gradient, self.n = sums.part(gradients[sums.name]).to(sums.sketch.dtype), sums.n
-
-    def fail(self, error):
-        self.why = "recorder-error", failure(error)
-
-    def parts(self):
-        """(name, G) of each block of rows that is a matrix of its own."""
-        if self.blocks == 1:
-            return [(self.name, self.gradient)]
-        return [(f"{self.name}.{i + 1}", g)
-                for i, g in enumerate(self.gradient.chunk(self.blocks))]
+ABSENT = {"no-tokens", "not-called"}  # on one rank: it adds nothing to the sums of the others
 
 
 def layers(recording, reduce=True):
-    """(list of Layer, name -> (cause, reason) of parameters without one) of an ended recording.
+    """(list of Sums, name -> (cause, reason) of parameters without one) of an ended recording.
 
     Numbers come from the device here. If torch.distributed is initialized and `reduce` is true, all
     ranks must call it; each returns the sums over all ranks, and a matrix is judged only if no rank
@@ -53,10 +19,8 @@ def layers(recording, reduce=True):
     try:
         found, others = local(recording)
     except Exception as error:
-        found, others = [], {"": ("recorder-error", failure(error))}
-    distributed = torch.distributed
-    if reduce and distributed.is_available() and distributed.is_initialized() and (
-            distributed.get_world_size() > 1):
+        found, others = [], {"": failure(error)}
+    if reduce and world_size() > 1:
         found = over_ranks(found, others, recording)
     return found, others
 
@@ -64,18 +28,18 @@ def layers(recording, reduce=True):
 def local(recording):
     roles = find_roles(recording.uses, [use.node for use in recording.uses if use.arrived])
     found = []
-    for sums, why in judge(recording).items():
-        if sums.sketch is None and why is not None and why[0] not in ABSENT | {"tied"}:
-            recording.weights.refuse(sums.name, *why)
-        layer = Layer(sums, why, roles.get(sums.name, "hidden"))
+    for layer, why in judge(recording).items():
+        if layer.sketch is None and why is not None and why[0] not in ABSENT | {"tied"}:
+            recording.refused.setdefault(layer.name, why)
+        layer.why, layer.role = why, roles.get(layer.name, "hidden")
         if why is None:
             try:
-                layer.fill(sums, recording.gradients)
+                layer.finish(recording.gradients[layer.name])
             except Exception as error:
                 layer.fail(error)
         found.append(layer)
-    named = {layer.parameter for layer in found}
-    judged = {layer.parameter for layer in found if layer.why is None}
+    named = {layer.name for layer in found}
+    judged = {layer.name for layer in found if layer.why is None}
     behind = {name for each in named for name in recording.weights.computed.get(each, ())}
     others = {name: why_not_seen(recording, name, named | judged)
               for name in recording.parameters if name not in named or name in behind - named}
@@ -85,43 +49,37 @@ def local(recording):
 def over_ranks(found, others, recording):
     """The layers of all ranks, with their sums. Each rank does the same collectives in the same
     order, whatever failed on it."""
-    distributed, ranks = torch.distributed, torch.distributed.get_world_size()
-    own = {layer.key: layer for layer in found}
+    own = {layer.key(): layer for layer in found}
     mine = {key: (layer.why, layer.n, None if layer.gradient is None else (
         tuple(layer.gradient.shape), layer.gradient.dtype)) for key, layer in own.items()}
-    everywhere = [None] * ranks
-    distributed.all_gather_object(everywhere, (mine, others.get("")))
+    everywhere = [None] * world_size()
+    torch.distributed.all_gather_object(everywhere, (mine, others.get("")))
     broken = next((error for _, error in everywhere if error is not None), None)
-    out = []
     for key in sorted({key for each, _ in everywhere for key in each}, key=str):
         told = [each[key] for each, _ in everywhere if key in each]
-        whys = [why for why, _, _ in told if why is not None and why[0] not in ABSENT]
-        shape = next((shape for _, _, shape in told if shape is not None), None)
-        layer = own.get(key)
-        if not whys and broken is None and shape is not None:
-            total = reduced(layer, shape, key[1], next(iter(recording.parameters.values())).device)
+        why = broken or next((w for w, _, _ in told if w is not None and w[0] not in ABSENT), None)
+        shape, layer = next((s for _, _, s in told if s is not None), None), own.get(key)
+        if why is None and shape is not None:
+            device = next(iter(recording.parameters.values())).device
+            moment, gradient = reduced(layer, *shape, key[1] == "embedding", device)
             if layer is not None:
-                layer.moment, layer.gradient = total
-                layer.samples, layer.why, layer.n = None, None, sum(n for _, n, _ in told)
-        elif layer is not None and (whys or broken):
-            layer.why = (whys or [broken])[0]
-        if layer is not None:
-            out.append(layer)
-    return out
+                layer.gram, layer.gradient = moment, gradient.div_(world_size())
+                layer.kept, layer.why, layer.n = [], None, sum(n for _, n, _ in told)
+        elif layer is not None and why is not None:
+            layer.why = why
+    return found
 
 
-def reduced(layer, shape, kind, device):
-    """(A A', mean of G) over all ranks."""
-    (rows, columns), dtype = shape
-    width = columns if kind != "embedding" else columns
+def reduced(layer, shape, dtype, diagonal, device):
+    """A A' and G, summed over all ranks."""
     if layer is None or layer.gradient is None:
-        moment = torch.zeros((width,) if kind == "embedding" else (width, width), dtype=dtype,
-                             device=device)
-        gradient = torch.zeros(rows, columns, dtype=dtype, device=device)
+        width = shape[1:]
+        own = (torch.zeros(width if diagonal else 2 * width, dtype=dtype, device=device),
+               torch.zeros(shape, dtype=dtype, device=device))
     else:
-        moment = layer.moment if layer.samples is None else layer.samples.t() @ layer.samples
-        gradient = layer.gradient
-    moment, gradient = moment.contiguous().clone(), gradient.contiguous().clone()
-    torch.distributed.all_reduce(moment)
-    torch.distributed.all_reduce(gradient)
-    return moment, gradient.div_(torch.distributed.get_world_size())
+        samples = layer.samples()
+        own = layer.gram if samples is None else samples.t() @ samples, layer.gradient
+    out = [tensor.contiguous().clone() for tensor in own]
+    for tensor in out:
+        torch.distributed.all_reduce(tensor)
+    return out

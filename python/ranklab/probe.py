@@ -1,14 +1,7 @@
 """What one step really does to the loss: the best length on one batch, and its effect on another.
 
 For a matrix W with the gradient G on `batch`, the step of length t along D is W - t D. The loss is
-evaluated, not modelled. Directions D:
-    gradient       G
-    polar          U V', from the singular value decomposition G = U S V'
-    newton_schulz  what Muon computes in place of it (Jordan et al., 2024): X = G / ||G||_F, then
-                   X <- a X + (b X X' + c (X X')^2) X
-    sign           the signs of G
-    optimizer      what a step of the user's optimizer subtracts from W
-The last axes of a convolution count as one; a stack of experts is one matrix per expert.
+evaluated, not modelled. directions.py has the directions D.
 """
 import contextlib
 import copy
@@ -17,12 +10,14 @@ from collections import defaultdict
 
 import torch
 
+from .directions import directions
 from .groups import groups
+from .ranks import JORDAN
 from .watch import check_model
 
-JORDAN = (3.4445, -4.7750, 2.0315)
 GOLDEN = (math.sqrt(5) - 1) / 2
-START = 0.01  # the first length that is tried: ||t D||_F / ||W||_F, or t sqrt(numbers) if W = 0
+START = 0.01  # ||t D||_F / ||W||_F of the middle of the scan, or t sqrt(numbers) if W = 0
+SCAN = -8, 11  # the exponents of 2 that multiply it
 
 
 def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=JORDAN,
@@ -30,10 +25,11 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
     """Measures the decrease of the loss that one step gives, per matrix and for all hidden ones.
 
     loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
-    chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own lengths are
-    the unit of t for its direction. include(name): whether to measure a matrix; default: all.
-    coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward passes of the golden
-    section, after about seven that find its interval by doubling and halving.
+    chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own
+    lengths are the unit of t for its direction. include(name): whether to measure a
+    matrix; default: all. coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward
+    passes of each golden section, of which each of the two best minima among 19 lengths (from 4e-5
+    to 10 times the size of W, by factors of 2) has one.
 
     Returns {"loss": on batch, "loss_other": on other, "roles": name -> role,
              "matrices": name -> direction -> values, "hidden": direction -> values} with
@@ -100,8 +96,7 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
 def best_step(pairs, evaluate, batch, other, before, evaluations, given):
     """The values of probe() for a step of all pairs (W, D) by the same length.
 
-    Doubles and halves the length until the best one lies inside an interval [t / 2, 2 t], then
-    narrows it by the golden section. A loss with several minima may have a better one elsewhere.
+    A minimum that lies between two lengths of scan(), and that neither shows, may be missed.
     """
     start = [(w, w.clone(), d) for w, d in pairs]
     tried = {0.0: before[0]}
@@ -121,11 +116,9 @@ def best_step(pairs, evaluate, batch, other, before, evaluations, given):
         size = sum(float(d.double().square().sum()) for _, d in pairs) ** 0.5
         scale = sum(float(w.double().square().sum()) for w, _ in pairs) ** 0.5
         t = 1.0 if given else START * (scale or sum(w.numel() for w, _ in pairs) ** 0.5) / size
-        bracket(loss_at, t)
+        for middle in scan(loss_at, t):
+            golden_section(loss_at, middle / 2, middle, 2 * middle, evaluations)
         best = min(tried, key=tried.get)
-        if best > 0:
-            golden_section(loss_at, best / 2, best, 2 * best, evaluations)
-            best = min(tried, key=tried.get)
         out = {"length": best, "decrease": before[0] - tried[best],
                "decrease_other": before[1] - at(best, other) if best > 0 else 0.0}
         if given:
@@ -137,19 +130,23 @@ def best_step(pairs, evaluate, batch, other, before, evaluations, given):
             w.copy_(value)
 
 
-def bracket(loss_at, t, most=40):
-    """Tries lengths by factors of 2 until the best has a worse neighbor on either side."""
-    best, value = t, loss_at(t)
+def scan(loss_at, t, most=40):
+    """Tries lengths by factors of 2 around t, and more beyond the end at which the loss is least.
+
+    Returns the lengths in the middle of the two best intervals [t / 2, 2 t] with a minimum.
+    """
+    losses = {i: loss_at(t * 2.0 ** i) for i in range(*SCAN)}
     for _ in range(most):
-        below, above = loss_at(best / 2), loss_at(best * 2)
-        if min(below, above) >= value and value < loss_at(0.0):
-            return
-        if value >= loss_at(0.0) and below >= loss_at(0.0):  # still too long
-            best, value = best / 2, below
-        elif above < below:
-            best, value = best * 2, above
+        best, low, high = min(losses, key=losses.get), min(losses), max(losses)
+        if losses[best] >= loss_at(0.0) or best == low:  # every length is too long
+            losses[low - 1] = loss_at(t * 2.0 ** (low - 1))
+        elif best == high:
+            losses[high + 1] = loss_at(t * 2.0 ** (high + 1))
         else:
-            best, value = best / 2, below
+            break
+    minima = [i for i in losses if losses[i] < loss_at(0.0) and losses[i] <= min(
+        losses.get(i - 1, -math.inf), losses.get(i + 1, -math.inf))]
+    return [t * 2.0 ** i for i in sorted(minima, key=losses.get)[:2]]
 
 
 def golden_section(loss_at, low, middle, high, evaluations):
@@ -163,37 +160,6 @@ def golden_section(loss_at, low, middle, high, evaluations):
             new = middle - (1 - GOLDEN) * (middle - low)
             low, middle, high = ((low, new, middle) if loss_at(new) < loss_at(middle)
                                  else (new, middle, high))
-
-
-def directions(g, coefficients, iterations, dtype):
-    """(direction -> D, residual of Newton-Schulz) for a gradient shaped like the parameter."""
-    matrix = g if g.dim() == 3 and g.shape[-1] > 1 and g.shape[0] > 1 else g.flatten(1)
-    exact = polar(matrix.double())
-    approximate = newton_schulz(matrix, coefficients, iterations, dtype)
-    residual = float((approximate.double() - exact).norm() / exact.norm())
-    return ({"gradient": g, "polar": exact.to(g.dtype).reshape(g.shape),
-             "newton_schulz": approximate.reshape(g.shape), "sign": g.sign()}, residual)
-
-
-def polar(g):
-    """U V' of ... x m x k matrices, without components along singular values that are zero up to
-    rounding."""
-    u, s, vh = torch.linalg.svd(g, full_matrices=False)
-    kept = s > max(g.shape[-2:]) * 1e-7 * s.amax(-1, keepdim=True)
-    return (u * kept.to(g.dtype)[..., None, :]) @ vh
-
-
-def newton_schulz(g, coefficients=JORDAN, iterations=5, dtype=torch.bfloat16):
-    """Muon's approximation of the polar factor of ... x m x k matrices, in a type."""
-    a, b, c = coefficients
-    x = g.to(dtype)
-    x = x / (torch.linalg.matrix_norm(x.float(), keepdim=True) + 1e-7).to(dtype)
-    wide = x.shape[-2] <= x.shape[-1]
-    x = x if wide else x.transpose(-1, -2)
-    for _ in range(iterations):
-        gram = x @ x.transpose(-1, -2)
-        x = a * x + (b * gram + c * gram @ gram) @ x
-    return (x if wide else x.transpose(-1, -2)).to(g.dtype)
 
 
 def gradients_of(model, weights, loss):

@@ -38,6 +38,7 @@ import torch
 from .measured import layers
 from .recording import Recording
 from .watch import check_model
+from .weights import world_size
 
 FORMAT = "ranklab.recording/2"
 
@@ -71,31 +72,27 @@ def record(model, path, loss_scale=None, reduce=True):
 def write(path, measured, others, recording, loss_scale):
     tensors, entries, scales = {}, [], []
     for layer in measured:
-        entry = {"name": layer.name, "parameter": layer.parameter, "kind": layer.kind,
+        entry = {"name": layer.layer(), "parameter": layer.name, "kind": layer.kind,
                  "role": layer.role, "n": layer.n, "calls": layer.calls}
         entries.append(entry)
         if layer.why is not None:
             entry["cause"], entry["reason"] = layer.why
             continue
-        scale = loss_scale or 1 / recording.scales.get(layer.parameter, 1.0)
-        entry.update(shape=list(layer.gradient.shape), blocks=layer.blocks, loss_scale=scale)
+        scale = loss_scale or 1 / recording.scales.get(layer.name, 1.0)
+        entry.update(shape=list(layer.gradient.shape), blocks=layer.blocks(), loss_scale=scale)
         scales.append(scale)
-        tensors[f"{layer.name}.gradient"] = layer.gradient
-        if layer.samples is not None:
-            tensors[f"{layer.name}.activations"] = layer.samples
-        elif layer.kind == "embedding":
-            tensors[f"{layer.name}.counts"] = layer.moment
-        else:
-            tensors[f"{layer.name}.second_moment"] = layer.moment
-    distributed = torch.distributed
-    together = distributed.is_available() and distributed.is_initialized()
+        samples, name = layer.samples(), layer.layer()
+        tensors[f"{name}.gradient"] = layer.gradient
+        kind = ("activations" if samples is not None else
+                "counts" if layer.kind == "embedding" else "second_moment")
+        tensors[f"{name}.{kind}"] = layer.gram if samples is None else samples
     metadata = {
         "format": FORMAT, "layers": json.dumps(entries), "tied": json.dumps(recording.weights.tied),
         "not_seen": json.dumps({name: {"cause": cause, "reason": reason}
                                 for name, (cause, reason) in others.items()}),
-        "loss_scale": repr(float(loss_scale or (sorted(scales)[len(scales) // 2] if scales else 1))),
-        "ranks": str(distributed.get_world_size() if together else 1), "torch": torch.__version__}
-    if not together or distributed.get_rank() == 0:
+        "loss_scale": repr(float(loss_scale or sorted(scales or [1])[len(scales) // 2])),
+        "ranks": str(world_size()), "torch": torch.__version__}
+    if world_size() == 1 or torch.distributed.get_rank() == 0:
         save(path, tensors, metadata)
 
 

@@ -3,9 +3,10 @@ import contextlib
 
 import torch
 
-from . import calls, sums
+from . import calls, sums, uses
+from .causes import Refused, failure
 from .roles import Use
-from .weights import CASTS, Refused, Weights, address, sees_compiled, whole_of
+from .weights import CASTS, Weights, address, sees_compiled
 
 
 class Recording:
@@ -19,13 +20,10 @@ class Recording:
         self.weights, self.measure = Weights(model), measure
         self.parameters, self.refused = self.weights.parameters, self.weights.refused
         self.matrices, self.gradients, self.uses, self.touched = {}, {}, [], {}
-        self.listening, self.without_grad, self.twice, self.hooks = set(), set(), set(), []
+        self.listening, self.without_grad, self.twice, self.hooks = {}, set(), set(), []
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
-        self.scales, self.weights_before = {}, {}
+        self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
-        distributed = torch.distributed
-        self.compare_final = not (distributed.is_available() and distributed.is_initialized()
-                                  and distributed.get_world_size() > 1)
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
             if measure and parameter.grad is not None and name not in self.refused:
@@ -36,9 +34,6 @@ class Recording:
                            else contextlib.nullcontext())
         self.observer.__enter__()
 
-    def __reduce__(self):  # a saved model may lead here through a hook
-        return type(None), ()
-
     def stop(self):
         """Ends the observation."""
         self.observer.leave()
@@ -47,31 +42,21 @@ class Recording:
         with self.aside([matrix.name for matrix, _ in self.waiting]):
             self.settle()
         for matrix, _ in self.waiting:
-            self.weights.refuse(matrix.name, "inputs-freed", "its inputs were freed before its "
-                                "gradient arrived")
-        for hook in self.hooks:
+            self.weights.refuse(matrix.name, "inputs-freed")
+        for hook in [*self.hooks, *self.weights.hooks]:
             hook.remove()
-        self.weights.remove_hooks()
+        self.shared, self.listening = None, {}
 
     def fail(self, names, error):
         for name in names:
-            self.weights.refuse(name, *(error.args if isinstance(error, Refused) else (
-                "recorder-error", failure(error))))
+            self.refused.setdefault(name, failure(error))
         self.lost = self.lost if names else error
-
-    # Calls --------------------------------------------------------------------------------------
-
-    def weights_among(self, args):
-        try:
-            return [name for tensor in calls.tensors(args) for name in self.weights.names(tensor)]
-        except Exception:
-            return []
 
     def observe(self, function, args, more, out):
         """Notes what one call of a built-in function does with weights; never raises."""
         names = []
         try:
-            first = out if isinstance(out, torch.Tensor) else next(calls.tensors([out]), None)
+            first = next(calls.tensors([out]), None)
             if first is None:
                 return
             operands = list(calls.tensors([*args, *more.values()]))
@@ -96,8 +81,8 @@ class Recording:
                     self.weights.mark(first, names, source=operands[0])
             elif function in calls.NOT_MEASURED:
                 self.note_use(names, function, operands, first)
-                raise Refused(*calls.NOT_MEASURED[function])
-            elif not (function in calls.SIGNATURES and self.use(function, args, more, first)):
+                raise Refused(calls.NOT_MEASURED[function])
+            elif not (function in calls.SIGNATURES and uses.use(self, function, args, more, first)):
                 self.touch(function, names, operands, made_of, out)
         except Exception as error:
             self.fail(names, error)
@@ -125,14 +110,12 @@ class Recording:
                 tensor._ranklab_frozen = True
 
     def note_use(self, names, kind, operands, out):
-        """Notes a use of matrices for the roles; returns its Uses."""
+        """Notes a use of matrices for the roles."""
         state, node = calls.region()
         frozen = any(getattr(t, "_ranklab_frozen", False) for t in operands)
-        found = [Use(name, kind, out.grad_fn, frozen, node if state == "reentrant" else None)
-                 for name in names]
-        for use in found:
-            self.add_use(use)
-        return found
+        region = node if state == "reentrant" else None
+        for name in names:
+            self.add_use(Use(name, kind, out.grad_fn, frozen, region))
 
     def add_use(self, use):
         def arrive(_, gradients):
@@ -143,121 +126,20 @@ class Recording:
             use.node.register_hook(arrive)
 
     def repeat(self, function, args, more):
-        """Keeps the input of a call that a checkpointed region repeats for its backward pass.
-
-        Returns whether it is such a call.
-        """
+        """Whether a checkpoint repeats this call for its backward pass; keeps its input."""
+        if calls.region()[0] != "again":
+            return False
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
-            if calls.region()[0] == "again":
-                with contextlib.suppress(Exception):
-                    self.use(function, args, more, None)
-                return True
-        return False
-
-    def use(self, function, args, more, out):
-        """Records a call that uses a weight as a matrix; False if it cannot be recorded."""
-        if function == "embedding":
-            return self.embedding(out=out, **calls.given(function, args, more))
-        if function.startswith("conv"):
-            return self.convolution(out=out, **calls.given(function, args, more))
-        return self.product(*calls.sides(function, args, more), out)
-
-    def product(self, left, right, out):
-        """out = left @ right, where one factor is a weight or a stack of weights."""
-        weights = self.weights
-        if right.dim() < 2:
-            raise Refused("vector", "used in a product with a vector, which is not measured")
-        # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters
-        # are a regularizer or a product of weights, and their rows are no samples.
-        if (weights.names(left) and weights.names(right) and left.dim() == right.dim()
-                and not self.is_state(left, right)):
-            return False
-        if any(t.layout != torch.strided or t.is_nested for t in (left, right)):
-            raise Refused("sparse-input", "its input is a sparse or nested tensor, which is not "
-                          "measured")
-        of_right = weights.matrix(right.t()) if right.dim() == 2 else None
-        of_left = weights.matrix(left) if left.dim() == 2 else None
-        stack = [weights.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
-
-        def columns(t):
-            return t.transpose(-1, -2).reshape(-1, t.shape[-2])
-
-        if of_right is not None:
-            self.record_use(of_right, "matrix", left, out, sums.rows)
-        elif of_left is not None:
-            self.record_use(of_left, "matrix", right, out, lambda t: sums.rows(columns(t)), columns)
-        elif None not in stack:
-            for e, found in enumerate(stack):
-                self.record_use(found, "matrix", left, out, lambda t, e=e: sums.rows(t[e]),
-                                lambda g, e=e: g[e])
-        elif left.dim() > 2 and right.dim() > 2:
-            if out is not None:
-                self.note_use(weights.names(left) + weights.names(right), "matrix", [left, right],
-                              out)
-            raise Refused("batched-product", "used in a batched product, which is not measured")
-        else:
-            return False
+            uses.use(self, function, args, more, None)
         return True
-
-    def is_state(self, left, right):
-        """Whether the left factor is a parameter of one row, such as a learned initial state."""
-        names = self.weights.names(left)
-        return not set(names) & set(self.weights.names(right)) and all(
-            self.parameters[name].numel() == self.parameters[name].shape[-1] for name in names)
-
-    def embedding(self, out, weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=None):
-        found = self.weights.matrix(weight)
-        if found is None:
-            return False
-        if scale_grad_by_freq:
-            self.note_use([found[0]], "embedding", [], out)
-            raise Refused("scaled-by-frequency", "an embedding with scale_grad_by_freq=True, whose "
-                          "gradient is not the sum over its samples")
-
-        def errors_of(g):
-            g = g.reshape(-1, g.shape[-1])
-            return g if padding_idx < 0 else g * (indices.reshape(-1, 1) != padding_idx)
-
-        self.record_use(found, "embedding", indices, out, lambda t: [t.reshape(-1)], errors_of)
-        return True
-
-    def convolution(self, out, input, weight, bias=None, stride=1, padding=0, dilation=1, groups=1):
-        found = self.weights.locate(weight, whole_of)
-        if found is None:
-            return False
-        if groups != 1:
-            if out is not None:
-                self.note_use([found[0]], "grouped convolution", [input], out)
-            raise Refused("grouped-convolution", f"a convolution with {groups} groups "
-                          f"({groups} matrices), which is not measured")
-        dims = weight.dim() - 2
-
-        def each(v):
-            return (v,) * dims if isinstance(v, int) else tuple(v) * (dims // len(v) or 1)
-
-        def batched(t):
-            return t if t.dim() == dims + 2 else t.unsqueeze(0)
-
-        steps, gaps, (rows, _, *kernel) = each(stride), each(dilation), weight.shape
-        if padding == "same":
-            total = [d * (k - 1) for d, k in zip(gaps, kernel)]
-            pads = [(t // 2, t - t // 2) for t in total]
-        else:
-            pads = [(p, p) for p in each(0 if padding == "valid" else padding)]
-        self.record_use(found, "convolution", input, out,
-                        lambda x: sums.patches(batched(x), kernel, steps, pads, gaps),
-                        lambda g: batched(g).movedim(1, -1).reshape(-1, rows))
-        return True
-
-    # Gradients ----------------------------------------------------------------------------------
 
     def record_use(self, found, kind, value, output, inputs_of,
-                   errors_of=lambda g: g.reshape(-1, g.shape[-1])):
+                   errors_of=lambda g: g.reshape(-1, g.shape[-1]), layout=None):
         """Records one use of the weight `found` (a result of Weights.locate()).
 
         Once the gradient in `output` arrives, inputs_of(value) returns blocks of samples x k, and
         errors_of turns the gradient into samples x m. Without an output, the call is about to be
-        repeated for a backward pass.
+        repeated for a backward pass. layout: equal for calls that make equal samples of a value.
         """
         name, place, whole = found
         key = name, kind, place
@@ -271,6 +153,7 @@ class Recording:
         self.listen(name, whole)
         matrix = self.matrices.setdefault(key, sums.Sums(*key, tuple(whole.shape)))
         matrix.empty = matrix.empty and not output.numel()
+        rounded = output.dtype if output.dtype in sums.HALF and value.is_floating_point() else None
         node, checkpointed = self.node(whole), calls.region()[0] == "forward"
         held = None if checkpointed else sums.Held(value)
 
@@ -286,7 +169,8 @@ class Recording:
                 self.settle()
 
                 def add(inputs):
-                    matrix.add(inputs_of(inputs), errors_of(gradients[0]))
+                    matrix.add(inputs_of(inputs), errors_of(gradients[0]), rounded, inputs, layout,
+                               self.shared)
 
                 if checkpointed:
                     self.waiting.append((matrix, add))
@@ -323,13 +207,9 @@ class Recording:
 
     def listen(self, name, whole):
         """Sums the gradients that arrive in a weight during all backward passes."""
-        key = whole if whole is self.parameters.get(name) else id(whole)
-        if key in self.listening or getattr(whole, "_ranklab_listener", None) is self:
+        if id(whole) in self.listening:
             return
-        if whole is self.parameters.get(name):
-            self.listening.add(key)
-        else:
-            whole._ranklab_listener = self
+        self.listening[id(whole)] = whole
 
         def add_gradient(gradient):
             with self.aside([name]):
@@ -340,47 +220,28 @@ class Recording:
                 else:
                     total.add_(gradient)
 
-        # A hook of a tensor that is an attribute of a module would be saved with the model.
-        if any(vars(module).get(own) is whole for module, own, _ in self.weights.attributes) and (
-                hasattr(whole.grad_fn, "register_prehook")):
-            place = whole.output_nr
-            self.hooks.append(whole.grad_fn.register_prehook(
-                lambda gradients: add_gradient(gradients[place])))
-        else:
-            self.hooks.append(whole.register_hook(add_gradient))
+        self.hooks.append(whole.register_hook(add_gradient))
 
     @contextlib.contextmanager
     def aside(self, names):
-        """Work of the recording: not observed, without gradients, and its errors are kept."""
+        """Work of the recording: not observed, without gradients or autocast, in full float32, and
+        its errors are kept."""
+        modes = torch.overrides._get_current_function_mode_stack()
+        own = modes and modes[-1] is self.observer  # it costs as much as a small operation
+        if own:
+            torch.overrides._pop_mode()
         busy, self.busy = self.busy, True
         try:
-            with self.unobserved(), torch.no_grad(), without_autocast():
+            with torch.no_grad(), torch.autocast("cpu", enabled=False), (
+                    torch.autocast("cuda", enabled=False) if torch.cuda.is_available()
+                    else contextlib.nullcontext()), sums.precision("highest"):
                 yield
         except Exception as error:
             self.fail(names, error)
         finally:
             self.busy = busy
-
-    @contextlib.contextmanager
-    def unobserved(self):
-        """Takes the mode away: it costs each call as much as a small operation."""
-        modes = torch.overrides._get_current_function_mode_stack()
-        own = modes and modes[-1] is self.observer
-        if own:
-            torch.overrides._pop_mode()
-        try:
-            yield
-        finally:
             if own:
                 torch.overrides._push_mode(modes[-1])
-
-
-@contextlib.contextmanager
-def without_autocast():
-    with torch.autocast("cpu", enabled=False), (
-            torch.autocast("cuda", enabled=False) if torch.cuda.is_available()
-            else contextlib.nullcontext()):
-        yield
 
 
 def is_wanted(node):
@@ -389,11 +250,6 @@ def is_wanted(node):
         return torch._C._will_engine_execute_node(node)
     except RuntimeError:  # torch.autograd.grad() with respect to this weight
         return True
-
-
-def failure(error):
-    text = " ".join(str(error).split())
-    return f"ranklab failed: {text if len(text) <= 200 else text[:200] + ' ...'}"
 
 
 def dense(gradient):

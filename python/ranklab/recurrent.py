@@ -5,7 +5,7 @@ Source of the equations: the documentation of torch.nn.LSTM, torch.nn.GRU and to
 import torch
 import torch.nn.functional as F
 
-from .weights import Refused
+from .causes import Refused
 
 FUNCTIONS = {"lstm", "gru", "rnn_tanh", "rnn_relu",
              "lstm_cell", "gru_cell", "rnn_tanh_cell", "rnn_relu_cell"}
@@ -56,7 +56,7 @@ def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bi
     """x: samples x k, the steps one after another; states: layers and directions x batch x k."""
     each, directions, last = 4 if biases else 2, 2 if bidirectional else 1, []
     if len(weights) != each * count * directions:
-        raise Refused("projected-lstm", "a recurrent layer with proj_size, which is not measured")
+        raise Refused("projected-lstm")
     for layer in range(count):
         outputs = []
         for direction in range(directions):

@@ -2,109 +2,147 @@
 
 A matrix W (m x k) maps a sample a to W a. The loss has the gradient e in W a, and the gradient in W
 is G = sum of e a'. A sample with e = 0 (padding, a label that the loss ignores) does not enter G;
-it is left out of A as well. All sums stay on the device of the samples, and nothing here waits for
-the device.
+it is left out of A as well. All sums stay on the device of the samples. Nothing here waits for the
+device, except once for each matrix that reads the same tensor as the one before it.
 """
 import torch
 import torch.nn.functional as F
 from torch.multiprocessing.reductions import StorageWeakRef
 
-from .weights import Refused
+from .causes import Refused, failure
 
 PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
 # A sample whose largest |e| is below this share of the mean has no effect: a mask of -30 leaves
 # 1e-13, a learned token does not.
 NEGLIGIBLE = 1e-5
+HALF = torch.bfloat16, torch.float16
+
+
+class Shared:
+    """The last product A A', for the next matrix that reads the same tensor (q, k and v)."""
+
+    def __init__(self):
+        self.key = self.used = self.product = self.value = None
+
+    def find(self, value, layout, used):
+        """A A' of the same samples, or None."""
+        same = self.value is not None and self.key == self.key_of(value, layout)
+        return self.product if same and torch.equal(used, self.used) else None
+
+    def keep(self, value, layout, used, product):
+        self.key, self.value = self.key_of(value, layout), value  # so that its address stays taken
+        self.used, self.product = used, product
+
+    def key_of(self, value, layout):
+        return (layout, value.data_ptr(), value.shape, value.stride(), value.dtype)
 
 
 class Sums:
     """The sums for one block of rows of a parameter.
 
     kind: "matrix", "embedding" (a sample is the one-hot vector of an id) or "convolution" (a sample
-    is a patch). place: (first row, rows, transposed) in the parameter.
+    is a patch). place: (first row, rows, transposed) in the parameter. size: its shape.
+    n: samples with e != 0. After the measurement: gradient, G (m x k); role; why, (cause, reason)
+    if the matrix is not judged.
     """
 
     def __init__(self, name, kind, place, size):
-        self.name, self.kind, self.size = name, kind, size  # size: shape of the parameter
+        self.name, self.kind, self.size = name, kind, size
         self.first_row, self.rows, self.transposed = place
+        self.width = (product(size[1:]) if kind == "convolution" else
+                      self.rows if kind == "embedding" or self.transposed else size[-1])  # k
         self.gram, self.kept, self.count = None, [], 0  # k x k, or matrices of samples x k
         self.sketch = self.probe = self.numbers = None
         self.calls, self.n, self.empty = 0, 0, True  # empty: no call had a sample
+        self.gradient = self.role = self.why = None
         self.recomputed = []  # inputs of calls that a checkpointed region repeats
 
-    def add(self, blocks, errors):
-        """Adds one call. blocks: samples x k one after another (ids for an embedding);
-        errors: samples x m."""
+    def add(self, blocks, errors, rounded, value, layout, shared):
+        """Adds one call. blocks: samples x k one after another (ids for an embedding), made of
+        `value` as `layout` says (None: by this call alone); errors: samples x m; rounded: the type
+        to which autocast rounded the samples."""
         dtype = torch.promote_types(errors.dtype, torch.float32)
         errors = errors.to(dtype if self.sketch is None else self.sketch.dtype)
+        layout = layout and (layout, errors.dtype, rounded)
         self.calls += 1
         if not errors.numel():
             return
+        if self.sketch is None:
+            self.begin(errors)
         sizes = errors.abs().amax(1)
         used = sizes > 0
         faint = used & (sizes < NEGLIGIBLE * sizes.sum() / used.sum())
-        at = 0
-        for inputs in blocks:
-            rows = slice(at, at + len(inputs))
-            self.add_block(inputs, errors[rows], used[rows], faint[rows])
-            at = rows.stop
-
-    def add_block(self, inputs, errors, used, faint):
-        like, embedding = errors, self.kind == "embedding"
-        if self.sketch is None:
-            width = self.rows if embedding else inputs.shape[1]
-            self.width, self.numbers = width, like.new_zeros(3, dtype=torch.float64)
-            self.sketch = like.new_zeros(PROBES, errors.shape[1])
-            generator = torch.Generator(like.device).manual_seed(width)
-            self.probe = torch.randn(width, PROBES, generator=generator, dtype=like.dtype,
-                                     device=like.device)
-        if embedding:
-            if self.gram is None:
-                self.gram = like.new_zeros(self.width)  # the diagonal of A A': counts
-            self.gram.index_add_(0, inputs, used.to(like.dtype))
-            squares = torch.ones_like(errors[:, 0])
-            self.sketch.addmm_(self.probe[inputs].t(), errors)
+        if self.kind == "embedding":
+            ids, = blocks
+            self.gram.index_add_(0, ids, used.to(errors.dtype))
+            self.sketch.addmm_(self.probe[ids].t(), errors)
+            squares = torch.ones_like(sizes)
         else:
-            exact = inputs.dtype in (torch.bfloat16, torch.float16)
-            inputs = inputs.to(like.dtype)
-            if like.is_cuda or not bool(used.all()):  # 0 * inf would be NaN
-                inputs = torch.where(used[:, None], inputs, inputs.new_zeros(()))
-            squares = inputs.square().sum(1)
-            with precision("high" if exact and like.is_cuda else "highest"):
-                self.add_samples(inputs)
-            self.sketch.addmm_((inputs @ self.probe).t(), errors)
+            squares = self.add_samples(blocks, errors, used, rounded, value, layout, shared)
         self.numbers += torch.stack([used.double().sum(), (squares * used).double().sum(),
                                      (squares * faint).double().sum()])
 
-    def add_samples(self, samples):
-        """Keeps few samples; else adds their products, of which blocks below the diagonal do."""
-        if self.gram is None and 2 * (self.count + len(samples)) <= self.width:
-            self.kept.append(samples.clone())
-            self.count += len(samples)
-            return
-        first = self.gram is None
-        if first:
-            self.gram = samples.new_zeros(self.width, self.width)
-        kept, self.kept = self.kept, []
-        step = max(64, -(-self.width // 8))
-        for each in [*kept, samples]:
-            for start in range(0, self.width, step):
-                end = min(start + step, self.width)
-                self.gram[start:end, :end].addmm_(each[:, start:end].t(), each[:, :end])
+    def begin(self, errors):
+        self.numbers = errors.new_zeros(3, dtype=torch.float64)
+        self.sketch = errors.new_zeros(PROBES, errors.shape[1])
+        generator = torch.Generator(errors.device).manual_seed(self.width)
+        self.probe = torch.randn(self.width, PROBES, generator=generator, dtype=errors.dtype,
+                                 device=errors.device)
+        if self.kind == "embedding":
+            self.gram = errors.new_zeros(self.width)  # the diagonal of A A': counts
+
+    def add_samples(self, blocks, errors, used, rounded, value, layout, shared):
+        """Keeps few samples, else adds their A A'; returns ||a||^2 of each."""
+        few = self.gram is None and 2 * (self.count + len(errors)) <= self.width
+        known = None if few or layout is None else shared.find(value, layout, used)
+        new = None if few or known is not None else errors.new_zeros(self.width, self.width)
+        squares, at = [], 0
+        for inputs in blocks:
+            exact = rounded or inputs.dtype in HALF
+            inputs = (inputs.to(rounded) if rounded else inputs).to(errors.dtype)
+            here, at = slice(at, at + len(inputs)), at + len(inputs)
+            if errors.is_cuda or not bool(used[here].all()):  # 0 * inf would be NaN
+                inputs = torch.where(used[here, None], inputs, inputs.new_zeros(()))
+            squares.append(inputs.square().sum(1))
+            self.sketch.addmm_((inputs @ self.probe).t(), errors[here])
+            if few:
+                self.kept.append(inputs.clone())
+            elif new is not None:
+                with precision("high" if exact and errors.is_cuda else "highest"):
+                    add_lower(new, inputs)
+        if few:
+            self.count += len(errors)
+            return torch.cat(squares)
+        if new is not None:
+            known = new.tril() + new.tril(-1).t()
+            if layout is not None:
+                shared.keep(value, layout, used, known)
+        if self.kept:
+            samples, self.kept = torch.cat(self.kept), []
+            self.gram = samples.t() @ samples
+        self.gram = known if self.gram is None else self.gram + known  # `known` may be shared
+        return torch.cat(squares)
+
+    def finish(self, total):
+        self.gradient = self.part(total).to(self.sketch.dtype)
+
+    def fail(self, error):
+        self.why = failure(error)
+
+    def key(self):
+        return self.name, self.kind, self.first_row, self.rows, self.transposed, self.size
+
+    def parts(self):
+        """(name, G) of each block of rows that is a matrix of its own."""
+        if self.blocks() == 1:
+            return [(self.layer(), self.gradient)]
+        return [(f"{self.layer()}.{i + 1}", g)
+                for i, g in enumerate(self.gradient.chunk(self.blocks()))]
 
     def samples(self):
         """All samples with e != 0 (samples x k) while they are few, else None."""
         return torch.cat(self.kept) if self.kept else None
-
-    def moment(self):
-        """A A' (k x k), or its diagonal (k) for an embedding."""
-        if self.gram is None:
-            samples = self.samples()
-            return samples.t() @ samples
-        if self.kind == "embedding":
-            return self.gram
-        return self.gram.tril() + self.gram.tril(-1).t()
 
     def part(self, tensor):
         """The rows of a tensor shaped like the parameter, as the matrix m x k of this use."""
@@ -114,25 +152,21 @@ class Sums:
         return rows.t() if self.transposed != (self.kind == "embedding") else rows
 
     def blocks(self):
-        """How many matrices of their own the rows are: q, k and v of attention, or experts."""
-        if self.kind != "matrix" or self.transposed and len(self.size) == 2:
-            return 1
-        if len(self.size) == 2 and self.name.endswith("in_proj_weight") and (
-                self.size[0] == 3 * self.size[1] and self.rows % self.size[1] == 0):
-            return self.rows // self.size[1]
-        return 1
+        """How many matrices of their own the rows are: q, k and v of attention."""
+        packed = (self.kind == "matrix" and not self.transposed and len(self.size) == 2
+                  and self.name.endswith("in_proj_weight") and self.size[0] == 3 * self.size[1])
+        return self.rows // self.size[1] if packed and self.rows % self.size[1] == 0 else 1
 
     def layer(self):
         """The name of the matrix: of its parameter, with the block of rows if it is a part."""
         name = self.name[:-len(".weight")] if self.name.endswith(".weight") else self.name
         if self.kind == "convolution" or self.rows * self.size[-1] == product(self.size):
             return name
-        if len(self.size) == 3 and self.rows == self.size[1]:
-            return f"{name}.{self.first_row // self.rows + 1}"
-        if self.name.endswith("in_proj_weight") and self.first_row % self.size[1] == 0 and (
-                self.rows == self.size[1]):
-            return f"{name}.{self.first_row // self.rows + 1}"
-        return f"{name}.rows{self.first_row + 1}-{self.first_row + self.rows}"
+        expert = len(self.size) == 3 and self.rows == self.size[1]
+        packed = name.endswith("in_proj_weight") and self.rows == self.size[1] and (
+            self.first_row % self.rows == 0)
+        return (f"{name}.{self.first_row // self.rows + 1}" if expert or packed else
+                f"{name}.rows{self.first_row + 1}-{self.first_row + self.rows}")
 
 
 class Held:
@@ -148,7 +182,7 @@ class Held:
         if self.tensor is None:  # a second backward pass through a retained graph
             storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
             if storage is None:
-                raise Refused("inputs-freed", "its inputs were freed before its gradient arrived")
+                raise Refused("inputs-freed")
             return self.like.new_empty(0).set_(storage, *self.place)
         tensor, self.tensor = self.tensor, None
         self.storage, self.like = StorageWeakRef(tensor.untyped_storage() if hasattr(
@@ -176,6 +210,14 @@ class precision:
     def __exit__(self, *_):
         if self.before is not None:
             torch.set_float32_matmul_precision(self.before)
+
+
+def add_lower(gram, samples):
+    """Adds a a' of samples x k to a k x k matrix, of which blocks below the diagonal do."""
+    step = max(64, -(-len(gram) // 8))
+    for start in range(0, len(gram), step):
+        end = min(start + step, len(gram))
+        gram[start:end, :end].addmm_(samples[:, start:end].t(), samples[:, :end])
 
 
 def rows(tensor):

@@ -5,22 +5,19 @@ A tensor is known by the address of its storage, so a function that was imported
 a block of rows are found without a change of the model. Casts copy their numbers; their results
 carry a mark that names the source.
 """
-import functools
 import sys
 
 import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from .causes import why
+
 # Functions whose result is the same matrix in another type, place or memory layout.
 CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda", "cpu",
          "contiguous", "clone"}
 # Parts of a module's path that wrappers add.
 WRAPPERS = {"", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
-
-
-class Refused(Exception):
-    """A matrix that cannot be judged: (cause, a stable code; reason, a sentence)."""
 
 
 class Origin:
@@ -45,12 +42,9 @@ class Hook:
     def __init__(self, function):
         self.function = function
 
-    def __call__(self, _module, _inputs, out):
+    def __call__(self, *call):
         if self.function is not None:
-            self.function(out)
-
-    def __deepcopy__(self, _):
-        return Hook(None)
+            self.function(*call)
 
     def __reduce__(self):
         return Hook, (None,)
@@ -66,7 +60,7 @@ class Weights:
 
     def __init__(self, model):
         self.parameters, self.tied, self.computed, self.refused = {}, {}, {}, {}
-        self.first_names, self.attributes, self.hooks, self.sharded = {}, [], [], {}
+        self.first_names, self.hooks, self.sharded = {}, [], {}
         self.marked, self.sees_compiled = False, sees_compiled()
         for path, module in model.named_modules():
             prefix = "".join(part + "." for part in path.split(".") if part not in WRAPPERS)
@@ -77,22 +71,18 @@ class Weights:
             if name not in self.refused and parameter.numel() and address(parameter) is not None:
                 self.places.setdefault(address(parameter), []).append(name)
 
-    def __reduce__(self):
-        return type(None), ()
-
     def add_module(self, prefix, module):
         if isinstance(module, torch.jit.ScriptModule) or not self.sees_compiled and (
                 type(module).__name__ == "OptimizedModule"
                 or getattr(module, "_compiled_call_impl", None) is not None):
             for name, _ in module.named_parameters():
-                self.refuse(prefix + name, "compiled", "inside a module compiled by TorchScript, "
-                            "or by torch.compile before PyTorch 2.6, whose calls cannot be seen")
+                self.refuse(prefix + name, "compiled")
         if parametrize.is_parametrized(module):
             for own, weight in module.parametrizations.items():
                 inside = f"{prefix}parametrizations.{own}."
                 self.computed[prefix + own] = [inside + n for n, _ in weight.named_parameters()]
-                self.hooks.append(weight.register_forward_hook(
-                    Hook(functools.partial(self.mark_computed, prefix + own))))
+                self.hooks.append(weight.register_forward_hook(Hook(
+                    lambda *call, name=prefix + own: self.mark_computed(name, call[-1]))))
         parameters = dict(module.named_parameters(recurse=False))
         for own, parameter in parameters.items():
             name = prefix + own
@@ -103,34 +93,29 @@ class Weights:
             self.parameters[name] = parameter
             if type(parameter).__name__ == "DTensor":
                 self.sharded[name] = module, own
-            # Older parametrizations store the computed weight as a plain attribute.
+            # Older parametrizations store the computed weight as a plain attribute in a hook.
             for end in ("_orig", "_v"):
                 plain = own[:-len(end)]
                 if own.endswith(end) and isinstance(vars(module).get(plain), torch.Tensor):
-                    self.attributes.append((module, plain, prefix + plain))
                     self.computed[prefix + plain] = [
                         prefix + n for n in parameters if n.startswith(plain + "_")]
+                    self.hooks.append(module.register_forward_pre_hook(Hook(
+                        lambda module, _, plain=plain: self.mark_computed(
+                            prefix + plain, vars(module).get(plain)))))
 
     def check_type(self, name, parameter):
         """Refuses parameters that hold no whole real matrix."""
         kind = type(parameter).__name__
         if "Uninitialized" in kind:
-            self.refuse(name, "uninitialized", "a lazy parameter without a shape; call the model "
-                        "once before the measurement")
+            self.refuse(name, "uninitialized")
         elif kind in ("FlatParameter", "DTensor") or hasattr(parameter, "_sharded_size") or getattr(
                 parameter, "_fsdp_flattened", False):
-            self.refuse(name, "sharded", "sharded (FSDP or DTensor): this process did not see the "
-                        "whole matrix with its whole gradient; use DDP or fully_shard")
+            self.refuse(name, "sharded")
         elif parameter.is_complex():
-            self.refuse(name, "complex", "a complex matrix, which is not measured")
+            self.refuse(name, "complex")
 
-    def refuse(self, name, cause, reason):
-        self.refused.setdefault(name, (cause, reason))
-
-    def remove_hooks(self):
-        for hook in self.hooks:
-            hook.remove()
-        self.hooks = []
+    def refuse(self, name, cause):
+        self.refused.setdefault(name, why(cause))
 
     def mark_computed(self, name, out):
         if isinstance(out, torch.Tensor):
@@ -142,10 +127,7 @@ class Weights:
 
     def origin(self, tensor):
         """(origin, the tensor that carries it) of a tensor or of the tensor that it views."""
-        for base in (tensor, tensor._base) if self.marked or self.attributes else ():
-            for module, own, name in self.attributes if base is not None else ():
-                if vars(module).get(own) is base:
-                    return Origin(self, self.computed[name], base._version, name=name), base
+        for base in (tensor, tensor._base) if self.marked else ():
             found = getattr(base, "_ranklab_origin", None)
             if found is not None and found.weights is self and found.version == base._version:
                 return found, base
@@ -210,8 +192,7 @@ class Weights:
             if place is not None:
                 return name, place, whole
             if whole.dim() < 2 and min(weight.shape) > 1 and weight.numel() <= whole.numel():
-                self.refuse(name, "reshaped", "a vector that is reshaped to a matrix, which is not "
-                            "measured")
+                self.refuse(name, "reshaped")
         return None
 
     def matrix(self, weight):
@@ -222,6 +203,13 @@ def sees_compiled():
     """Whether torch.compile was used, and its compiled code can run uncompiled."""
     # The first call of torch.compile loads the module.
     return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
+
+
+def world_size():
+    """The number of ranks of torch.distributed, 1 without it."""
+    distributed = torch.distributed
+    return distributed.get_world_size() if (
+        distributed.is_available() and distributed.is_initialized()) else 1
 
 
 def address(tensor):

@@ -1,5 +1,4 @@
 """The same on a CUDA device, and with what newer PyTorch has; skipped elsewhere."""
-import contextlib
 import os
 import sys
 import time
@@ -13,17 +12,6 @@ from torch import nn
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kinds  # noqa: E402
 import ranklab  # noqa: E402
-
-
-@contextlib.contextmanager
-def device(name):
-    """New tensors are made on a device (PyTorch 2)."""
-    before = torch.get_default_device() if hasattr(torch, "get_default_device") else "cpu"
-    torch.set_default_device(name)
-    try:
-        yield
-    finally:
-        torch.set_default_device(before)
 
 
 class Block(nn.Module):
@@ -60,9 +48,14 @@ def language_loss(model, ids):
 
 @unittest.skipUnless(torch.cuda.is_available() and hasattr(torch, "set_default_device"), "without a CUDA device")
 class CudaTest(unittest.TestCase):
+    def setUp(self):  # the activations that the tests compare with are those of full float32
+        for backend in torch.backends.cudnn, torch.backends.cuda.matmul:
+            self.addCleanup(setattr, backend, "allow_tf32", backend.allow_tf32)
+            backend.allow_tf32 = False
+
     def test_kinds(self):
         for kind, (builder, _) in kinds.KINDS.items():
-            with self.subTest(kind), device("cuda"):
+            with self.subTest(kind), torch.device("cuda"):
                 torch.manual_seed(3)
                 model, loss, *more = builder()
                 model.cuda()
@@ -81,6 +74,7 @@ class CudaTest(unittest.TestCase):
     def test_no_synchronization(self):
         model, x = nn.Sequential(nn.Linear(64, 64), nn.Tanh(), nn.Linear(64, 8)).cuda(), torch.randn(512, 64).cuda()
         watcher = ranklab.watch(model, every=2)
+        self.addCleanup(watcher.close)
         for step in range(4):
             torch.cuda.set_sync_debug_mode("error")
             try:

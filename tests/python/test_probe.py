@@ -44,6 +44,20 @@ class ProbeTest(unittest.TestCase):
                     w.copy_(start)
                 self.assertGreater(own["decrease"], 0.99 * best, (name, direction))
 
+    def test_a_far_better_minimum_is_found(self):
+        class Wells(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.ones(1, 1))
+
+        def two_wells(model, batch):  # at w = 0.95 and, deeper, at w = -1
+            w = (batch @ model.w).sum()
+            return -0.1 * (-((w - 0.95) / 0.02) ** 2).exp() - (-((w + 1) / 0.3) ** 2).exp()
+
+        found = ranklab.probe(Wells(), two_wells, torch.ones(1, 1), torch.ones(1, 1))
+        self.assertAlmostEqual(found["matrices"]["w"]["polar"]["length"], 2, places=1)
+        self.assertGreater(found["matrices"]["w"]["polar"]["decrease"], 0.99)
+
     def test_everything_is_restored(self):
         optimizer = torch.optim.Adam(self.model.parameters(), 1e-2)
         loss(self.model, self.batch).backward()

@@ -30,6 +30,16 @@ def read(path):
     return metadata, out
 
 
+def causes_of(path):
+    """parameter -> cause, or None if it is judged, of the matrices of a recording."""
+    metadata, tensors = read(path)
+    causes = {name: each["cause"] for name, each in json.loads(metadata["not_seen"]).items() if each["cause"] != "no-matrix"}
+    for layer in json.loads(metadata["layers"]):
+        causes[layer["parameter"]] = layer.get("cause")
+        assert ("cause" in layer) != (f"{layer['name']}.gradient" in tensors), layer
+    return causes
+
+
 class RecordTest(unittest.TestCase):
     def setUp(self):
         torch.manual_seed(4)
@@ -80,11 +90,13 @@ class RecordTest(unittest.TestCase):
             self.assertTrue(math.isclose(float(read(self.path)[0]["loss_scale"]), expected, rel_tol=1e-6))
 
     def test_nothing_is_written_after_an_exception(self):
+        modes = torch.overrides._get_current_function_mode_stack  # a default device is a mode too
+        before = len(modes())
         with self.assertRaises(KeyError):
             with ranklab.record(self.model, self.path):
                 raise KeyError
         self.assertFalse(os.path.exists(self.path))
-        self.assertEqual(len(torch.overrides._get_current_function_mode_stack()), 0)
+        self.assertEqual(len(modes()), before)
         with self.assertRaises(OSError):
             with ranklab.record(self.model, os.path.join(self.path, "no", "folder")):
                 self.loss().backward()
