@@ -120,8 +120,8 @@ struct Distances {
   /// Counts an estimate, unless its standard error or its expectation is not finite. `rounding` is
   /// relative to the expectation.
   void add(double estimate, double error, double expected, double rounding = 0);
-  /// Judges that no estimate is farther away. If there is none, the claim is not applicable for the
-  /// reason `unmet`.
+  /// Judges that every estimate is within `allowed`. Without an estimate, the claim is not
+  /// applicable, with the reason `unmet`.
   void judge(const Statement& statement, const std::string& unmet, const std::string& detail,
              Claims& claims, SourceLine line = SourceLine::current()) const;
 };
