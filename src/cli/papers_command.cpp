@@ -50,35 +50,22 @@ Judges read_folder(const std::string& folder) {
   return out;
 }
 
-std::string lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return text;
-}
-
 const Paper& paper_named(const std::string& word) {
   std::vector<std::string> names;
   for (const Paper& paper : papers()) {
-    const std::string wanted = lower(word);
-    if (wanted == paper.anchor || wanted == lower(paper.name) || wanted == lower(paper.key))
-      return paper;
+    if (is_named(paper, word)) return paper;
     names.push_back(paper.anchor);
   }
   throw UsageError("papers: unknown paper '" + printable_key(word) + "'" +
-                   did_you_mean(lower(word), names, "; allowed: " + joined(names)));
+                   did_you_mean(word, names, "; allowed: " + joined(names)));
 }
 
 const JudgedStatement& statement_named(const std::string& word, const Paper& paper,
                                        const std::vector<JudgedStatement>& statements) {
   std::vector<std::string> names;
   for (const JudgedStatement& statement : statements) {
-    const PaperStatement& entry = *statement.entry;
-    // "Theorem 2.6" finds "Theorem 2.6, eq. (16)".
-    if (lower(word) == lower(entry.name) || lower(entry.name).starts_with(lower(word) + ",") ||
-        word == entry.id || paper.anchor + "/" + lower(word) == lower(entry.id))
-      return statement;
-    names.push_back(entry.name);
+    if (is_named(*statement.entry, word)) return statement;
+    names.push_back(statement.entry->name);
   }
   throw UsageError("papers: " + paper.key + " has no statement '" + printable_key(word) + "'" +
                    did_you_mean(word, names, "; `ranklab papers " + paper.anchor + "` lists them"));

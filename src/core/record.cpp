@@ -12,7 +12,26 @@ Tally tally_from(const std::vector<double>& numbers) {
   return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3)};
 }
 
+thread_local bool is_watching = false;
+thread_local std::map<std::string, SourceLine> arrays_read;
+
 }  // namespace
+
+WatchedReads::WatchedReads() {
+  is_watching = true;
+}
+
+WatchedReads::~WatchedReads() {
+  is_watching = false;
+  arrays_read.clear();
+}
+
+std::vector<ReadArray> WatchedReads::take() {
+  std::vector<ReadArray> out;
+  for (const auto& [name, line] : arrays_read) out.push_back({name, line});
+  arrays_read.clear();
+  return out;
+}
 
 void Tally::count(bool violated, double shown) {
   cases += 1;
@@ -30,13 +49,24 @@ void Tally::add(const Tally& other) {
 }
 
 void TrialRecord::insert(const TrialRecord& part, const std::string& prefix) {
-  for (const auto& [name, values] : part.arrays_) set(prefix + name, values);
+  for (const auto& [name, values] : part.arrays_) set(prefix + name, values, part.line_of(name));
+}
+
+void TrialRecord::set(const std::string& name, std::vector<double> values, SourceLine line) {
+  arrays_[name] = std::move(values);
+  set_at_[name] = line;
 }
 
 const std::vector<double>& TrialRecord::array(const std::string& name) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end()) throw std::logic_error("the trial's record has no array " + name);
+  if (is_watching) arrays_read[name] = line_of(name);
   return found->second;
+}
+
+SourceLine TrialRecord::line_of(const std::string& name) const {
+  const auto found = set_at_.find(name);
+  return found == set_at_.end() ? SourceLine() : found->second;
 }
 
 double TrialRecord::scalar(const std::string& name) const {
@@ -48,18 +78,20 @@ double TrialRecord::scalar_or_nan(const std::string& name) const {
   return has(name) ? scalar(name) : undefined;
 }
 
-void TrialRecord::add(const std::string& id, const Tally& tally) {
+void TrialRecord::add(const std::string& id, const Tally& tally, SourceLine line) {
+  const std::string name = "tally/" + id;
   std::vector<double>& numbers =
-      arrays_["tally/" + id];  // looked up once: a trial may count a million cases
+      arrays_[name];  // looked up once: a trial may count a million cases
+  if (numbers.empty()) set_at_[name] = line;
   Tally sum = numbers.empty() ? Tally() : tally_from(numbers);
   sum.add(tally);
   numbers = {sum.cases, sum.violations, sum.smallest, sum.largest};
 }
 
-void TrialRecord::count(const std::string& id, bool violated, double shown) {
+void TrialRecord::count(const std::string& id, bool violated, double shown, SourceLine line) {
   Tally tally;
   tally.count(violated, shown);
-  add(id, tally);
+  add(id, tally, line);
 }
 
 Tally TrialRecord::tally(const std::string& id) const {
@@ -77,7 +109,7 @@ TrialRecord mean_of(const Records& records) {
       for (std::size_t i = 0; i < sum.size(); ++i)
         sum[i] += values[i] / static_cast<double>(records.size());
     }
-    out.set(name, std::move(sum));
+    out.set(name, std::move(sum), records.front().line_of(name));
   }
   return out;
 }

@@ -54,7 +54,25 @@ std::vector<Paper> read_catalog() {
   }
 }
 
+std::string lower(std::string text) {
+  std::transform(text.begin(), text.end(), text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  return text;
+}
+
 }  // namespace
+
+bool is_named(const Paper& paper, const std::string& words) {
+  const std::string wanted = lower(words);
+  return wanted == paper.anchor || wanted == lower(paper.name) || wanted == lower(paper.key);
+}
+
+bool is_named(const PaperStatement& statement, const std::string& words) {
+  const std::string wanted = lower(words), name = lower(statement.name), id = lower(statement.id);
+  return wanted == name || name.starts_with(wanted + ",") || wanted == id ||
+         wanted == id.substr(id.find('/') + 1);
+}
 
 bool PaperStatement::is_numbered() const {
   constexpr std::array<std::string_view, 5> numbered = {"theorem", "lemma", "proposition",

@@ -52,6 +52,12 @@ struct Paper {
 /// The three papers. Throws std::logic_error if the embedded catalog is damaged.
 const std::vector<Paper>& papers();
 
+/// Whether the words name the paper: its key, name or anchor, in any case.
+bool is_named(const Paper& paper, const std::string& words);
+/// Whether the words name the statement, in any case: its id, with or without the paper, or its
+/// name. "Theorem 2.6" names "Theorem 2.6, eq. (16)".
+bool is_named(const PaperStatement& statement, const std::string& words);
+
 /// The index of the paper with this key, or papers().size().
 std::size_t paper_of(std::string_view key);
 

@@ -335,6 +335,7 @@ void Claims::add(Claim claim, SourceLine line) {
 
 void Claims::add(Claim claim, const std::vector<double>* per_trial, SourceLine line) {
   claim.judged_at = line;
+  claim.read = WatchedReads::take();
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
   const bool counts =
       std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;

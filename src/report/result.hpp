@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/record.hpp"
 #include "core/statistics.hpp"
 #include "report/figure.hpp"
 
@@ -71,18 +72,6 @@ using Evidence =
 /// The expected number, or the smallest and the largest; an infinite end is open.
 using Expected = std::variant<std::monostate, double, std::pair<double, double>>;
 
-/// A line of the source. As a default argument, current() is the line of the call. clang 14 has no
-/// std::source_location.
-struct SourceLine {
-  const char* file = "";
-  int line = 0;
-
-  static constexpr SourceLine current(const char* file = __builtin_FILE(),
-                                      int line = __builtin_LINE()) {
-    return {file, line};
-  }
-};
-
 /// A statement of a paper, judged from the numbers of the run.
 struct Claim {
   std::string id;            // spectral/eq-1.5/gd
@@ -109,7 +98,9 @@ struct Claim {
   std::string judged_in;   // the preset that judges the statement on the same trials
   bool holm_undecided =
       false;  // decided on its own, but not after Holm's correction for the run's other means
-  SourceLine judged_at = {};  // not stored: `ranklab where` shows it
+  // Not stored; `ranklab where` shows the line that judges and the numbers that were read before it.
+  SourceLine judged_at = {};
+  std::vector<ReadArray> read = {};
 };
 
 /// The evidence of a claim in words: "mean 12.44 +- 2.149 (99 %, 12 seeds)", "0 violations in 2,002

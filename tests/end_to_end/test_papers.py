@@ -103,18 +103,35 @@ class PapersCommandTest(ProgramTest):
     def papers(self, arguments, **kw):
         return self.run_program(["papers", *arguments, "--results", os.path.join(ROOT, "results", "reference")], **kw)
 
-    def test_where_names_the_line_that_judges_a_claim(self):
+    def where(self, *words, **kw):
+        return self.run_program(["where", *words, "--results", os.path.join(ROOT, "results", "reference")], **kw)
+
+    def source_at(self, line):
+        """The source around the place FILE:LINE that a line of output begins with."""
+        path, number, _ = line.strip().split(":", 2)
+        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+            return " ".join(file.read().splitlines()[int(number) - 8:int(number) + 7])
+
+    def test_where_names_the_lines_that_judge_a_claim_and_compute_its_numbers(self):
         os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
-        for claim, word in {"shallow/lemma-A.1": "claims.never_violated(lemma_A_1", "shallow/fig-8c": "decreases, exponents",
-                            "spectral/thm-2.6/abs/dense": "never_violated(statement, measured"}.items():
-            run = self.run_program(["where", claim, "--results", os.path.join(ROOT, "results", "reference")])
-            path, line, rest = run.stdout.split(":", 2)
-            self.assertTrue(rest.startswith(f" {claim}, in "), rest)
-            with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-                around = file.read().splitlines()[int(line) - 8:int(line) + 7]
-            self.assertIn(word, " ".join(around))
-        self.assertIn("did you mean 'shallow/fig-8", self.run_program(["where", "shallow/fig-8x", "--results",
-                                                                          os.path.join(ROOT, "results", "reference")], exit_code=2).stderr)
+        for claim, judging, computing in (("shallow/lemma-A.1", "claims.never_violated(lemma_A_1", "record.count(lemma_A_1.id"),
+                                          ("shallow/fig-8c", "decreases, exponents", "record.set(name, std::move(values))"),
+                                          ("spectral/thm-2.6/abs/dense", "never_violated(statement, measured", "record.")):
+            run, judged, computed = self.where(claim).stdout.splitlines()[:3]
+            self.assertTrue(run.startswith("one trial of "), run)
+            self.assertTrue(judged.endswith(f": judges {claim}"), judged)
+            self.assertIn(judging, self.source_at(judged))
+            self.assertIn(": computes ", computed)
+            self.assertIn(computing, self.source_at(computed))
+        self.assertIn("did you mean 'shallow/fig-8", self.where("shallow/fig-8x", exit_code=2).stderr)
+
+    def test_where_takes_a_statement(self):
+        os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
+        for words in (["shallow", "Lemma", "A.1"], ["shallow", "lemma-A.1"], ["shallow/lemma-A.1"]):
+            self.assertIn(": judges shallow/lemma-A.1", self.where(*words).stdout)
+        self.assertIn("no claim judges spectral/table-1: A definition.", self.where("spectral", "Table", "1", exit_code=2).stderr)
+
+    def test_where_needs_a_result(self):
         self.assertIn("no preset with a result in nowhere", self.run_program(["where", "x", "--results", "nowhere"], exit_code=2).stderr)
 
     def test_where_writes_none_of_the_files_that_a_preset_names(self):

@@ -73,28 +73,28 @@ arma::mat gaussian_of(const Trial& trial, const std::string& name, arma::uword r
 }
 
 bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
-             double slack) {
+             double slack, SourceLine line) {
   if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack;
   record.count(statement.id, violated,
-               smaller > 0 && larger > 0 ? shown(larger / smaller, violated) : undefined);
+               smaller > 0 && larger > 0 ? shown(larger / smaller, violated) : undefined, line);
   return violated;
 }
 
 bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger,
-                  double slack) {
+                  double slack, SourceLine line) {
   if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack * (1 + std::abs(larger));
-  record.count(statement.id, violated, shown(std::exp(larger - smaller), violated));
+  record.count(statement.id, violated, shown(std::exp(larger - smaller), violated), line);
   return violated;
 }
 
-void keep_worst(TrialRecord& record, const Worst& number, double value) {
+void keep_worst(TrialRecord& record, const Worst& number, double value, SourceLine line) {
   const std::string name = "worst/" + number.name;
   const double worst = record.scalar_or_nan(name);
   const bool worse =
       std::isfinite(value) && (std::isnan(worst) || number.badness(value) > number.badness(worst));
-  record.set(name, worse ? value : worst);
+  record.set(name, worse ? value : worst, line);
 }
 
 std::vector<double> worst_of(const Records& records, const Worst& number) {
