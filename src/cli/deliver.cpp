@@ -24,7 +24,7 @@ void print_summary(const ResolvedRun& run, const Execution& execution) {
                run.options.study.c_str(), plural(execution.completed, "trial").c_str(),
                execution.result->timing.wall,
                std::string(name_of(execution.result->status)).c_str());
-  print_findings(*execution.result);
+  print_findings(*execution.result, run.options.claims == "all");
 }
 
 void write_result(const std::string& out, const ResultFile& result) {
@@ -42,6 +42,7 @@ int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (!execution.result) return 0;
   const bool a_claim_fails = std::ranges::any_of(
       execution.result->claims, [](const Claim& claim) { return claim.verdict == Verdict::fails; });
+  if (!execution.mistakes.empty()) return 2;
   return !execution.result->failed_gates.empty() || (run.options.strict && a_claim_fails) ? 3 : 0;
 }
 
@@ -96,6 +97,8 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
     write_result(options.out, *execution.result);
   }
   if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();
+  for (const std::string& mistake : execution.mistakes)
+    std::fprintf(stderr, "ranklab: %s\n", printable(mistake).c_str());
   if (options.quiet) return exit_code(run, execution);
   if (has_result) print_summary(run, execution);
   if (execution.signal != 0) {

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "linalg/blas.hpp"
+#include "report/builder.hpp"
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/environment.hpp"
@@ -53,10 +54,14 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   if (!run.input_checksums().empty()) file.environment["inputs"] = run.input_checksums();
   file.timing = timing;
   add_result(file, std::move(result));
+  add_own(file, judge_own(run.own, file, out.mistakes));
+  file.keeps_trials = run.options.keep_trials;
+  if (!file.keeps_trials) drop_unused_trials(file);
+  file.non_finite = count_non_finite(file);
   withhold_verdicts(file);
   for (const auto& [preset, claims] : run.texts.judged_in) refer_verdicts(file, preset, claims);
   for (Claim& claim : file.claims) {
-    require_in_catalog(claim);
+    if (claim.kind != Kind::own) require_in_catalog(claim);
     claim.paper = paper_of_statement(claim.statement_id);
     claim.undecided = claim.undecided && claim.verdict == Verdict::not_applicable;
   }

@@ -139,6 +139,7 @@ namespace {
 
 struct Term {
   std::string name, text;
+  std::vector<std::string> lines = {};  // below the text, as they are
 };
 
 const std::vector<Term>& glossary() {
@@ -177,6 +178,25 @@ const std::vector<Term>& glossary() {
        "Something that is wrong as printed: a typo or a wrong constant, a step of a proof, or a "
        "statement that is false. The catalog experiments/papers has its derivation with a "
        "counterexample. Claims judge the form as printed and the corrected form."},
+      {"claim",
+       "A statement about the numbers of a run, judged from its trials. Those of the papers are in "
+       "the studies. --claim TEXT adds one of your own, to a run or to `ranklab judge RESULT`; so "
+       "does \"claims\": [{\"id\": \"mine/NAME\", \"says\": ..., \"claim\": TEXT}] in a preset. "
+       "Names are those of `ranklab export RESULT --what scalars` and `--what series`, and of the "
+       "flags that are numbers; what a curve is over, such as iteration, is a name too. "
+       "experiments/README.md has a tour, \"Judge your own statement\".",
+       {"", "gd.nuclear_rank >= stable_rank_A            at every point of every trial",
+        "never diff(gd.nuclear_rank) > 0             the same for the opposite",
+        "mean last(gd.loss) <= 0.1                   99 % interval of the mean over the trials",
+        "mean share(a >= 2 * b) in [0.5, 1]          how often a condition holds in a trial",
+        "slope log(st) over log(n) in [0.4, 0.6]     an exponent, along a curve or over results",
+        "alike loss[muon], loss[adam] within 0.01    paired by trial; loss[muon] is muon.loss",
+        "... from iteration >= 100                   only these points of curves", "",
+        "values      + - * / ^ log log10 log2 exp sqrt abs min max",
+        "conditions  < <= > >= and or not",
+        "curves      first last sum mean median min max argmin argmax share diff at(CURVE, X)",
+        "names       'd=10.eta' in quotes if not of letters, digits, _ and dots; layer*.ratio for "
+        "all"}},
       {"word",
        "An element of --also, --steps, --lr and other lists of words: "
        "NAME[+NAME...][:VALUE][,KEY=VALUE...]. In mamba2:800, 800 is the value for one model. "
@@ -197,7 +217,10 @@ std::vector<std::string> terms() {
 
 std::string definition_of(const std::string& name) {
   for (const Term& term : glossary()) {
-    if (term.name == name) return term.name + "\n    " + wrapped(term.text, 4);
+    if (term.name != name) continue;
+    std::string out = term.name + "\n    " + wrapped(term.text, 4);
+    for (const std::string& line : term.lines) out += "    " + line + "\n";
+    return out;
   }
   return "";
 }

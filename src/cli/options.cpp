@@ -33,6 +33,12 @@ std::vector<Field> session_fields(CommonOptions& options) {
       text_field(
           "shard", options.shard,
           "i/N: run only trials t with t mod N = i - 1; write a part file for `ranklab merge`"),
+      one_per_flag(text_list_field("claim", options.claim,
+                                   "statement of your own, which the run judges, such as 'mean "
+                                   "last(gd.loss) <= 1'; `ranklab help claim`")),
+      switch_field("keep-trials", options.keep_trials, "store the curves of every trial"),
+      choice_field("claims", options.claims, {"brief", "all"}, "",
+                   "claims that the terminal lists; brief: those that do not hold"),
   };
 }
 

@@ -25,6 +25,9 @@ struct CommonOptions {
   bool resume = false;
   bool force = false;
   std::string shard;  // "i/N"; empty: the whole run
+  std::vector<std::string> claim;  // statements of one's own (report/own/formula.hpp)
+  bool keep_trials = false;        // store the curves of single trials
+  std::string claims = "brief";    // which claims the terminal shows: brief or all
 };
 
 /// The flags' declarations, bound to `options`. The values of config_fields() are stored in the

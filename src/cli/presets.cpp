@@ -124,6 +124,8 @@ Preset preset_from(const Json& document, const std::string& label) {
     refuse_unknown_keys<Source>(member(document, "source"), "source");
     refuse_unknown_keys<PresetFinding>(member(document, "finding"), "finding");
     refuse_unknown_keys<ShorterRun>(member(document, "reproduce"), "reproduce");
+    for (const Json& claim : member(document, "claims"))
+      refuse_unknown_keys<OwnStatement>(claim, "claims");
     for (const auto& [place, config] :
          {std::pair("config", &out.config),
           std::pair("reproduce.config", out.reproduce ? &out.reproduce->config : &out.config)}) {
@@ -132,6 +134,7 @@ Preset preset_from(const Json& document, const std::string& label) {
   } catch (const ReadError& error) {
     throw UsageError(label + ": " + error.what());
   }
+  out.claims = checked(out.claims, label + ": claims");
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "report/members.hpp"
+#include "report/own/own_claims.hpp"
 #include "report/result_file.hpp"
 
 namespace ranklab {
@@ -17,17 +18,25 @@ struct PresetTexts {
   std::optional<Source> source;
   std::string see;  // what the figure shows; empty: not given
   std::optional<PresetFinding> finding;
-  std::string trial;  // what one trial is: input, seed, ...; empty: not given
+  std::string trial;                 // what one trial is: input, seed, ...; empty: not given
+  std::vector<OwnStatement> claims;  // of one's own
   // Claims that another preset judges on the same numbers, as globs of their ids, by preset.
   Named<std::vector<std::string>> judged_in;
 };
 
 template <>
+struct Members<OwnStatement> {
+  static constexpr auto list =
+      std::tuple(optional("id", &OwnStatement::id), optional("says", &OwnStatement::says),
+                 required("claim", &OwnStatement::claim));
+};
+template <>
 struct Members<PresetTexts> {
-  static constexpr auto list = std::tuple(
-      optional("title", &PresetTexts::title), optional("source", &PresetTexts::source),
-      optional("see", &PresetTexts::see), optional("finding", &PresetTexts::finding),
-      optional("trial", &PresetTexts::trial), optional("judged_in", &PresetTexts::judged_in));
+  static constexpr auto list =
+      std::tuple(optional("title", &PresetTexts::title), optional("source", &PresetTexts::source),
+                 optional("see", &PresetTexts::see), optional("finding", &PresetTexts::finding),
+                 optional("trial", &PresetTexts::trial), optional("claims", &PresetTexts::claims),
+                 optional("judged_in", &PresetTexts::judged_in));
 };
 
 /// The shorter version of a preset that `ranklab reproduce` runs.

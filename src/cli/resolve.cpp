@@ -257,9 +257,14 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
 }
 
 ParameterFile parameters_of(const ResultFile& result, const std::string& label) {
-  const PresetTexts texts = {result.title,   result.source,      result.see,
-                             result.finding, result.trials.unit, {}};
-  return {label, result.command, result.config, texts, result.changed, true};
+  const PresetTexts texts = {result.title,
+                             result.source,
+                             result.see,
+                             result.finding,
+                             result.trials.unit,
+                             own_statements_of(result),
+                             {}};
+  return {label, result.command, result.config, texts, result.changed, true, result.keeps_trials};
 }
 
 std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& flags,
@@ -336,6 +341,13 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
     run.texts = *sources.preset;
   else if (sources.config)
     run.texts = sources.config->texts;
+  // A result has its preset's statements, and those of its --claim.
+  const bool has_own = sources.config && !sources.config->texts.claims.empty();
+  run.own = has_own ? checked(sources.config->texts.claims, sources.config->label + ": claims")
+                    : run.texts.claims;
+  for (const std::string& claim : run.options.claim) run.own.push_back({"", "", claim});
+  run.own = checked(std::move(run.own), "--claim");
+  run.options.keep_trials |= sources.config && sources.config->keeps_trials;
   return run;
 }
 

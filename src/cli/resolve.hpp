@@ -27,6 +27,7 @@ struct ParameterFile {
   std::vector<Change> changed = {};  // of an earlier run, from its preset
   // Ignore output fields: a result, perhaps of a stranger, must not choose where files are written.
   bool ignores_outputs = false;
+  bool keeps_trials = false;  // the result does
 };
 
 /// The parameters of an earlier run, without the files that it wrote.
@@ -76,6 +77,7 @@ struct ResolvedRun {
   PresetTexts texts;                     // of the preset or the replayed file
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run
+  std::vector<OwnStatement> own;         // statements to judge, of the texts and of --claim
   bool prints_table = false;             // only the table, to standard output; else all findings
 
   /// The result's config: every parameter that can change a number.

@@ -5,10 +5,12 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <limits>
 
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 #include "report/standing.hpp"
 
 namespace ranklab {
@@ -23,6 +25,58 @@ const char* color_of(Standing standing) {
 std::size_t columns_of_text(std::FILE* to) {
   return columns_of(::fileno(to), std::numeric_limits<std::size_t>::max());
 }
+
+// A run with more claims shows the counts for each statement, not every claim.
+constexpr std::ptrdiff_t most_listed = 20;
+
+class ClaimPrinter {
+ public:
+  explicit ClaimPrinter(std::FILE* to) : to_(to) {}
+
+  // The verdict and the evidence; below, if the claim does not hold, what it says.
+  void claim(const Claim& claim) const {
+    const Standing standing = standing_of(claim);
+    std::string line = claim.id + ": " + clauses(evidence_text(claim), claim.detail);
+    if (claim.holm_undecided) line = clauses(line, "undecided after Holm's correction");
+    entry(color_of(standing), standing_text(claim), line);
+    if (standing == Standing::holds || standing == Standing::not_applicable) return;
+    std::fprintf(to_, "%s%s", std::string(indent, ' ').c_str(),
+                 wrapped("says: " + claim.statement, indent, columns_).c_str());
+  }
+
+  // A line for each statement of the catalog, in its order, with the counts of its claims.
+  void statements(const std::vector<Claim>& claims) const {
+    for (const Paper& paper : papers()) {
+      for (const PaperStatement& statement : paper.statements) {
+        std::vector<Claim> of_it;
+        std::ranges::copy_if(claims, std::back_inserter(of_it), [&](const Claim& claim) {
+          return claim.statement_id == statement.id && claim.judged_in.empty();
+        });
+        if (!of_it.empty())
+          line(paper.key + " " + statement.name + ": " + counts_text(count(of_it)));
+      }
+    }
+    line("--claims all lists every claim");
+  }
+
+  void line(const std::string& text) const {
+    std::fprintf(to_, "%s\n", shortened("  " + text, columns_).c_str());
+  }
+
+ private:
+  static constexpr std::size_t verdict_width = 15, indent = 2 + verdict_width + 1;
+
+  void entry(const char* color, const std::string& word, const std::string& text) const {
+    std::fprintf(to_, "  %s%s%s%s %s", in_color_ ? color : "", word.c_str(),
+                 in_color_ ? "\x1b[0m" : "",
+                 std::string(verdict_width - std::min(verdict_width, word.size()), ' ').c_str(),
+                 wrapped(text, indent, columns_).c_str());
+  }
+
+  std::FILE* to_;
+  std::size_t columns_ = columns_of_text(to_);
+  bool in_color_ = shows_colors(::fileno(to_));
+};
 
 }  // namespace
 
@@ -47,26 +101,31 @@ void print_result_table(const Result& result, std::FILE* to) {
   }
 }
 
-void print_findings(const Result& result) {
+void print_findings(const Result& result, bool all_claims) {
   print_result_table(result, stderr);
-  const std::size_t columns = columns_of_text(stderr);
-  const bool in_color = shows_colors(STDERR_FILENO);
-  constexpr std::size_t verdict_width = 15, indent = 2 + verdict_width + 1;
+  const ClaimPrinter print(stderr);
+  const auto is_listed = [](const Claim& claim) {
+    return claim.judged_in.empty() && claim.kind != Kind::own;
+  };
+  const bool is_long = std::ranges::count_if(result.claims, is_listed) > most_listed;
   for (std::size_t i = 0; i < standings; ++i) {
     const auto standing = static_cast<Standing>(i);
+    if (is_long && !all_claims && standing != Standing::fails) continue;
     for (const Claim& claim : result.claims) {
-      if (!claim.judged_in.empty() || standing_of(claim) != standing) continue;
-      const std::string word = standing_text(claim);
-      std::string line = claim.id + ": " + clauses(evidence_text(claim), claim.detail);
-      if (claim.holm_undecided) line = clauses(line, "undecided after Holm's correction");
-      std::fprintf(stderr, "  %s%s%s%s %s", in_color ? color_of(standing) : "", word.c_str(),
-                   in_color ? "\x1b[0m" : "", std::string(verdict_width - word.size(), ' ').c_str(),
-                   wrapped(line, indent, columns).c_str());
+      if (is_listed(claim) && standing_of(claim) == standing) print.claim(claim);
     }
   }
-  if (!result.claims.empty())
-    std::fprintf(stderr, "%s\n",
-                 shortened("  " + counts_text(count(result.claims)), columns).c_str());
+  if (is_long && !all_claims) print.statements(result.claims);
+  for (const Claim& claim : result.claims) {
+    if (claim.kind == Kind::own) print.claim(claim);
+  }
+  if (!result.claims.empty()) print.line(counts_text(count(result.claims)));
+}
+
+void print_claims(const std::vector<Claim>& claims, std::FILE* to) {
+  const ClaimPrinter print(to);
+  for (const Claim& claim : claims) print.claim(claim);
+  print.line(counts_text(count(claims)));
 }
 
 }  // namespace ranklab

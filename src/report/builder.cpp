@@ -15,32 +15,10 @@ bool has_series(const Result& result, const std::string& name) {
                      [&](const Series& series) { return series.name == name; });
 }
 
-// With more trials, thin lines would hide each other.
-constexpr std::size_t most_shown_trials = 20;
-
 Series with_trials(Series series, std::vector<std::vector<double>> per_trial) {
-  if (per_trial.size() > 1 && per_trial.size() <= most_shown_trials) {
-    for (std::vector<double>& values : per_trial) values.resize(series.x.size(), undefined);
-    series.trials = std::move(per_trial);
-  }
+  for (std::vector<double>& values : per_trial) values.resize(series.x.size(), undefined);
+  series.trials = std::move(per_trial);
   return series;
-}
-
-// Values of single trials stay only in series that a curve shows trial by trial.
-void drop_unused_trials(Result& result) {
-  std::set<std::string> shown;
-  const auto collect = [&](const Figure& figure) {
-    for (const Panel& panel : figure.panels) {
-      for (const Curve& curve : panel.curves) {
-        if (curve.band == BandKind::trials) shown.insert(curve.series);
-      }
-    }
-  };
-  collect(result.figure);
-  for (const Figure& figure : result.more_figures) collect(figure);
-  for (Series& series : result.series) {
-    if (!shown.contains(series.name)) series.trials.clear();
-  }
 }
 
 }  // namespace
@@ -164,8 +142,23 @@ Result ResultBuilder::take() {
   drop_empty(result_.figure);
   for (Figure& figure : result_.more_figures) drop_empty(figure);
   std::erase_if(result_.more_figures, [](const Figure& figure) { return figure.panels.empty(); });
-  drop_unused_trials(result_);
   return std::move(result_);
+}
+
+void drop_unused_trials(Result& result) {
+  std::set<std::string> shown;
+  const auto collect = [&](const Figure& figure) {
+    for (const Panel& panel : figure.panels) {
+      for (const Curve& curve : panel.curves) {
+        if (curve.band == BandKind::trials) shown.insert(curve.series);
+      }
+    }
+  };
+  collect(result.figure);
+  for (const Figure& figure : result.more_figures) collect(figure);
+  for (Series& series : result.series) {
+    if (!shows_each(series.trials.size()) || !shown.contains(series.name)) series.trials.clear();
+  }
 }
 
 }  // namespace ranklab

@@ -114,4 +114,8 @@ class ResultBuilder {
   Claims claims_;
 };
 
+/// Leaves the values of single trials only in series that a curve shows trial by trial, and of at
+/// most 20 trials.
+void drop_unused_trials(Result& result);
+
 }  // namespace ranklab

@@ -154,8 +154,10 @@ bool rests_on_mean(const Claim& claim) {
          std::holds_alternative<EquivalenceEvidence>(claim.evidence);
 }
 
-/// Holm (1979): of m means, the one with the i-th smallest p-value is decided if (m - i + 1) times
-/// that value is at most 1 - confidence_level and all means before it are decided.
+}  // namespace
+
+// Holm (1979): of m means, the one with the i-th smallest p-value is decided if (m - i + 1) times
+// that value is at most 1 - confidence_level and all means before it are decided.
 void note_holm_corrections(std::vector<Claim>& claims) {
   std::vector<std::pair<double, Claim*>> means;
   for (Claim& claim : claims) {
@@ -172,8 +174,6 @@ void note_holm_corrections(std::vector<Claim>& claims) {
     claim->holm_undecided = true;
   }
 }
-
-}  // namespace
 
 Inequality Place::counted(const std::string& id, std::string text, std::string scalar) const {
   return {(*this)(id, std::move(text)), std::move(scalar)};

@@ -189,6 +189,10 @@ Claim judge_number(const Statement& statement, double measured, Region allowed,
 /// A claim whose statement does not apply to this run, for the given reason.
 Claim not_applicable(const Statement& statement, const std::string& reason);
 
+/// Marks the claims about means that are decided on their own, but not after Holm's correction for
+/// all means in the list.
+void note_holm_corrections(std::vector<Claim>& claims);
+
 /// The claims of a run, in the order in which they are added.
 class Claims {
  public:

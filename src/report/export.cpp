@@ -93,6 +93,20 @@ void add_trials(const ResultFile& result, Csv& out) {
   }
 }
 
+void add_curves(const ResultFile& result, Csv& out) {
+  out.header({"series", "trial", "x", "value"});
+  bool has_curves = false;
+  for (const Series& series : result.series) {
+    has_curves |= !series.trials.empty();
+    for (std::size_t trial = 0; trial < series.trials.size(); ++trial) {
+      for (std::size_t i = 0; i < series.x.size(); ++i)
+        out.row({series.name, trial, series.x[i], series.trials[trial][i]});
+    }
+  }
+  if (!has_curves)
+    throw Failure("the result has no curves of single trials; a run with --keep-trials has them");
+}
+
 /// The cells of a claim's evidence: type, violations, cases, worst, low, high, margin, level, n.
 struct EvidenceCells {
   Cell type = "none", violations = "", cases = "", worst = "", low = "", high = "", margin = "",
@@ -131,45 +145,32 @@ std::pair<double, double> expected_range(const Claim& claim) {
 }
 
 void add_claims(const ResultFile& result, Csv& out) {
-  out.header({"id",          "statement_id", "part",           "kind",      "slip",
-              "misprint_of", "paper",        "figures",        "source",    "statement",
-              "verdict",     "undecided",    "holm_undecided", "shortened", "judged_in",
-              "measured",    "expected_low", "expected_high",  "threshold", "unit",
-              "evidence",    "violations",   "cases",          "worst",     "low",
-              "high",        "margin",       "level",          "n",         "detail"});
+  out.header({"id",          "statement_id", "part",         "kind",           "slip",
+              "misprint_of", "paper",        "figures",      "source",         "statement",
+              "claim",       "verdict",      "undecided",    "holm_undecided", "shortened",
+              "judged_in",   "measured",     "expected_low", "expected_high",  "threshold",
+              "unit",        "evidence",     "violations",   "cases",          "worst",
+              "low",         "high",         "margin",       "level",          "n",
+              "detail"});
   for (const Claim& c : result.claims) {
     EvidenceCells e;
     std::visit(e, c.evidence);
     const auto [low, high] = expected_range(c);
-    out.row({c.id,
-             c.statement_id,
-             c.part,
-             c.kind,
-             c.slip,
-             c.misprint_of,
-             c.paper,
-             joined(c.figures, "; "),
-             c.source,
-             c.statement,
-             c.verdict,
-             c.undecided,
-             c.holm_undecided,
-             c.shortened,
-             c.judged_in,
-             c.measured,
-             low,
-             high,
-             c.threshold,
-             c.unit,
-             e.type,
-             e.violations,
-             e.cases,
-             e.worst,
-             e.low,
-             e.high,
-             e.margin,
-             e.level,
-             e.n,
+    out.row({c.id,         c.statement_id,
+             c.part,       c.kind,
+             c.slip,       c.misprint_of,
+             c.paper,      joined(c.figures, "; "),
+             c.source,     c.statement,
+             c.formula,    c.verdict,
+             c.undecided,  c.holm_undecided,
+             c.shortened,  c.judged_in,
+             c.measured,   low,
+             high,         c.threshold,
+             c.unit,       e.type,
+             e.violations, e.cases,
+             e.worst,      e.low,
+             e.high,       e.margin,
+             e.level,      e.n,
              c.detail});
   }
 }
@@ -192,6 +193,7 @@ void add_part(const ResultFile& result, const std::string& part, Csv& out) {
   if (part == "advice") return add_advice(result, out);
   if (part == "series") return add_series(result, out);
   if (part == "trials") return add_trials(result, out);
+  if (part == "curves") return add_curves(result, out);
   if (part == "claims") return add_claims(result, out);
   add_scalars(result, out);
 }

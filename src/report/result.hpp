@@ -23,6 +23,12 @@ struct Series {
       {};  // the values of every trial at x, if a curve shows them; else empty
 };
 
+/// Whether a curve of so many trials shows each of them. One trial is the mean, and curves of many
+/// cannot be told apart.
+constexpr bool shows_each(std::size_t trials) {
+  return trials > 1 && trials <= 20;
+}
+
 /// One quantity, measured in every trial. A value that is not finite means "undefined".
 struct Scalar {
   std::string name;
@@ -34,8 +40,8 @@ enum class Verdict { holds, fails, not_applicable };
 /// The kind of a claim: a statement that covers every finite case; an exponent, a limit or an open
 /// constant, which is seen or not seen at the sizes of the run; a number that the paper prints; an
 /// observation from its figure or text; a reading of such an observation with a threshold of ours;
-/// or a statement that is not in the paper.
-enum class Kind { theorem, asymptotic, printed_number, figure, reading, beyond };
+/// a statement that is not in the paper; or a statement of the user's own.
+enum class Kind { theorem, asymptotic, printed_number, figure, reading, beyond, own };
 
 /// The part of a statement of the catalog that a claim judges; ours: the paper does not say it.
 enum class Part { statement, proof, definition, caption, text, ours };
@@ -75,7 +81,8 @@ using Expected = std::variant<std::monostate, double, std::pair<double, double>>
 /// A statement of a paper, judged from the numbers of the run.
 struct Claim {
   std::string id;            // spectral/eq-1.5/gd
-  std::string statement_id;  // the statement of the catalog that it judges: spectral/eq-1.5
+  std::string statement_id;  // the statement that it judges, of the catalog (spectral/eq-1.5) or of
+                             // one's own (mine/monotone)
   std::string paper;         // the name of its paper: Spectral
   Part part = Part::statement;
   std::string source;     // the place in the paper
@@ -91,6 +98,7 @@ struct Claim {
   Evidence evidence;
   std::string misprint_of;  // of a corrected form: the id of the claim as printed
   std::string slip;         // of a form as printed: the slip of the catalog that it shows
+  std::string formula;      // of a statement of one's own (report/own/formula.hpp)
   std::string threshold;    // of a reading or an asymptotic claim: our number and its unit
   bool undecided =
       false;  // not_applicable because there are too few data, not because of a hypothesis

@@ -40,20 +40,6 @@ bool read_evidence(const Json& json, const std::string& type, Evidence& evidence
   return true;
 }
 
-std::uint64_t count_non_finite(const ResultFile& file) {
-  std::uint64_t out = 0;
-  const auto count = [&](const std::vector<double>& values) {
-    for (const double value : values) out += std::isfinite(value) ? 0 : 1;
-  };
-  for (const auto& [name, summary] : file.means) count({summary.mean, summary.std});
-  for (const Scalar& scalar : file.scalars) count(scalar.per_trial);
-  for (const Series& series : file.series) {
-    for (const std::vector<double>* values : {&series.x, &series.mean, &series.std}) count(*values);
-    for (const std::vector<double>& trial : series.trials) count(trial);
-  }
-  return out;
-}
-
 void require_equal_lengths(const Series& series) {
   const auto require = [&](std::size_t size, const std::string& what) {
     if (size != series.x.size()) throw ReadError("", "has x and " + what + " of unequal length");
@@ -196,6 +182,20 @@ NamedMeans by_name(NamedMeans means) {
   std::stable_sort(means.begin(), means.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   return means;
+}
+
+std::uint64_t count_non_finite(const ResultFile& file) {
+  std::uint64_t out = 0;
+  const auto count = [&](const std::vector<double>& values) {
+    for (const double value : values) out += std::isfinite(value) ? 0 : 1;
+  };
+  for (const auto& [name, summary] : file.means) count({summary.mean, summary.std});
+  for (const Scalar& scalar : file.scalars) count(scalar.per_trial);
+  for (const Series& series : file.series) {
+    for (const std::vector<double>* values : {&series.x, &series.mean, &series.std}) count(*values);
+    for (const std::vector<double>& trial : series.trials) count(trial);
+  }
+  return out;
 }
 
 void add_result(ResultFile& file, Result result) {

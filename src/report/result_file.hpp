@@ -70,6 +70,7 @@ struct ResultFile : Result {
   std::string see;              // what the figure shows; empty: not given
   std::optional<PresetFinding> finding;
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
+  bool keeps_trials = false;     // the curves of every trial are in it
   std::uint64_t non_finite = 0;  // numbers that are not finite, among scalars and series
   Timing timing;
 
@@ -78,6 +79,9 @@ struct ResultFile : Result {
 
 /// Sorted by name, as tables show them.
 NamedMeans by_name(NamedMeans means);
+
+/// The numbers that are not finite, among scalars and series.
+std::uint64_t count_non_finite(const ResultFile& file);
 
 /// Adds what the study found, with the means of the scalars. The file keeps its title if it has
 /// one.

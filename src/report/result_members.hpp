@@ -20,8 +20,8 @@ struct Names<Verdict> {
 };
 template <>
 struct Names<Kind> {
-  static constexpr std::array<std::string_view, 6> list = {
-      "theorem", "asymptotic", "printed-number", "figure", "reading", "beyond"};
+  static constexpr std::array<std::string_view, 7> list = {
+      "theorem", "asymptotic", "printed-number", "figure", "reading", "beyond", "own"};
 };
 template <>
 struct Names<Part> {
@@ -144,7 +144,7 @@ struct Members<Claim> {
       required("verdict", &Claim::verdict), required("measured", &Claim::measured),
       required("expected", &Claim::expected), required("unit", &Claim::unit),
       required("evidence", &Claim::evidence), required("detail", &Claim::detail),
-      optional("slip", &Claim::slip), optional("misprint_of", &Claim::misprint_of),
+      optional("claim", &Claim::formula), optional("slip", &Claim::slip), optional("misprint_of", &Claim::misprint_of),
       optional("threshold", &Claim::threshold), optional("undecided", &Claim::undecided),
       optional("holm_undecided", &Claim::holm_undecided), optional("shortened", &Claim::shortened),
       optional("judged_in", &Claim::judged_in));
@@ -246,6 +246,7 @@ struct Members<ResultFile> {
       optional("advice", &ResultFile::advice), optional("failed_gates", &ResultFile::failed_gates),
       optional("see", &ResultFile::see), optional("finding", &ResultFile::finding),
       optional("notes", &ResultFile::notes), optional("skipped", &ResultFile::skipped),
+      optional("keeps_trials", &ResultFile::keeps_trials),
       required("environment", &ResultFile::environment),
       required("trial_values", &ResultFile::scalars),
       required("non_finite", &ResultFile::non_finite), required("timing", &ResultFile::timing));

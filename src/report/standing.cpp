@@ -46,7 +46,10 @@ ClaimCounts count(const std::vector<Claim>& claims) {
   for (const Claim& claim : claims) {
     const bool has_printed = !claim.misprint_of.empty() && ids.contains(claim.misprint_of);
     const Standing standing = standing_of(claim);
-    if (!claim.judged_in.empty()) {
+    if (claim.kind == Kind::own) {
+      ++out.own;
+      out.own_holding += claim.verdict == Verdict::holds;
+    } else if (!claim.judged_in.empty()) {
       ++out.elsewhere;
     } else if (!has_printed && (standing != Standing::slip || slips.insert(claim.slip).second)) {
       ++out.by_standing[static_cast<std::size_t>(standing)];
@@ -64,6 +67,9 @@ std::string counts_text(const ClaimCounts& counts) {
   }
   if (counts.elsewhere > 0)
     words.push_back(std::to_string(counts.elsewhere) + " judged in another preset");
+  if (counts.own > 0)
+    words.push_back(say("{} of {} of your own {}", counts.own_holding, counts.own,
+                        counts.own_holding == 1 ? "holds" : "hold"));
   return words.empty() ? "no claims" : joined(words);
 }
 

@@ -37,13 +37,14 @@ std::string standing_text(const Claim& claim);
 struct ClaimCounts {
   std::array<std::size_t, standings> by_standing{};
   std::size_t elsewhere = 0;
+  std::size_t own = 0, own_holding = 0;  // statements of one's own, which count in no standing
 
   std::size_t of(Standing standing) const {
     return by_standing[static_cast<std::size_t>(standing)];
   }
 };
 ClaimCounts count(const std::vector<Claim>& claims);
-/// "1 slip, 2 not seen, 7 hold"; "no claims" for an empty list.
+/// "1 slip, 2 not seen, 7 hold, 1 of 2 of your own holds"; "no claims" for an empty list.
 std::string counts_text(const ClaimCounts& counts);
 
 }  // namespace ranklab

@@ -33,6 +33,9 @@ FLAGS = {"number": "12", "real": "-1.5e3", "list": "1,2,3", "reals": "0.1,1e-3,-
          "address": "w.safetensors:h.0.attn", "vocab": "bpe:512", "word": "mamba2:800", "words": "attention,mamba2+identity:3x16",
          "switch": "on", "glob": "*.[a-c]?.w*", "empty": "", "utf8": "λ=½", "escape": "\x1b[31m\x7f", "huge": "18446744073709551616",
          "learned": "-1,0,learned", "per-model": "32,mamba2:0", "optimizer": "muon,spectral-on=W2"}
+CLAIMS = {"always": "gd.loss >= 0 and not a > 3", "never": "never diff(layer*.r) < 0 from t >= 1", "mean": "mean log10(last(loss[gd]) / first(gd.loss)) <= 0",
+          "share": "mean share(gd.loss >= 2 * b) in [0.5, inf]", "slope": "slope log(layer*.r) over log(t + 1) in [0, 2]",
+          "over": "slope log(b + 9) over log(n) >= -1", "alike": "alike a, max(b, at(gd.loss, 2)) within 0.1", "quoted": "mean 'd=2.r' ^ 2 - -1 < 1e3"}
 LINES = {
     "trajectory": "random-features --study trajectory --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 3 --seed 4 -o x.json -q",
     "features": "spiked-model --study features --k 8,16,24 --activation=relu -j2",
@@ -205,6 +208,8 @@ def documents():
         write("flags", name, text)
     for name, line in LINES.items():
         write("command_line", name, line)
+    for name, text in CLAIMS.items():
+        write("claim", name, text)
 
 
 def main():

@@ -18,6 +18,7 @@ const std::vector<Target>& targets() {
                                           {"part", read_part},
                                           {"manifest", read_manifest},
                                           {"recording", read_recording},
+                                          {"claim", read_claim},
                                           {"flags", read_flags},
                                           {"command_line", read_command_line}};
   return all;

@@ -38,6 +38,8 @@ void read_part(std::string_view bytes);
 // The manifest and the recording.json of --study files, next to matrices that fit.
 void read_manifest(std::string_view bytes);
 void read_recording(std::string_view bytes);
+// A statement of one's own, about small curves and numbers.
+void read_claim(std::string_view bytes);
 // The text of any flag's value, to every flag and to the parsers of all small languages.
 void read_flags(std::string_view bytes);
 // The words of a command line, one per line, or separated by blanks. Nothing is run.

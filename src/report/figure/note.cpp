@@ -20,7 +20,7 @@ std::string trials_of(const FigureSource& source) {
 BandKind band_of(const Curve& curve, const FigureSource& source) {
   // A result with many trials does not keep their values, and shows the spread instead.
   const bool falls_back =
-      curve.band == BandKind::trials && source.series.at(curve.series).trials.empty();
+      curve.band == BandKind::trials && !shows_each(source.series.at(curve.series).trials.size());
   return falls_back ? BandKind::std : curve.band;
 }
 

@@ -203,7 +203,7 @@ std::uint64_t number_of_trials(const Series& series, std::size_t i, std::uint64_
 
 // The series with the band that the curve asks for.
 Series with_requested_band(Series series, const Curve& curve, std::uint64_t trials) {
-  if (curve.band == BandKind::trials && !series.trials.empty()) {
+  if (curve.band == BandKind::trials && shows_each(series.trials.size())) {
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       std::vector<double> values;
       for (const auto& trial : series.trials) values.push_back(trial[i]);

@@ -125,11 +125,22 @@ Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
 
 Markup claims_html(const Entry& entry) {
   if (entry.result->claims.empty()) return "<p>This run has no claims.</p>\n";
-  Markup out = "<details" + (entry.paper == papers().size() ? Markup(" open") : "") +
-               ">\n<summary>Claims: " + counts_html(count(entry.result->claims)) + "</summary>\n" +
-               claim_table_start("Claims of this run");
-  for (const Claim* claim : ordered_claims(entry)) out += claim_rows(*claim, place_html(*claim));
-  return out + "</tbody></table>\n</details>\n";
+  const ClaimCounts counts = count(entry.result->claims);
+  Markup of_papers, own;
+  for (const Claim* claim : ordered_claims(entry))
+    (claim->kind == Kind::own ? own : of_papers) += claim_rows(*claim, place_html(*claim));
+  const auto table = [](bool is_open, const Markup& summary, const Markup& caption,
+                        const Markup& rows) {
+    if (rows.empty()) return Markup();
+    return "<details" + (is_open ? Markup(" open") : "") + ">\n<summary>" + summary +
+           "</summary>\n" + claim_table_start(caption) + rows + "</tbody></table>\n</details>\n";
+  };
+  return table(true,
+               "Own statements: " + Markup::number(counts.own_holding) + " of " +
+                   Markup::number(counts.own) + (counts.own_holding == 1 ? Markup(" holds") : " hold"),
+               "Own statements", own) +
+         table(entry.paper == papers().size(), "Claims: " + counts_html(counts),
+               "Claims of this run", of_papers);
 }
 
 }  // namespace ranklab

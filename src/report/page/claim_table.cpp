@@ -21,6 +21,8 @@ Markup words_of_kind(const Claim& claim) {
       return "figure or text";
     case Kind::reading:
       return "our threshold: " + prose(claim.threshold);
+    case Kind::own:
+      return Markup("own statement: <code>") + escape_markup(claim.formula) + "</code>";
     case Kind::beyond:
       break;
   }

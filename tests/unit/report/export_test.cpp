@@ -40,13 +40,13 @@ TEST_CASE(
         "name,x_name,x,mean,std,n\ns,t,0.0,1.5,0.0,2\ns,t,1.0,,,0\nu,t,3.0,1.0,2.0,3\n");
   CHECK(
       export_csv(typed(sample()), "claims") ==
-      "id,statement_id,part,kind,slip,misprint_of,paper,figures,source,statement,verdict,"
+      "id,statement_id,part,kind,slip,misprint_of,paper,figures,source,statement,claim,verdict,"
       "undecided,holm_undecided,shortened,judged_in,measured,expected_low,expected_high,"
       "threshold,unit,evidence,violations,cases,worst,low,high,margin,level,n,detail\n"
       "spectral/eq-1,,statement,reading,,,,Figure 1; Table 2,(1),\"a \"\"b\"\", "
-      "c\",holds,,true,,,2.0,,3.0,3,"
+      "c\",,holds,,true,,,2.0,,3.0,3,"
       "seed,mean,,,,1.5,2.5,,0.99,3,\n"
-      "spectral/eq-2,,proof,beyond,,,,,(2),d,not-applicable,,,,spectral-fig03,,4.0,4.0,,seed,none,"
+      "spectral/eq-2,,proof,beyond,,,,,(2),d,,not-applicable,,,,spectral-fig03,,4.0,4.0,,seed,none,"
       ",,,,,,,,x\n");
 }
 

@@ -41,6 +41,7 @@ ResultFile whole_file() {
   claim.paper = "Spectral";
   claim.undecided = claim.holm_undecided = claim.shortened = true;
   claim.judged_in = "spectral-fig03";
+  claim.formula = "a > 1";
   for (const Evidence& evidence :
        {Evidence(MeanEvidence{1, 0.5, 1.5, 0.99, 4}), Evidence(CountEvidence{2, 7, 3}),
         Evidence(NumberEvidence{5}), Evidence(EquivalenceEvidence{0.1, -0.2, 0.4, 0.5, 0.99, 3}),
@@ -75,6 +76,7 @@ ResultFile whole_file() {
   file.trials = {3, 2, "seed"};
   file.changed = {{"trials", 12, 3}};
   file.see = "Two curves.";
+  file.keeps_trials = true;
   file.finding = {"spectral/eq-1.5/a", 1, "GD violates it.", Verdict::fails};
   file.environment = {{"cpu", "a machine"}};
   file.timing = {1, 2, 3};

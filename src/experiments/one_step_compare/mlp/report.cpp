@@ -49,11 +49,9 @@ void add_curves(PanelBuilder& panel, const Plan& plan,
 }
 
 void add_loss_panel(ResultBuilder& out, const Plan& plan) {
-  const bool shows_trials = std::ranges::any_of(
-      out.result().series, [](const Series& series) { return !series.trials.empty(); });
-  PanelBuilder panel =
-      out.panel(shows_trials ? "Training loss: median and seeds" : "Training loss", {"iteration"},
-                with_floor(log_axis("mean squared error"), zero_loss));
+  PanelBuilder panel = out.panel(
+      shows_each(out.records().size()) ? "Training loss: median and seeds" : "Training loss",
+      {"iteration"}, with_floor(log_axis("mean squared error"), zero_loss));
   add_curves(panel, plan, loss_name);
 }
 

@@ -1,0 +1,51 @@
+// The text of a statement of one's own as a formula (`ranklab help claim`):
+//
+//   statement  = [ "never" ] condition [ from ]                       counted in every case
+//              | "mean" value region [ from ]                         over the trials
+//              | "slope" value "over" value region [ from ]           of a line, in each trial
+//              | "alike" value "," value "within" number [ from ]     paired by trial
+//   region     = ( "<=" | ">=" | "<" | ">" ) number | "in" "[" number "," number "]"
+//   from       = "from" condition on the x of curves, such as t >= 100
+//   condition  = comparisons joined by and, or, not
+//   value      = numbers, names, + - * / ^, functions
+//
+// A name is a quantity of the run: gd.loss; loss[gd], which is the same; 'd=10.eta', if it has
+// other characters than letters, digits, _ and dots; layer*.ratio, for every quantity that matches.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "report/claims.hpp"
+
+namespace ranklab::own {
+
+/// A part of a formula: a number, a name, or an operator or a function of other parts.
+struct Node {
+  enum class Kind { number, name, operation } kind = Kind::number;
+  double number = 0;
+  std::string word = {};         // of a name: gd.loss; of an operation: "+", "and", "log"
+  std::vector<Node> parts = {};  // what the operation takes
+  std::size_t column = 1;        // where it begins in the text
+};
+
+enum class Form { always, never, mean, slope, alike };
+
+struct Formula {
+  Form form = Form::always;
+  Node first, second;   // second: x of a slope, and what `first` is like
+  Region allowed = {};  // of a mean or a slope
+  double margin = 0;    // of what is alike
+  Node from = {};       // the condition on x
+  bool has_from = false;
+};
+
+/// Throws UsageError "column 12: ..." for a mistake, and for more than 1,000 characters or 40
+/// levels.
+Formula parse(const std::string& text);
+
+/// Throws UsageError "column 12: ...".
+[[noreturn]] void refuse(std::size_t column, const std::string& why);
+
+}  // namespace ranklab::own

@@ -1,0 +1,41 @@
+// Statements of one's own, judged as those of the papers are: with the same judges, units,
+// intervals and corrections.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "report/result_file.hpp"
+
+namespace ranklab {
+
+/// A statement of one's own, from --claim or from "claims" of a preset.
+struct OwnStatement {
+  std::string id;     // mine/st-grows; empty: "mine/<i>"
+  std::string says;   // in words; empty: the formula
+  std::string claim;  // the formula (report/own/formula.hpp)
+};
+
+/// The statements with their defaults. Throws UsageError, which begins with `label`, for a formula
+/// with a mistake, an id that is not "mine/..." and an id that is there twice.
+std::vector<OwnStatement> checked(std::vector<OwnStatement> statements, const std::string& label);
+
+/// The statements of a result's own claims.
+std::vector<OwnStatement> own_statements_of(const ResultFile& result);
+
+/// The claims about one result; a statement with a glob has several, unless it counts cases. A
+/// statement that does not fit the run is not applicable, with the mistake as its detail, and
+/// `mistakes` has a line about it.
+std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements, const ResultFile& result,
+                             std::vector<std::string>& mistakes);
+
+/// The same over several results, each a size: a slope has one point for each of them, paired by
+/// the number of the trial, cases are counted in all of them, and means are judged in each.
+std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
+                             const std::vector<const ResultFile*>& results,
+                             std::vector<std::string>& mistakes);
+
+/// Appends the claims; Holm's method corrects their means for all means of the run.
+void add_own(ResultFile& result, std::vector<Claim> claims);
+
+}  // namespace ranklab

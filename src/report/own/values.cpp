@@ -1,0 +1,355 @@
+#include "report/own/values.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "core/statistics.hpp"
+#include "core/text.hpp"
+#include "core/tolerances.hpp"
+
+namespace ranklab::own {
+namespace {
+
+constexpr double rounding = tolerance::residual<double>;
+
+std::string shape_text(const Values& values) {
+  return values.axis == nullptr
+             ? "one number"
+             : say("{} over {}", plural(values.at.size(), "value"), values.axis->name);
+}
+
+// A comparison up to rounding: a number that is larger by rounding alone is not larger.
+double compared(const std::string& symbol, double a, double b) {
+  if (std::isnan(a) || std::isnan(b)) return undefined;
+  const double size = std::max(std::abs(a), std::abs(b)),
+               slack = std::isfinite(size) ? rounding * size : 0;
+  if (symbol == "<=") return a <= b + slack;
+  if (symbol == ">=") return b <= a + slack;
+  if (symbol == "<") return a < b - slack;
+  return b < a - slack;
+}
+
+double arithmetic(const std::string& word, double a, double b) {
+  if (word == "+") return a + b;
+  if (word == "-") return a - b;
+  if (word == "*") return a * b;
+  if (word == "/") return a / b;
+  if (word == "^") return std::pow(a, b);
+  if (std::isnan(a) || std::isnan(b)) return undefined;
+  if (word == "min") return std::min(a, b);
+  if (word == "max") return std::max(a, b);
+  if (word == "and") return a != 0 && b != 0;
+  return a != 0 || b != 0;  // or
+}
+
+double of_number(const std::string& word, double a) {
+  if (word == "negative") return -a;
+  if (word == "not") return std::isnan(a) ? undefined : a == 0;
+  if (word == "abs") return std::abs(a);
+  if (word == "exp") return std::exp(a);
+  if (word == "sqrt") return a < 0 ? undefined : std::sqrt(a);
+  if (a <= 0) return undefined;
+  if (word == "log2") return std::log2(a);
+  return word == "log10" ? std::log10(a) : std::log(a);
+}
+
+bool is_comparison(const std::string& word) {
+  return word == "<=" || word == ">=" || word == "<" || word == ">";
+}
+bool is_logical(const std::string& word) {
+  return word == "and" || word == "or" || word == "not";
+}
+
+void for_each_name(const Node& node, const std::function<void(const Node&)>& visit) {
+  if (node.kind == Node::Kind::name) visit(node);
+  for (const Node& part : node.parts) for_each_name(part, visit);
+}
+
+// What the stars of a glob stand for in a name, each as short as possible; nullopt if it does not
+// match.
+std::optional<Match> stars_of(const std::string& glob, const std::string& name) {
+  const std::size_t star = glob.find('*');
+  if (star == std::string::npos) return glob == name ? std::optional(Match()) : std::nullopt;
+  if (name.compare(0, star, glob, 0, star) != 0) return std::nullopt;
+  const std::string rest = glob.substr(star + 1);
+  for (std::size_t end = star; end <= name.size(); ++end) {
+    if (std::optional<Match> more = stars_of(rest, name.substr(end))) {
+      more->insert(more->begin(), name.substr(star, end - star));
+      return more;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Run::Run(const ResultFile& result) : name_(result.preset.value_or(result.study)) {
+  for (const Scalar& scalar : result.scalars) {
+    quantities_[scalar.name] = {nullptr, &scalar.per_trial, nullptr};
+    trials_ = std::max(trials_, scalar.per_trial.size());
+  }
+  for (const Series& series : result.series) {
+    quantities_[series.name] = {std::make_shared<const Axis>(Axis{series.x_name, series.x}),
+                                nullptr, &series.trials};
+    trials_ = std::max(trials_, series.trials.size());
+  }
+  for (const auto& [name, value] : result.config.items()) {
+    if (value.is_number()) flags_[name] = value.get<double>();
+  }
+}
+
+const Run::Quantity* Run::quantity(const std::string& name) const {
+  const auto found = quantities_.find(name);
+  return found == quantities_.end() ? nullptr : &found->second;
+}
+
+const double* Run::flag(const std::string& name) const {
+  const auto found = flags_.find(name);
+  return found == flags_.end() ? nullptr : &found->second;
+}
+
+void Run::refuse_name(const Node& node, const std::string& name) const {
+  std::vector<std::string> known, pieces;
+  for (const auto& [each, unused] : quantities_) known.push_back(each);
+  for (const auto& [each, unused] : flags_) known.push_back(each);
+  std::string piece;
+  for (const char c : name + ".") {
+    if (c != '.' && c != '_')
+      piece += c;
+    else
+      pieces.push_back(std::exchange(piece, ""));
+  }
+  // A name that has all pieces, such as gd.nuclear_rank for gd.rank; else one spelled alike.
+  const auto has_all = std::find_if(known.begin(), known.end(), [&](const std::string& each) {
+    return std::all_of(pieces.begin(), pieces.end(), [&](const std::string& wanted) {
+      return each.find(wanted) != std::string::npos;
+    });
+  });
+  std::vector<std::string> near = known;
+  std::erase_if(near,
+                [&](const std::string& each) { return !each.starts_with(pieces.front() + "."); });
+  if (near.empty()) near = known;
+  constexpr std::size_t most = 5;
+  const std::size_t rest = near.size() > most ? near.size() - most : 0;
+  near.resize(near.size() - rest);
+  if (rest > 0) near.push_back(say("{} more", rest));
+  const std::string otherwise = near.empty() ? "" : "; it has " + joined(near);
+  refuse(node.column, "no quantity '" + printable_key(name) + "' in this run" +
+                          (has_all != known.end() ? "; did you mean '" + *has_all + "'?"
+                                                  : did_you_mean(name, known, otherwise)));
+}
+
+std::vector<Match> matches_of(const Formula& formula, const Run& run) {
+  const Node* glob = nullptr;
+  std::size_t stars = 0;
+  for (const Node* node : {&formula.first, &formula.second}) {
+    for_each_name(*node, [&](const Node& name) {
+      const auto here =
+          static_cast<std::size_t>(std::count(name.word.begin(), name.word.end(), '*'));
+      if (here > stars) glob = &name, stars = here;
+    });
+  }
+  if (glob == nullptr) return {{}};
+  constexpr std::size_t most_stars = 3;
+  if (stars > most_stars) refuse(glob->column, say("a name has at most {} stars", most_stars));
+  std::vector<Match> out;
+  for (const auto& [name, unused] : run.quantities()) {
+    if (const auto match = stars_of(glob->word, name)) out.push_back(*match);
+  }
+  if (out.empty())
+    refuse(glob->column, "no quantity matches '" + printable_key(glob->word) +
+                             "'; a product needs blanks around its star");
+  return out;
+}
+
+Evaluation::Evaluation(const Formula& formula, const Run& run, Match match)
+    : formula_(formula), run_(run), match_(std::move(match)) {
+  for (const Node* node : {&formula.first, &formula.second}) {
+    for_each_name(*node, [&](const Node& name) {
+      const Run::Quantity* found = run.quantity(full_name(name.word));
+      if (found != nullptr && found->axis != nullptr) axes_.emplace(found->axis->name, found->axis);
+    });
+  }
+  if (!formula.has_from) return;
+  bool restricts = false;
+  for_each_name(formula.from, [&](const Node& name) { restricts |= axes_.contains(name.word); });
+  if (restricts) return;
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : axes_) names.push_back(name);
+  refuse(formula.from.column, names.empty()
+                                  ? "'from' restricts curves, and the statement has none"
+                                  : "'from' needs a condition on " + joined(names, " or "));
+}
+
+std::string Evaluation::full_name(const std::string& word) const {
+  std::string out;
+  std::size_t star = 0;
+  for (const char c : word) {
+    if (c == '*' && star < match_.size())
+      out += match_[star++];
+    else
+      out += c;
+  }
+  return out;
+}
+
+const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis) {
+  const auto found = kept_.find(axis.get());
+  if (found != kept_.end()) return found->second;
+  Kept out;
+  bool is_about_it = false;
+  for_each_name(formula_.from, [&](const Node& name) { is_about_it |= name.word == axis->name; });
+  Axis rest{axis->name, {}};
+  restricting_ = axis.get();
+  const Values keeps = is_about_it ? value(formula_.from, 0)
+                                   : Values{std::vector<double>(axis->x.size(), 1), axis, true};
+  restricting_ = nullptr;
+  if (!keeps.is_condition) refuse(formula_.from.column, "'from' needs a condition");
+  for (std::size_t i = 0; i < axis->x.size(); ++i) {
+    if (keeps.at[keeps.axis == nullptr ? 0 : i] != 1) continue;
+    out.places.push_back(i);
+    rest.x.push_back(axis->x[i]);
+  }
+  if (out.places.empty())
+    refuse(formula_.from.column, say("no {} of the run meets this condition", axis->name));
+  out.axis = std::make_shared<const Axis>(std::move(rest));
+  return kept_[axis.get()] = std::move(out);
+}
+
+Values Evaluation::named(const Node& node, std::size_t trial) {
+  if (restricting_ != nullptr) {
+    if (node.word == restricting_->name)
+      return {restricting_->x, std::make_shared<const Axis>(*restricting_)};
+    refuse(node.column, "'from' needs a condition on " + restricting_->name + " alone");
+  }
+  const std::string name = full_name(node.word);
+  const auto restricted = [&](const std::shared_ptr<const Axis>& axis,
+                              const std::vector<double>& all) -> Values {
+    if (!formula_.has_from) return {all, axis};
+    const Kept& keeps = kept(axis);
+    Values out{{}, keeps.axis};
+    for (const std::size_t i : keeps.places) out.at.push_back(all.at(i));
+    return out;
+  };
+  if (const Run::Quantity* found = run_.quantity(name)) {
+    if (found->numbers != nullptr) return {{found->numbers->at(trial)}};
+    if (found->curves->empty())
+      refuse(node.column, "the result has only the mean of '" + printable_key(name) +
+                              "' over its trials; a run with --keep-trials keeps the curves that "
+                              "its trials measure");
+    return restricted(found->axis, found->curves->at(trial));
+  }
+  if (const auto axis = axes_.find(name); axis != axes_.end())
+    return restricted(axis->second, axis->second->x);
+  if (const double* flag = run_.flag(name)) return {{*flag}};
+  run_.refuse_name(node, name);
+}
+
+Values Evaluation::combined(const Node& node, const Values& a, const Values& b) const {
+  if (is_logical(node.word) != (a.is_condition && b.is_condition) ||
+      (a.is_condition != b.is_condition))
+    refuse(node.column, is_logical(node.word)
+                            ? "'" + node.word + "' joins conditions, such as a >= b"
+                            : "a condition is no number; share(...) is how often it holds");
+  if (a.axis != nullptr && b.axis != nullptr && a.axis != b.axis &&
+      (a.axis->x != b.axis->x || a.axis->name != b.axis->name))
+    refuse(node.column, say("the left side has {}, the right side {}; first, last, mean, max, "
+                            "at(...) make one number of a curve",
+                            shape_text(a), shape_text(b)));
+  const bool compares = is_comparison(node.word);
+  Values out{{}, a.axis != nullptr ? a.axis : b.axis, compares || is_logical(node.word)};
+  const std::size_t n = std::max(a.at.size(), b.at.size());
+  out.at.reserve(out.axis == nullptr ? 1 : n);
+  for (std::size_t i = 0; i < (out.axis == nullptr ? 1 : out.axis->x.size()); ++i) {
+    const double x = a.at[a.axis == nullptr ? 0 : i], y = b.at[b.axis == nullptr ? 0 : i];
+    out.at.push_back(compares ? compared(node.word, x, y) : arithmetic(node.word, x, y));
+  }
+  return out;
+}
+
+Values Evaluation::reduced(const Node& node, Values of, std::size_t trial) {
+  const std::string& word = node.word;
+  const Axis single{"", {undefined}};
+  const Axis& axis = of.axis == nullptr ? single : *of.axis;
+  if (word == "share" && !of.is_condition)
+    refuse(node.column, "share() takes a condition, such as share(a >= b)");
+  if (word != "share" && of.is_condition)
+    refuse(node.column, word + "() takes numbers; share(...) is how often a condition holds");
+  if (of.at.empty()) return {{undefined}};
+  if (word == "first") return {{of.at.front()}};
+  if (word == "last") return {{of.at.back()}};
+  if (word == "at") {
+    const double x = number(node.parts[1], trial);
+    for (std::size_t i = 0; i < axis.x.size(); ++i) {
+      if (std::abs(axis.x[i] - x) <= rounding * std::abs(x)) return {{of.at[i]}};
+    }
+    refuse(node.parts[1].column,
+           of.axis == nullptr ? "at() takes a curve and a place on it"
+                              : say("the curve has no {} {}; it has {} from {} to {}", axis.name, x,
+                                    axis.x.size(), axis.x.front(), axis.x.back()));
+  }
+  if (word == "diff") {
+    if (of.axis == nullptr) refuse(node.column, "diff() takes a curve, not one number");
+    Values out{{},
+               std::make_shared<const Axis>(Axis{axis.name, {axis.x.begin() + 1, axis.x.end()}})};
+    for (std::size_t i = 1; i < of.at.size(); ++i) out.at.push_back(of.at[i] - of.at[i - 1]);
+    return out;
+  }
+  std::vector<double> defined, x;
+  for (std::size_t i = 0; i < of.at.size(); ++i) {
+    if (std::isnan(of.at[i])) continue;
+    defined.push_back(of.at[i]);
+    x.push_back(axis.x[i]);
+  }
+  left_out_ += of.at.size() - defined.size();
+  if (defined.empty()) return {{undefined}};
+  const double sum = std::accumulate(defined.begin(), defined.end(), 0.0);
+  if (word == "sum") return {{sum}};
+  if (word == "mean" || word == "share") return {{sum / static_cast<double>(defined.size())}};
+  if (word == "median") return {{median(defined)}};
+  const bool is_least = word == "min" || word == "argmin";
+  const auto extreme = is_least ? std::min_element(defined.begin(), defined.end())
+                                : std::max_element(defined.begin(), defined.end());
+  return {{word == "min" || word == "max"
+               ? *extreme
+               : x[static_cast<std::size_t>(extreme - defined.begin())]}};
+}
+
+Values Evaluation::value(const Node& node, std::size_t trial) {
+  if (node.kind == Node::Kind::number) return {{node.number}};
+  if (node.kind == Node::Kind::name) return named(node, trial);
+  Values left = value(node.parts.front(), trial);
+  const bool is_binary = is_comparison(node.word) || node.word == "and" || node.word == "or" ||
+                         std::string_view("+-*/^").find(node.word) != std::string_view::npos;
+  const bool is_elementwise = (node.word == "min" || node.word == "max") && node.parts.size() > 1;
+  if (is_binary || is_elementwise) {
+    for (std::size_t i = 1; i < node.parts.size(); ++i)
+      left = combined(node, left, value(node.parts[i], trial));
+    return left;
+  }
+  const bool maps = node.word == "negative" || node.word == "not" || node.word == "abs" ||
+                    node.word == "exp" || node.word == "sqrt" || node.word.starts_with("log");
+  if (!maps) return reduced(node, std::move(left), trial);
+  if ((node.word == "not") != left.is_condition)
+    refuse(node.column, left.is_condition
+                            ? "a condition is no number; share(...) is how often it holds"
+                            : "'not' takes a condition, such as not a >= b");
+  for (double& x : left.at) x = of_number(node.word, x);
+  return left;
+}
+
+double Evaluation::number(const Node& node, std::size_t trial) {
+  const Values values = value(node, trial);
+  if (values.axis != nullptr)
+    refuse(node.column, say("this is a curve, {}; first, last, mean, max, at(...) make one number "
+                            "of it",
+                            shape_text(values)));
+  if (values.is_condition) refuse(node.column, "a condition is no number; use share(...)");
+  return values.at.front();
+}
+
+}  // namespace ranklab::own

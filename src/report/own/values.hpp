@@ -1,0 +1,96 @@
+// The value of a formula in one trial of a run.
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "report/own/formula.hpp"
+#include "report/result_file.hpp"
+
+namespace ranklab::own {
+
+/// What a curve is over: "iteration", and the iterations.
+struct Axis {
+  std::string name;
+  std::vector<double> x;
+};
+
+/// One number, or a curve over an axis. Of a condition: 1 where it holds, 0 where it does not, NaN
+/// where a number in it is undefined.
+struct Values {
+  std::vector<double> at;
+  std::shared_ptr<const Axis> axis = nullptr;  // null: one number
+  bool is_condition = false;
+};
+
+/// What the trials of a run have measured, by name, and the numbers among its flags.
+class Run {
+ public:
+  explicit Run(const ResultFile& result);
+
+  std::size_t trials() const { return trials_; }
+  const std::string& name() const { return name_; }
+
+  struct Quantity {
+    std::shared_ptr<const Axis> axis;                          // null: one number for each trial
+    const std::vector<double>* numbers = nullptr;              // of such a one
+    const std::vector<std::vector<double>>* curves = nullptr;  // of the trials; empty: not kept
+  };
+  /// Null for an unknown name.
+  const Quantity* quantity(const std::string& name) const;
+  const double* flag(const std::string& name) const;
+  /// Throws UsageError with the nearest name that exists.
+  [[noreturn]] void refuse_name(const Node& node, const std::string& name) const;
+
+  const std::map<std::string, Quantity>& quantities() const { return quantities_; }
+
+ private:
+  std::string name_;
+  std::size_t trials_ = 0;
+  std::map<std::string, Quantity> quantities_;
+  std::map<std::string, double> flags_;
+};
+
+/// What the stars of a formula's globs stand for. A formula without a glob has one match, without
+/// stars.
+using Match = std::vector<std::string>;
+/// In the order of the names. Throws UsageError if no quantity matches the first glob.
+std::vector<Match> matches_of(const Formula& formula, const Run& run);
+
+/// Computes formulas in the trials of one run, for one match.
+class Evaluation {
+ public:
+  Evaluation(const Formula& formula, const Run& run, Match match);
+
+  /// Throws UsageError "column 12: ..." for an unknown name and for numbers that do not fit.
+  Values value(const Node& node, std::size_t trial);
+  /// The same, for a formula that must be one number.
+  double number(const Node& node, std::size_t trial);
+  /// How many values of curves were undefined and left out of a reduction.
+  std::size_t left_out() const { return left_out_; }
+
+ private:
+  Values named(const Node& node, std::size_t trial);
+  Values reduced(const Node& node, Values of, std::size_t trial);
+  Values combined(const Node& node, const Values& a, const Values& b) const;
+  /// The places of an axis that `from` keeps, and the axis of these.
+  struct Kept {
+    std::vector<std::size_t> places;
+    std::shared_ptr<const Axis> axis;
+  };
+  const Kept& kept(const std::shared_ptr<const Axis>& axis);
+  std::string full_name(const std::string& word) const;
+
+  const Formula& formula_;
+  const Run& run_;
+  Match match_;
+  std::map<std::string, std::shared_ptr<const Axis>> axes_;  // of the formula's curves, by name
+  std::map<const Axis*, Kept> kept_;
+  const Axis* restricting_ = nullptr;  // its x is what names in `from` mean
+  std::size_t left_out_ = 0;
+};
+
+}  // namespace ranklab::own
