@@ -13,7 +13,7 @@
 #include <array>
 
 #include "experiments/kit.hpp"
-#include "experiments/spike_plus_bulk/model.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
 #include "models/activations.hpp"
 #include "report/size_claims.hpp"
 
