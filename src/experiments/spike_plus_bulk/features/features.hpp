@@ -190,14 +190,14 @@ inline constexpr char W_frobenius[] = "W_frobenius", W_norm[] = "W_norm";  // of
 // (1.9) at W_0 and W_1: J/L, nr, and what the best step along the polar factor gains over the
 // guarantee of GD. The times of gradient descent to relative_errors and absolute_errors.
 inline constexpr char stable_rank_A[] = "stable_rank";
-using Pair = std::array<const char*, 2>;
-inline constexpr Pair hessian_ratio = {"hessian_ratio_0", "hessian_ratio_1"};
-inline constexpr Pair gradient_rank = {"gradient_rank_0", "gradient_rank_1"};
-inline constexpr Pair polar_gain = {"polar_gain_0", "polar_gain_1"};
-inline constexpr Pair labels = {"realizable", "teacher"};
+using TwoNames = std::array<const char*, 2>;
+inline constexpr TwoNames hessian_ratio = {"hessian_ratio_0", "hessian_ratio_1"};
+inline constexpr TwoNames gradient_rank = {"gradient_rank_0", "gradient_rank_1"};
+inline constexpr TwoNames polar_gain = {"polar_gain_0", "polar_gain_1"};
+inline constexpr TwoNames labels = {"realizable", "teacher"};
 inline constexpr std::size_t realizable_labels = 0;  // index
-inline constexpr Pair relative_time = {"relative_time_realizable", "relative_time_teacher"};
-inline constexpr Pair absolute_time = {"absolute_time_realizable", "absolute_time_teacher"};
+inline constexpr TwoNames relative_time = {"relative_time_realizable", "relative_time_teacher"};
+inline constexpr TwoNames absolute_time = {"absolute_time_realizable", "absolute_time_teacher"};
 inline constexpr char decay[] = "decay";  // -2 log(1 - lambda_k/lambda_1)
 
 TrialRecord run_trial(const Config& config, const Trial& trial);
