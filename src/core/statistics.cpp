@@ -143,6 +143,12 @@ double median(std::span<const double> values) {
   return std::midpoint(*std::max_element(x.begin(), middle), *middle);  // does not overflow
 }
 
+std::vector<double> differences(std::span<const double> a, std::span<const double> b) {
+  std::vector<double> out;
+  for (std::size_t i = 0; i < a.size(); ++i) out.push_back(a[i] - b[i]);
+  return out;
+}
+
 double rank_correlation(std::span<const double> x, std::span<const double> y) {
   if (x.size() < 3) return undefined;
   const auto ranks_of = [](std::span<const double> values) {

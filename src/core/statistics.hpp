@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 namespace ranklab {
 
@@ -53,6 +54,9 @@ Spread spread_of(std::span<const double> values);
 /// Spearman's rank correlation of pairs without NaN, equal values sharing the mean of their ranks;
 /// NaN for fewer than three pairs, and if all values of one list are equal.
 double rank_correlation(std::span<const double> x, std::span<const double> y);
+
+/// a_i - b_i, as of the losses of two methods in each trial. Both lists have the same length.
+std::vector<double> differences(std::span<const double> a, std::span<const double> b);
 
 /// Median of the finite values (mean of the middle two); NaN without a finite value.
 double median(std::span<const double> values);

@@ -382,10 +382,11 @@ void judge_reading(const std::string& name, const Activation& activation,
   Tally both = mean_side.ratios;
   both.add(second_side.ratios);
   const auto judge = [&](const Place& place, const std::string& id, const std::string& slip,
-                         const std::string& text, const Tally& tally, const std::string& detail) {
+                         const std::string& text, const Tally& tally, const std::string& detail,
+                         SourceLine line = SourceLine::current()) {
     Statement statement = showing(slip, place(id + reading.ending, text));
     if (reading.corrects) statement.misprint_of = place.prefix + id + both_readings.front().ending;
-    claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest);
+    claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest, line);
   };
   judge(printed.depends_on_s_star ? caption : table, name, reading.slip,
         "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, "
@@ -433,7 +434,7 @@ double one_layer_bound(const Config& c, const std::string& activation) {
 // count only for larger x. Without a violation the claim holds for every x.
 void judge_probable(const Config& c, const Statement& probable, const Tally& measured,
                     std::uint64_t samples, double smallest_stable_rank, const std::string& detail,
-                    Claims& claims) {
+                    Claims& claims, SourceLine line = SourceLine::current()) {
   const double x =
       static_cast<double>(samples) * c.epsilon * c.epsilon * std::min(1.0, smallest_stable_rank);
   const Statement statement =
@@ -444,9 +445,9 @@ void judge_probable(const Config& c, const Statement& probable, const Tally& mea
           "{} violations in {} cases; {}",
           measured.violations, measured.cases, probability);
   if (!claims.applies(statement,
-                      measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : ""))
+                      measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : "", line))
     return;
-  claims.never_violated(statement, measured, probability, WorstCase::largest);
+  claims.never_violated(statement, measured, probability, WorstCase::largest, line);
 }
 
 void judge_one_layer(const Config& c, const Records& records, Claims& claims) {

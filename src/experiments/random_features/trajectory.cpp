@@ -378,11 +378,11 @@ std::vector<double> final_log_ratio(const Records& records) {
 }
 
 // Judges which method ends lower; `allowed` is the region of SpecGD's log ratio to GD.
-void judge_order(const Statement& statement, Region allowed, const Records& records,
-                 Claims& claims) {
+void judge_order(const Statement& statement, Region allowed, const Records& records, Claims& claims,
+                 SourceLine line = SourceLine::current()) {
   const auto runs = claims.about(divergences(records, {gd, specgd}));
   claims.mean(statement, final_log_ratio(records), compared(allowed),
-              "log10 of the ratio of the final objective gaps, SpecGD over GD");
+              "log10 of the ratio of the final objective gaps, SpecGD over GD", 1, line);
 }
 
 void judge_restarts(const Config& c, const Records& records, Claims& claims) {

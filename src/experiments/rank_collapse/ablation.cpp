@@ -213,14 +213,13 @@ void judge_gating(const Config& c, const Records& records, Claims& claims) {
   if (c.model.checkpoint != nullptr) {
     const auto runs =
         claims.about(overflows({curve(true, true), curve(false, true)}, records), true);
-    std::vector<double> gain = final_values(curve(true, true), measure::mu_normalized, records);
-    const auto without = final_values(curve(false, true), measure::mu_normalized, records);
-    for (std::size_t t = 0; t < gain.size(); ++t) gain[t] -= without[t];
+    const auto with_gate = final_values(curve(true, true), measure::mu_normalized, records),
+               without = final_values(curve(false, true), measure::mu_normalized, records);
     claims.mean(
         figure_3("gate-raises-mu",
                  "The gate prevents collapse in Mamba-2: with the norm, mu after the last layer is "
                  "larger with the gate than without it"),
-        gain, positive(),
+        differences(with_gate, without), positive(),
         "normalized mu after the last layer with the gate minus without it; " + weights_of(c));
   }
   const auto deep = over_depth();

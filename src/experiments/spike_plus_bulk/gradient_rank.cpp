@@ -410,15 +410,16 @@ std::string fits_of_means(const SizeClaims& over_k, const Metric& metric) {
 
 // Claim: the mean exponent of k over trials is allowed by the order.
 void judge_exponent(const SizeClaims& over_k, const Statement& statement, const Metric& metric,
-                    const Order& order) {
+                    const Order& order, SourceLine line = SourceLine::current()) {
   over_k.exponent(statement.kind == Kind::theorem ? asymptotic(statement, order.slack) : statement,
-                  metric, order.region, fits_of_means(over_k, metric));
+                  metric, order.region, fits_of_means(over_k, metric), line);
 }
 
 // Claim: lower <= upper in each trial at each k, or lower < upper if `strict`. If either is
 // undefined there is no case.
 void judge_inequality(const SizeClaims& over_k, const Statement& statement, const Metric& lower,
-                      const Metric& upper, bool strict = false) {
+                      const Metric& upper, bool strict = false,
+                      SourceLine line = SourceLine::current()) {
   const Tally tally = over_k.tally([&](const AtSize& at, Tally& t) {
     const double small = lower(at), large = upper(at);
     if (std::isfinite(small) && std::isfinite(large))
@@ -428,7 +429,7 @@ void judge_inequality(const SizeClaims& over_k, const Statement& statement, cons
       statement, tally,
       tally.cases > 0 ? say("smallest ratio of the two sides {}", tally.smallest)
                       : "the bound is undefined, because a constant in it is not positive",
-      WorstCase::smallest);
+      WorstCase::smallest, line);
 }
 
 // Section 3.2.2 exchanges the spikes: its hypothesis is ||W-bar u|| >= kappa ||u||, but the spike

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "experiments/kit.hpp"
-#include "experiments/spike_plus_bulk/model.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
 
 namespace ranklab::gradient_rank {
 

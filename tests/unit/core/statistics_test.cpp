@@ -155,6 +155,15 @@ TEST_CASE("Spearman's rank correlation, with ties and with too few pairs") {
   CHECK(std::isnan(rank_correlation(Values{1, 1, 1}, Values{1, 2, 3})));
 }
 
+TEST_CASE("differences are taken entry by entry, and an undefined entry stays undefined") {
+  const std::vector<double> found =
+      differences(std::vector<double>{3, 1, undefined}, std::vector<double>{1, 4, 2});
+  REQUIRE(found.size() == 3);
+  CHECK(found[0] == 2);
+  CHECK(found[1] == -3);
+  CHECK(std::isnan(found[2]));
+}
+
 TEST_CASE("the median of odd and even numbers of values, in any order") {
   CHECK(median(std::vector<double>{5.0, 1.0, 3.0}) == 3.0);
   CHECK(median(std::vector<double>{4.0, 1.0, 8.0, 2.0}) == 3.0);

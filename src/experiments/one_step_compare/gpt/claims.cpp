@@ -18,12 +18,6 @@ double mean_log(std::vector<double> values) {
   return mean_of_finite(values);
 }
 
-std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> out;
-  for (std::size_t i = 0; i < a.size(); ++i) out.push_back(a[i] - b[i]);
-  return out;
-}
-
 std::vector<double> RunRecords::losses() const {
   std::vector<double> out = numbers(final_validation_loss);
   for (double& loss : out) {

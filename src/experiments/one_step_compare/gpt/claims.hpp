@@ -122,8 +122,6 @@ class Named {
   const Run& run_;
 };
 
-std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b);
-
 /// [Spectral] Table 2: the share of Muon's gain over Adam that Muon on W2 alone achieves. `missing`
 /// is the reason why the share cannot be judged, or empty.
 struct Share {

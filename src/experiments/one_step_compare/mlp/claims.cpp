@@ -10,21 +10,23 @@ Divergence divergence_of(const Records& records, const Method& method) {
 }
 
 /// GD and the method, which a claim compares.
-std::vector<Divergence> with_gd(const Plan& plan, const Records& records, const Method& method) {
-  return {divergence_of(records, plan.methods.front()), divergence_of(records, method)};
+std::vector<Divergence> with_gd(const Config& config, const Records& records,
+                                const Method& method) {
+  return {divergence_of(records, config.methods().front()), divergence_of(records, method)};
 }
 
-void judge_condition(const Plan& plan, const Records& records, const Method& method,
+void judge_condition(const Config& config, const Records& records, const Method& method,
                      std::size_t layer, Claims& claims) {
   const Statement statement = condition(method, layer);
   const Tally found = tally_of(records, statement.id);
   std::string detail =
       found.cases > 0 ? say("smallest nr/st {}", found.smallest) : "no finite ratio nr/st";
   if (found.violations > 0) {
+    const std::vector<double> iterations = config.iterations();
     const Tally violated_at = tally_of(records, [&](const TrialRecord& record, Tally& at) {
       const std::vector<double>& ratio = record.array(ratio_name(method.name, layer));
       for (std::size_t i = 0; i < ratio.size(); ++i) {
-        if (ratio[i] < 1) at.count(true, plan.iterations[i]);
+        if (ratio[i] < 1) at.count(true, iterations[i]);
       }
     });
     detail +=
@@ -50,31 +52,32 @@ std::string mean_of(const Records& records, const std::string& scalar) {
   return short_number(summarize(scalars_of(records, scalar)).mean);
 }
 
-void judge_maximum(const Plan& plan, const Records& records, const Misprint& statement,
-                   const std::string& matrix, Claims& claims) {
+void judge_maximum(const Config& config, const Records& records, const Misprint& statement,
+                   const std::string& matrix, Claims& claims,
+                   SourceLine line = SourceLine::current()) {
   std::string measured = "mean rank at the initial weights: ";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     measured +=
         say("{}{}{} {}", l == 1 ? "" : ", ", matrix, l, mean_of(records, rank_name(matrix, l)));
   }
-  const auto printed_sizes = claims.only_where(not_printed_sizes(plan.config));
-  claims.never_violated(statement.as_printed, records, measured, WorstCase::largest);
-  claims.never_violated(statement.corrected, records, measured, WorstCase::largest);
+  const auto printed_sizes = claims.only_where(not_printed_sizes(config));
+  claims.never_violated(statement.as_printed, records, measured, WorstCase::largest, line);
+  claims.never_violated(statement.corrected, records, measured, WorstCase::largest, line);
 }
 
-void judge_figure_1(const Plan& plan, const Records& records, Claims& claims) {
-  for (const Method& method : plan.methods) {
+void judge_figure_1(const Config& config, const Records& records, Claims& claims) {
+  for (const Method& method : config.methods()) {
     const Statement statement = small_stable_rank(method);
     const auto run = claims.about({divergence_of(records, method)});
     claims.never_violated(
         statement, records,
         say("largest stable rank {}; d = {}, st(X) = {}, largest possible rank {}",
-            tally_of(records, statement.id).largest, plan.config.d, mean_of(records, stable_rank_X),
-            std::min(plan.config.width, plan.config.n)),
+            tally_of(records, statement.id).largest, config.d, mean_of(records, stable_rank_X),
+            std::min(config.width, config.n)),
         WorstCase::largest);
   }
-  judge_maximum(plan, records, largest_stable_rank, "A", claims);
-  judge_maximum(plan, records, largest_nuclear_rank, "W", claims);
+  judge_maximum(config, records, largest_stable_rank, "A", claims);
+  judge_maximum(config, records, largest_nuclear_rank, "W", claims);
 }
 
 std::string phase_text(const Records& records) {
@@ -113,45 +116,44 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
                   fewer, reached, records.size()));
 }
 
-void judge_figure_4(const Plan& plan, const Records& records, Claims& claims) {
+void judge_figure_4(const Config& config, const Records& records, Claims& claims) {
   const Place caption{"spectral/fig-4", "spectral/fig-4/", "Figure 4",
                       Part::caption,    Kind::figure,      {"Figure 4"}},
       text{"spectral/fig-4", "spectral/fig-4/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
   for (const std::size_t layer : {2u, 3u}) {
-    const std::string l = std::to_string(layer);
     const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
       return rank.front() / rank.back();
     });
-    const auto run = claims.about({divergence_of(records, plan.methods.front())});
-    claims.mean(reading(caption("nuclear-rank-large-at-first/W" + l,
-                                "The nuclear rank of the gradient of W_" + l +
-                                    " is at least twice as large at the start of GD as at the end"),
+    const auto run = claims.about({divergence_of(records, config.methods().front())});
+    claims.mean(reading(caption(say("nuclear-rank-large-at-first/W{}", layer),
+                                say("The nuclear rank of the gradient of W_{} is at least twice as "
+                                    "large at the start of GD as at the end",
+                                    layer)),
                         "a factor of 2"),
                 start_over_end, at_least(2.0), "nuclear rank at the start over that at the end");
   }
-  for (const Method& method : plan.rivals()) {
-    claims.mean(
-        shown_of(method,
-                 caption("faster-at-first/" + method.name,
-                         "The loss of " + method.label +
-                             " is at most that of GD at the end of the initial phase, when the "
-                             "nuclear rank is large")),
-        scalars_of(records, early_ratio_name(method.name)), compared(at_most(0.0)),
-        phase_text(records));
-    const auto runs = claims.about(with_gd(plan, records, method));
+  for (const Method& method : config.rivals()) {
+    claims.mean(shown_of(method, caption("faster-at-first/" + method.name,
+                                         say("The loss of {} is at most that of GD at the end of "
+                                             "the initial phase, when the nuclear rank is large",
+                                             method.label))),
+                scalars_of(records, early_ratio_name(method.name)), compared(at_most(0.0)),
+                phase_text(records));
+    const auto runs = claims.about(with_gd(config, records, method));
     judge_first_to_a_tenth(
         records, method,
         shown_of(
             method,
-            caption("first-to-a-tenth/" + method.name,
-                    method.label +
-                        " reduces the loss to a tenth of its initial value in fewer steps than GD"),
+            caption(
+                "first-to-a-tenth/" + method.name,
+                say("{} reduces the loss to a tenth of its initial value in fewer steps than GD",
+                    method.label)),
             "a tenth of the loss"),
         claims);
     claims.mean(
         shown_of(method, text("ahead-at-the-end/" + method.name,
-                              "The final loss of " + method.label + " is at most that of GD")),
+                              say("The final loss of {} is at most that of GD", method.label))),
         scalars_of(records, final_ratio_name(method.name)), compared(at_most(0.0)),
         "log10 of the final loss over that of GD");
   }
@@ -201,7 +203,8 @@ double mean_distance(const TrialRecord& record) {
   return sum / static_cast<double>(iterations);
 }
 
-void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
+void judge_losses(const Config& config, const Method& method, const Records& records,
+                  Claims& claims) {
   const Place small{"spectral/fig-18", "spectral/fig-18a/", "Figure 18 (a)",
                     Part::caption,     Kind::figure,        {"Figure 18 (a)"}},
       large{"spectral/fig-18", "spectral/fig-18b/", "Figure 18 (b)",
@@ -211,17 +214,16 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
   const std::string detail =
       "log10 of SpecGD's loss over GD's at the first iteration at which one of them has fallen by "
       "a quarter";
-  const auto runs =
-      claims.about(with_gd(plan, records, *std::ranges::find(plan.methods, specgd, &Method::name)));
+  const auto runs = claims.about(with_gd(config, records, method));
   {
-    const auto small_batch = claims.only_where(not_small_batch(plan.config));
+    const auto small_batch = claims.only_where(not_small_batch(config));
     claims.mean(reading(small("early-advantage",
                               "With SwiGLU at n = 512, the loss of SpecGD is at most that of GD "
                               "when one of them has fallen by a quarter"),
                         "when the loss has fallen by a quarter"),
                 early, compared(at_most(0.0)), detail);
   }
-  const auto large_batch = claims.only_where(not_large_batch(plan.config));
+  const auto large_batch = claims.only_where(not_large_batch(config));
   claims.mean(reading(large("no-early-advantage",
                             "With SwiGLU at n = 8196, the loss of SpecGD is at least that of GD "
                             "over 1.25 when one of them has fallen by a quarter"),
@@ -235,11 +237,11 @@ void judge_losses(const Plan& plan, const Records& records, Claims& claims) {
               "mean of |log10 of the ratio of the losses| over the run");
 }
 
-void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
+void judge_figure_18(const Config& config, const Records& records, Claims& claims) {
   const Place caption{"spectral/fig-18", "spectral/fig-18/", "Figure 18, caption",
                       Part::caption,     Kind::figure,       {"Figure 18"}};
-  if (plan.runs(specgd)) judge_losses(plan, records, claims);
-  for (const Method& method : plan.methods) {
+  if (const auto method = config.method(specgd)) judge_losses(config, *method, records, claims);
+  for (const Method& method : config.methods()) {
     if (method.name != gd && method.name != specgd) continue;
     const auto run = claims.about({divergence_of(records, method)});
     const auto along = [&](std::size_t layer, bool over_first) {
@@ -249,19 +251,17 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
       });
     };
     for (const std::size_t layer : {1u, 2u}) {
-      const std::string l = std::to_string(layer);
-      claims.mean(
-          reading(caption("layer" + l + "-keeps-its-rank/" + method.name,
-                          "With SwiGLU, the stable rank of layer " + l +
-                              " is within a factor of 1.25 of its initial value at the end of " +
-                              method.label),
-                  "a ratio from 0.8 to 1.25"),
-          along(layer, true), close_to_initial, "last stable rank over the first");
+      claims.mean(reading(caption(say("layer{}-keeps-its-rank/{}", layer, method.name),
+                                  say("With SwiGLU, the stable rank of layer {} is within a factor "
+                                      "of 1.25 of its initial value at the end of {}",
+                                      layer, method.label)),
+                          "a ratio from 0.8 to 1.25"),
+                  along(layer, true), close_to_initial, "last stable rank over the first");
     }
     claims.mean(
         reading(caption("layer3-drops-to-3/" + method.name,
-                        "With SwiGLU, the stable rank of layer 3 is about 3 at the end of " +
-                            method.label),
+                        say("With SwiGLU, the stable rank of layer 3 is about 3 at the end of {}",
+                            method.label)),
                 "from 2 to 4"),
         along(3, false), about_3, "last stable rank");
   }
@@ -269,17 +269,17 @@ void judge_figure_18(const Plan& plan, const Records& records, Claims& claims) {
 
 }  // namespace
 
-void judge(const Plan& plan, const Records& records, Claims& claims) {
-  for (const Method& method : plan.methods) {
+void judge(const Config& config, const Records& records, Claims& claims) {
+  for (const Method& method : config.methods()) {
     for (std::size_t l = 1; l <= hidden_layers; ++l)
-      judge_condition(plan, records, method, l, claims);
+      judge_condition(config, records, method, l, claims);
   }
   // Figures 1 and 4 show relu2, Figure 18 shows swiglu; no figure shows another activation.
-  if (plan.config.activation == "relu2") {
-    judge_figure_1(plan, records, claims);
-    judge_figure_4(plan, records, claims);
+  if (config.activation == "relu2") {
+    judge_figure_1(config, records, claims);
+    judge_figure_4(config, records, claims);
   }
-  if (plan.config.activation == "swiglu") judge_figure_18(plan, records, claims);
+  if (config.activation == "swiglu") judge_figure_18(config, records, claims);
 }
 
 }  // namespace ranklab::mlp

@@ -1,18 +1,32 @@
 // `one-step-compare --study mlp`: trains a four-layer network without biases on y = x_1 x_2 x_3
 // with full-batch gradient descent (GD), SpecGD (spectral steps on layers 2 and 3, Euclidean steps
 // on layers 1 and 4) and optionally Muon, all from the same weights. It measures the two sides of
-// condition (1.8) in each layer ([Spectral] Figures 1, 4 and 18).. Here: the flags, the methods,
+// condition (1.8) in each layer ([Spectral] Figures 1, 4 and 18). Here: the flags, the methods,
 // what a trial records of each, the statements that it counts, and the functions from a trial to
 // the result.
 #pragma once
 
 #include <limits>
-#include <span>
+#include <optional>
 
 #include "core/track.hpp"
 #include "experiments/kit.hpp"
 
 namespace ranklab::mlp {
+
+inline constexpr std::size_t hidden_layers = 3, layers = hidden_layers + 1;
+
+/// The step of layers 2 and 3. Layers 1 and 4 always take Euclidean steps.
+enum class InnerStep { euclidean, spectral, muon };
+
+inline constexpr char gd[] = "gd", specgd[] = "specgd", muon[] = "muon";
+
+struct Method {
+  std::string name;   // prefix of its series: gd, specgd, muon, specgd_equal_lr
+  std::string label;  // GD
+  InnerStep inner = InnerStep::euclidean;
+  double lr = 0;  // factor on Euclidean and spectral steps
+};
 
 struct Config {
   std::string precision = "f64";
@@ -41,35 +55,16 @@ struct Config {
   std::vector<Output> outputs(std::uint64_t trial) const;
 
   bool single_precision() const { return precision == "f32"; }
-};
-
-inline constexpr std::size_t hidden_layers = 3, layers = hidden_layers + 1;
-
-/// The step of layers 2 and 3. Layers 1 and 4 always take Euclidean steps.
-enum class InnerStep { euclidean, spectral, muon };
-
-inline constexpr char gd[] = "gd", specgd[] = "specgd", muon[] = "muon";
-
-struct Method {
-  std::string name;   // prefix of its series: gd, specgd, muon, specgd_equal_lr
-  std::string label;  // GD
-  InnerStep inner = InnerStep::euclidean;
-  double lr = 0;  // factor on Euclidean and spectral steps
-};
-
-/// The runs of a trial, the same in every trial.
-struct Plan {
-  Config config;
-  std::vector<Method> methods;  // GD, then those of --optimizer in its order, then with --equal-lr
-                                // SpecGD with GD's learning rate
-  std::vector<double>
-      iterations;  // at which ranks are measured: multiples of record_every, and the last
-
+  /// GD, then those of --optimizer in its order, then with --equal-lr SpecGD with GD's learning
+  /// rate.
+  std::vector<Method> methods() const;
   /// All methods except GD.
-  std::span<const Method> rivals() const { return std::span(methods).subspan(1); }
-  bool runs(const std::string& method) const;
+  std::vector<Method> rivals() const;
+  /// The method of this name, if the run has it.
+  std::optional<Method> method(const std::string& name) const;
+  /// The iterations at which ranks are measured: multiples of record_every, and the last.
+  std::vector<double> iterations() const;
 };
-Plan plan_of(const Config& config);
 
 /// A loss above this multiple of the initial loss counts as divergence, as does a loss or gradient
 /// that is not finite. No observed loss returned after it exceeded ten times the initial loss: from
@@ -86,7 +81,7 @@ struct MethodName {
 struct LayerName {
   const char *layers, *what;
   std::string operator()(const std::string& method, std::size_t l) const {
-    return method + "." + layers + std::to_string(l) + "." + what;
+    return say("{}.{}{}.{}", method, layers, l, what);
   }
 };
 inline constexpr MethodName loss_name{"loss"}, final_loss_name{"final_loss"},
@@ -102,7 +97,7 @@ inline constexpr char stable_rank_X[] = "X.stable_rank";
 /// The rank of A_l ("A") or of the gradient of W_l ("W") at the initial weights, which bounds its
 /// stable or nuclear rank.
 inline std::string rank_name(const std::string& matrix, std::size_t l) {
-  return matrix + std::to_string(l) + ".rank";
+  return say("{}{}.rank", matrix, l);
 }
 
 /// The initial phase, "when the nuclear rank of the gradient is large", consists of the recorded
@@ -116,8 +111,8 @@ inline constexpr MethodName early_ratio_name{"early_log10_loss_ratio"},
     final_ratio_name{"final_log10_loss_ratio"};
 
 /// What a trial records of a method; values after a divergence are NaN. And all of a trial.
-std::vector<Column> columns_of(const Plan& plan, const Method& method);
-std::vector<Column> columns_of(const Plan& plan);
+std::vector<Column> columns_of(const Config& config, const Method& method);
+std::vector<Column> columns_of(const Config& config);
 
 /// The loss at iteration t, infinite if the method has diverged: in a comparison, the trial counts
 /// for the other method. The ratio of two infinite losses is undefined.
@@ -131,12 +126,12 @@ inline double loss_at(const TrialRecord& record, const std::string& method, std:
 /// (1.8) is a criterion for a spectral step. The paper does not say that it is met at every
 /// iteration, and it exempts X, so that the count is ours.
 inline Statement condition(const Method& method, std::size_t layer) {
-  const std::string l = std::to_string(layer), input = layer == 1 ? "X" : say("A_{}", layer - 1);
   return beyond(Statement{
-      "spectral/eq-1.8", "spectral/eq-1.8/" + method.name + "/W" + l, "Section 1.2.1, eq. (1.8)",
+      "spectral/eq-1.8", say("spectral/eq-1.8/{}/W{}", method.name, layer),
+      "Section 1.2.1, eq. (1.8)",
       say("The nuclear rank of the gradient of W_{} is at least the stable rank of {} at every "
           "recorded iteration of {}",
-          layer, input, method.label)});
+          layer, layer == 1 ? "X" : say("A_{}", layer - 1), method.label)});
 }
 
 /// What a figure shows of GD and SpecGD. The same statement about another method is ours. With a
@@ -155,9 +150,9 @@ inline Statement small_stable_rank(const Method& method) {
                   Statement{"spectral/fig-1",
                             "spectral/fig-1/stable-rank-small/" + method.name,
                             "Section 1.1, Figure 1",
-                            "The stable ranks of the post-activations are below a tenth of the "
-                            "input dimension at every recorded iteration of " +
-                                method.label,
+                            say("The stable ranks of the post-activations are below a tenth of the "
+                                "input dimension at every recorded iteration of {}",
+                                method.label),
                             Part::text,
                             Kind::figure,
                             {"Figure 1"}},
@@ -189,15 +184,15 @@ inline const Misprint largest_nuclear_rank =
 
 /// Runs every method from the same weights, on the same samples. Trial 0 writes the files of
 /// config.dump. Throws Failure if that fails.
-TrialRecord run_trial(const Plan& plan, const Trial& trial);
+TrialRecord run_trial(const Config& config, const Trial& trial);
 
 /// Adds what follows from a trial's series and ranks: the scalars of the phase and of condition
 /// (1.8), and the cases of the statements.
-void count_cases(const Plan& plan, TrialRecord& record);
+void count_cases(const Config& config, TrialRecord& record);
 
-void judge(const Plan& plan, const Records& records, Claims& claims);
+void judge(const Config& config, const Records& records, Claims& claims);
 
-Result report(const Plan& plan, const Records& records);
+Result report(const Config& config, const Records& records);
 
 /// The path of the manifest of a dump in `folder`, and of all its files.
 std::string manifest_path(const std::string& folder);

@@ -40,44 +40,46 @@ std::string legend_label(const Method& method) {
 
 // One curve per method. The trials are shown one by one, because some diverge and others stay far
 // from the rest.
-void add_curves(PanelBuilder& panel, const Plan& plan,
+void add_curves(PanelBuilder& panel, const Config& config,
                 const std::function<std::string(const std::string& method)>& series) {
-  for (std::size_t i = 0; i < plan.methods.size(); ++i) {
-    panel.curve(series(plan.methods[i].name), legend_label(plan.methods[i]),
-                {.color = static_cast<int>(i), .band = BandKind::trials});
+  int color = 0;
+  for (const Method& method : config.methods()) {
+    panel.curve(series(method.name), legend_label(method),
+                {.color = color++, .band = BandKind::trials});
   }
 }
 
-void add_loss_panel(ResultBuilder& out, const Plan& plan) {
+void add_loss_panel(ResultBuilder& out, const Config& config) {
   PanelBuilder panel = out.panel(
       shows_each(out.records().size()) ? "Training loss: median and seeds" : "Training loss",
       {"iteration"}, with_floor(log_axis("mean squared error"), zero_loss));
-  add_curves(panel, plan, loss_name);
+  add_curves(panel, config, loss_name);
 }
 
-void add_layer_panels(ResultBuilder& out, const Plan& plan, const LayerQuantity& quantity) {
+void add_layer_panels(ResultBuilder& out, const Config& config, const LayerQuantity& quantity) {
   const bool is_ratio = quantity.panel == "ratio";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     PanelBuilder panel =
         out.panel(say("{}, layer {}", quantity.title, l), {"iteration"},
                   is_ratio ? log_axis(quantity.y_label) : rank_axis(quantity.y_label));
     panel.group(quantity.panel);
-    add_curves(panel, plan, [&](const std::string& method) { return quantity.series(method, l); });
+    add_curves(panel, config,
+               [&](const std::string& method) { return quantity.series(method, l); });
     if (is_ratio) panel.line(1.0, "nr = st");
     if (quantity.panel != "stable-rank") continue;
     panel.line(summarize(scalars_of(out.records(), stable_rank_X)).mean, "st of input X")
-        .line(static_cast<double>(plan.config.d), say("d = {}", plan.config.d));
+        .line(static_cast<double>(config.d), say("d = {}", config.d));
   }
 }
 
 // A figure is one row: the small multiples of one quantity, possibly with the loss. Further
 // quantities have their own figures.
-void add_figures(ResultBuilder& out, const Plan& plan) {
+void add_figures(ResultBuilder& out, const Config& config) {
   std::size_t columns = 0;
   bool has_quantity = false;
-  for (const std::string& name : plan.config.panels) {
+  for (const std::string& name : config.panels) {
     if (name == "loss") {
-      add_loss_panel(out, plan);
+      add_loss_panel(out, config);
       columns += 1;
     } else {
       const LayerQuantity& quantity =
@@ -86,7 +88,7 @@ void add_figures(ResultBuilder& out, const Plan& plan) {
         out.next_figure(quantity.further_title);
         columns = 0;
       }
-      add_layer_panels(out, plan, quantity);
+      add_layer_panels(out, config, quantity);
       has_quantity = true;
       columns += hidden_layers;
     }
@@ -114,45 +116,55 @@ void note_divergence(ResultBuilder& out, const Method& method) {
 
 }  // namespace
 
-Result report(const Plan& plan, const Records& records) {
+Result report(const Config& config, const Records& records) {
   ResultBuilder out("A four-layer network trained on x1 x2 x3: losses and ranks of each method",
                     records);
   out.claims().set_unit(Unit::training);
-  out.add(columns_of(plan));
-  judge(plan, records, out.claims());
-  add_figures(out, plan);
-  for (const Method& method : plan.methods) note_divergence(out, method);
-  const std::string& dumped = plan.config.optimizer.front();
-  if (!plan.config.dump.empty() && records.front().scalar(diverged_name(dumped)) != 0) {
+  out.add(columns_of(config));
+  judge(config, records, out.claims());
+  add_figures(out, config);
+  for (const Method& method : config.methods()) note_divergence(out, method);
+  const std::string& dumped = config.optimizer.front();
+  if (!config.dump.empty() && records.front().scalar(diverged_name(dumped)) != 0) {
     out.note(say("No files were written to --dump, because trial 0 of {} diverged.", dumped));
   }
   return out.take();
 }
 
-Plan plan_of(const Config& config) {
-  Plan plan{config, {{gd, "GD", InnerStep::euclidean, config.lr_gd}}, {}};
-  for (const std::string& name : config.optimizer) {
-    if (name == specgd)
-      plan.methods.push_back({name, "SpecGD", InnerStep::spectral, config.lr_spec});
-    if (name == muon) plan.methods.push_back({name, "Muon", InnerStep::muon, config.lr_spec});
+std::vector<Method> Config::methods() const {
+  std::vector<Method> out = {{gd, "GD", InnerStep::euclidean, lr_gd}};
+  for (const std::string& name : optimizer) {
+    if (name == specgd) out.push_back({name, "SpecGD", InnerStep::spectral, lr_spec});
+    if (name == muon) out.push_back({name, "Muon", InnerStep::muon, lr_spec});
   }
-  if (config.equal_lr)
-    plan.methods.push_back(
-        {"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, config.lr_gd});
-  for (std::uint64_t t = 0; t < config.steps; t += config.record_every)
-    plan.iterations.push_back(static_cast<double>(t));
-  plan.iterations.push_back(static_cast<double>(config.steps));
-  return plan;
+  if (equal_lr)
+    out.push_back({"specgd_equal_lr", "SpecGD at GD's rate", InnerStep::spectral, lr_gd});
+  return out;
 }
 
-bool Plan::runs(const std::string& method) const {
-  return std::any_of(methods.begin(), methods.end(),
-                     [&](const Method& each) { return each.name == method; });
+std::vector<Method> Config::rivals() const {
+  std::vector<Method> out = methods();
+  out.erase(out.begin());
+  return out;
 }
 
-std::vector<Column> columns_of(const Plan& plan, const Method& method) {
+std::optional<Method> Config::method(const std::string& name) const {
+  for (const Method& each : methods()) {
+    if (each.name == name) return each;
+  }
+  return std::nullopt;
+}
+
+std::vector<double> Config::iterations() const {
+  std::vector<double> out;
+  for (std::uint64_t t = 0; t < steps; t += record_every) out.push_back(static_cast<double>(t));
+  out.push_back(static_cast<double>(steps));
+  return out;
+}
+
+std::vector<Column> columns_of(const Config& config, const Method& method) {
   const std::string& name = method.name;
-  std::vector<double> every(plan.config.steps + 1);
+  std::vector<double> every(config.steps + 1);
   std::iota(every.begin(), every.end(), 0.0);
   std::vector<Column> out = {{diverged_name(name)},
                              {diverged_at_name(name)},
@@ -160,7 +172,7 @@ std::vector<Column> columns_of(const Plan& plan, const Method& method) {
                              {loss_name(name), "iteration", every}};
   for (const LayerName& name_of : {stable_rank_name, nuclear_rank_name, ratio_name}) {
     for (std::size_t l = 1; l <= hidden_layers; ++l)
-      out.push_back({name_of(name, l), "iteration", plan.iterations});
+      out.push_back({name_of(name, l), "iteration", config.iterations()});
   }
   for (std::size_t l = 1; l <= hidden_layers; ++l) out.push_back({condition_share_name(name, l)});
   if (name != gd) {
@@ -170,10 +182,10 @@ std::vector<Column> columns_of(const Plan& plan, const Method& method) {
   return out;
 }
 
-std::vector<Column> columns_of(const Plan& plan) {
+std::vector<Column> columns_of(const Config& config) {
   std::vector<Column> out;
-  for (const Method& method : plan.methods) {
-    for (Column& column : columns_of(plan, method)) out.push_back(std::move(column));
+  for (const Method& method : config.methods()) {
+    for (Column& column : columns_of(config, method)) out.push_back(std::move(column));
   }
   out.push_back({initial_phase_end});
   out.push_back({stable_rank_X});
@@ -240,7 +252,7 @@ void Config::fill_defaults() {
 }
 
 void Config::check() const {
-  if (equal_lr && !plan_of(*this).runs(specgd)) {
+  if (equal_lr && !method(specgd)) {
     throw UsageError(
         "--equal-lr: 'on' is not allowed without SpecGD; allowed: with specgd in --optimizer");
   }
@@ -254,11 +266,10 @@ std::vector<Output> Config::outputs(std::uint64_t trial) const {
 }
 
 Estimate Config::memory() const {
-  const Plan plan = plan_of(*this);
   const double inputs = real(d), h = real(width), samples = real(n),
                rows = find_activation(activation).gated ? 2 * h : h,
-               weights = rows * (inputs + 2 * h) + h, count = real(plan.methods.size()),
-               recorded = real(plan.iterations.size());
+               weights = rows * (inputs + 2 * h) + h, count = real(methods().size()),
+               recorded = real(iterations().size());
   // Per method: activations, slopes and their product; weights, gradients, a step and
   // decompositions. Shared: the samples, the initial weights and the recorded series.
   return {.bytes =
@@ -268,7 +279,7 @@ Estimate Config::memory() const {
 
 Work work(const Config& config) {
   if (!config.dump.empty()) check_writable(manifest_path(config.dump));
-  return each_trial([plan = plan_of(config)](Trial& trial) { return run_trial(plan, trial); });
+  return each_trial([config](Trial& trial) { return run_trial(config, trial); });
 }
 
 }  // namespace ranklab::mlp
@@ -276,9 +287,7 @@ Work work(const Config& config) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_mlp_study() {
-  return study_of<mlp::Config>(mlp::work, [](const mlp::Config& config, const Records& records) {
-    return mlp::report(mlp::plan_of(config), records);
-  });
+  return study_of<mlp::Config>(mlp::work, mlp::report);
 }
 
 }  // namespace ranklab

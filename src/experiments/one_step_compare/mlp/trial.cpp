@@ -70,7 +70,7 @@ void record_ranks(const Problem<T>& problem, TrialRecord& record) {
 /// or Muon's step. All four layers step at the same gradient.
 template <class T>
 struct Descent {
-  const Plan& plan;
+  const Config& config;
   const Method& method;
   const Problem<T>& problem;
   const Trial& trial;
@@ -78,13 +78,13 @@ struct Descent {
       pass;  // after run(): the last pass, at iteration config.steps unless the method diverged
   Mlp<T> net = problem.start;
   std::vector<Muon<T>> muon = std::vector<Muon<T>>(
-      layers, Muon<T>(plan.config.momentum));  // only those of the inner layers are used
-  Track track = Track(columns_of(plan, method));
+      layers, Muon<T>(config.momentum));  // only those of the inner layers are used
+  Track track = Track(columns_of(config, method));
   double first_loss = undefined;
 
   /// Returns whether no iteration counts as diverged.
   bool run() {
-    const std::uint64_t steps = plan.config.steps;
+    const std::uint64_t steps = config.steps;
     for (std::uint64_t t = 0; t <= steps; ++t) {
       if (!measure_loss(t)) {
         track.set(diverged_name(method.name), 1);
@@ -92,7 +92,7 @@ struct Descent {
         return false;
       }
       const bool last = t == steps;
-      step(last || t % plan.config.record_every == 0, last);
+      step(last || t % config.record_every == 0, last);
       if (!last) trial.advance();
     }
     track.set(diverged_name(method.name), 0);
@@ -167,7 +167,7 @@ struct Descent {
   /// Steps W_(l+1). Returns the nuclear norm of the gradient if the step computed it, NaN
   /// otherwise.
   double update(std::size_t l, bool euclidean, const Input& input) {
-    const double n = static_cast<double>(plan.config.n);
+    const double n = static_cast<double>(config.n);
     const arma::Mat<T>& G = pass.G[l];
     if (euclidean) {
       // ||A||_op^2 = ||A||_F^2 / st(A), so no second eigenvalue computation is needed.
@@ -176,7 +176,7 @@ struct Descent {
       return undefined;
     }
     if (method.inner == InnerStep::muon) {
-      net.W[l] += static_cast<T>(plan.config.lr_muon) * muon[l].step(G);
+      net.W[l] += static_cast<T>(config.lr_muon) * muon[l].step(G);
       return undefined;
     }
     const SpectralStep<T> spectral = spectral_step(G, input.squared_norm / n, -1.0);
@@ -193,10 +193,10 @@ struct Descent {
 };
 
 std::string activation_file(std::size_t l) {
-  return "A" + std::to_string(l) + ".npy";
+  return say("A{}.npy", l);
 }
 std::string gradient_file(std::size_t l) {
-  return "G" + std::to_string(l + 1) + ".npy";
+  return say("G{}.npy", l + 1);
 }
 
 /// Writes A<l-1>.npy (k, n) and the gradient of W_l, G<l>.npy (m, k), for every layer l, then
@@ -205,47 +205,49 @@ template <class T>
 void write_dump(const std::string& folder, const arma::Mat<T>& X, const MlpPass<T>& pass) {
   std::string pairs;
   for (std::size_t l = 0; l < layers; ++l) {
-    const std::string activation = activation_file(l), layer = std::to_string(l + 1),
-                      gradient = gradient_file(l);
+    const std::string activation = activation_file(l), gradient = gradient_file(l);
     write_npy(folder + "/" + activation, l == 0 ? X : pass.A[l - 1]);
     write_npy(folder + "/" + gradient, pass.G[l]);
-    pairs += std::string(l == 0 ? "" : ",") + "\n    {\"name\": \"W" + layer +
-             "\", \"activation\": \"" + activation + "\", \"gradient\": \"" + gradient +
-             "\", \"transpose_activations\": false}";
+    pairs +=
+        say("{}\n    {\"name\": \"W{}\", \"activation\": \"{}\", \"gradient\": \"{}\", "
+            "\"transpose_activations\": false}",
+            l == 0 ? "" : ",", l + 1, activation, gradient);
   }
   // Written last, so that a manifest never names a missing file.
   write_file_atomically(manifest_path(folder), "{\n  \"pairs\": [" + pairs + "\n  ]\n}\n");
 }
 
 template <class T>
-TrialRecord measure(const Plan& plan, const Trial& trial) {
-  const Problem<T> problem = draw_problem<T>(plan.config, trial);
-  std::vector<TrialRecord> of_methods(plan.methods.size());
+TrialRecord measure(const Config& config, const Trial& trial) {
+  const Problem<T> problem = draw_problem<T>(config, trial);
+  const std::vector<Method> methods = config.methods();
+  std::vector<TrialRecord> of_methods(methods.size());
   TrialRecord record;
-  trial.expect(of_methods.size() * plan.config.steps, "step");
+  trial.expect(of_methods.size() * config.steps, "step");
   // The last part, which is short, measures the ranks at the initial weights.
   trial.for_each_part(of_methods.size() + 1, [&](std::size_t i) {
     if (i == of_methods.size()) return record_ranks(problem, record);
     MlpPass<T> pass;
-    Descent<T> descent{plan, plan.methods[i], problem, trial, pass};
+    Descent<T> descent{config, methods[i], problem, trial, pass};
     const bool is_finite = descent.run();
-    const bool is_dumped = trial.index() == 0 && !plan.config.dump.empty() &&
-                           plan.methods[i].name == plan.config.optimizer.front();
-    if (is_dumped && is_finite) write_dump(plan.config.dump, problem.X, pass);
+    const bool is_dumped =
+        trial.index() == 0 && !config.dump.empty() && methods[i].name == config.optimizer.front();
+    if (is_dumped && is_finite) write_dump(config.dump, problem.X, pass);
     of_methods[i] = descent.record();
   });
   record.set(stable_rank_X, problem.stable_rank_X);
   for (const TrialRecord& of_method : of_methods) record.insert(of_method);
-  count_cases(plan, record);
+  count_cases(config, record);
   return record;
 }
 
-double phase_end(const Plan& plan, const TrialRecord& record) {
+double phase_end(const Config& config, const TrialRecord& record) {
   const std::vector<double>&second = record.array(ratio_name(gd, 2)),
         &third = record.array(ratio_name(gd, 3));
+  const std::vector<double> iterations = config.iterations();
   std::size_t i = 0;
-  while (i < plan.iterations.size() && second[i] >= 2 && third[i] >= 2) ++i;
-  return i == 0 ? undefined : plan.iterations[i - 1];
+  while (i < iterations.size() && second[i] >= 2 && third[i] >= 2) ++i;
+  return i == 0 ? undefined : iterations[i - 1];
 }
 
 double log_ratio_at(const TrialRecord& record, const std::string& method, double iteration) {
@@ -254,9 +256,9 @@ double log_ratio_at(const TrialRecord& record, const std::string& method, double
   return std::log10(loss_at(record, method, t) / loss_at(record, gd, t));
 }
 
-void count_along(const Plan& plan, const Method& method, TrialRecord& record) {
+void count_along(const Config& config, const Method& method, TrialRecord& record) {
   Tally small;
-  const double limit = small_part * static_cast<double>(plan.config.d);
+  const double limit = small_part * static_cast<double>(config.d);
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     Tally condition_holds;
     for (const double ratio : record.array(ratio_name(method.name, l))) {
@@ -286,22 +288,21 @@ void count_maxima(const Misprint& statement, const std::string& matrix, TrialRec
 
 }  // namespace
 
-void count_cases(const Plan& plan, TrialRecord& record) {
-  for (const Method& method : plan.methods) count_along(plan, method, record);
+void count_cases(const Config& config, TrialRecord& record) {
+  for (const Method& method : config.methods()) count_along(config, method, record);
   count_maxima(largest_stable_rank, "A", record);
   count_maxima(largest_nuclear_rank, "W", record);
-  record.set(initial_phase_end, phase_end(plan, record));
-  for (const Method& method : plan.rivals()) {
+  record.set(initial_phase_end, phase_end(config, record));
+  for (const Method& method : config.rivals()) {
     record.set(early_ratio_name(method.name),
                log_ratio_at(record, method.name, record.scalar(initial_phase_end)));
     record.set(final_ratio_name(method.name),
-               log_ratio_at(record, method.name, static_cast<double>(plan.config.steps)));
+               log_ratio_at(record, method.name, static_cast<double>(config.steps)));
   }
 }
 
-TrialRecord run_trial(const Plan& plan, const Trial& trial) {
-  return plan.config.single_precision() ? measure<float>(plan, trial)
-                                        : measure<double>(plan, trial);
+TrialRecord run_trial(const Config& config, const Trial& trial) {
+  return config.single_precision() ? measure<float>(config, trial) : measure<double>(config, trial);
 }
 
 std::string manifest_path(const std::string& folder) {

@@ -447,8 +447,9 @@ std::string diagonal_text(const Records& records) {
 }
 
 void judge(const Records& records, Claims& claims) {
-  const auto never_violated = [&](const Inequality& statement, const std::string& detail = "") {
-    claims.never_violated(statement, records, detail);
+  const auto never_violated = [&](const Inequality& statement, const std::string& detail = "",
+                                  SourceLine line = SourceLine::current()) {
+    claims.never_violated(statement, records, detail, WorstCase::unsaid, line);
   };
   never_violated(expansion, expansion_text(records));
   never_violated(guarantee_gd, margin_text(records, margin_gd));

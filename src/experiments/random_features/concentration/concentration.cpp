@@ -86,7 +86,7 @@ std::size_t worst_size(const Records& records, const std::string& name,
 
 void judge_probability(const Config& c, const Statement& statement,
                        const std::vector<double>& shares, Region allowed, const std::string& detail,
-                       Claims& claims, double candidates) {
+                       Claims& claims, double candidates, SourceLine line) {
   const double draws = static_cast<double>(c.draws),
                all = draws * static_cast<double>(shares.size());
   double failures = 0.0;
@@ -96,7 +96,8 @@ void judge_probability(const Config& c, const Statement& statement,
   claims.set_unit(Unit::draw);
   claims.interval(statement, interval, allowed,
                   say("binomial interval of the probability {}; {}",
-                      range_text(interval.low, interval.high), detail));
+                      range_text(interval.low, interval.high), detail),
+                  line);
   claims.set_unit(Unit::seed);
 }
 

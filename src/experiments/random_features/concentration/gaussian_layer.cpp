@@ -129,12 +129,13 @@ void judge_perturbation(const Config& c, const Records& records, Claims& claims)
       corrected.count(over_corrected > 0.0, std::exp(over_corrected));
     }
   }
-  const auto judge = [&](const Statement& statement, const Tally& tally, const std::string& how) {
+  const auto judge = [&](const Statement& statement, const Tally& tally, const std::string& how,
+                         SourceLine line = SourceLine::current()) {
     claims.never_violated(statement, tally,
                           say("{}, eps from 0.01 to 0.499 and d from 2 to 65,536; largest quotient "
                               "of both sides {}",
                               how, tally.largest),
-                          WorstCase::largest);
+                          WorstCase::largest, line);
   };
   judge(every_x, caps, "spherical caps by Student's law");
   judge(eq_C_1.as_printed, printed,
@@ -213,8 +214,7 @@ void add_deviation(ResultBuilder& out) {
 
 }  // namespace
 
-// The trial, and the result
-// --------------------------------------------------------------------------------------
+// The trial, and the result -----------------------------------------------------------------------
 
 double block_epsilon(double p, std::uint64_t k, std::uint64_t columns) {
   return std::sqrt(2.0 * std::log(20.0 * static_cast<double>(columns)) /

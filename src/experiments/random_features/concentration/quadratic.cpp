@@ -176,8 +176,7 @@ void judge_layer(const Config& config, std::size_t l, const Records& records, Cl
 
 }  // namespace
 
-// The trial, and the result
-// --------------------------------------------------------------------------------------
+// The trial, and the result -----------------------------------------------------------------------
 
 void measure_quadratic(const Config& c, const Trial& trial, TrialRecord& record) {
   const QuadraticNetwork network(c, trial);

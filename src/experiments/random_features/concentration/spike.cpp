@@ -119,14 +119,15 @@ Tally count_chernoff() {
 void judge(const Config& config, const Records& records, Claims& claims) {
   const double c = config.failure_probability, p0 = config.p0;
   const std::vector<double> sizes = spike_sizes(config);
-  const auto judge_share = [&](const Statement& statement, std::size_t at) {
+  const auto judge_share = [&](const Statement& statement, std::size_t at,
+                               SourceLine line = SourceLine::current()) {
     judge_probability(config, statement, entry_of(records, share_above, at), at_most(2.0 * c),
                       say("st(Z_n) above the bound {} at n = {}; no sample is large with "
                           "probability {}; st(M_n), which the theorem prints, is above the bound "
                           "in a share of {}",
                           bound_of(config), count_text(sizes[at]), std::pow(1.0 - p0, sizes[at]),
                           mean_of_entry(records, share_above_moment, at)),
-                      claims);
+                      claims, 1.0, line);
   };
   judge_share(theorem_2_2.as_printed, at_printed);
   judge_share(theorem_2_2.corrected, sizes.size() - 1);
@@ -152,8 +153,7 @@ void judge(const Config& config, const Records& records, Claims& claims) {
 
 }  // namespace
 
-// The trial, and the result
-// --------------------------------------------------------------------------------------
+// The trial, and the result -----------------------------------------------------------------------
 
 std::vector<double> spike_sizes(const Config& config) {
   const double c = config.failure_probability, scale = std::log(1.0 / (2.0 * c)) / config.p0;

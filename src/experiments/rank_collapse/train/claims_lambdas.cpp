@@ -232,7 +232,8 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
     const Curve* const one = runs.with_lambda(*group, 1);
     if (!one) continue;
     const auto judge = [&](const char* id, const char* what, const char* threshold,
-                           const char* printed, bool is_high, double bound) {
+                           const char* printed, bool is_high, double bound,
+                           SourceLine line = SourceLine::current()) {
       const Tally tally = count(runs.accuracies(*one), [&](double accuracy) {
         return is_high ? accuracy > bound : accuracy <= bound;
       });
@@ -245,7 +246,7 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
           tally,
           say("accuracy from {} to {}; every run is our reading; the paper prints one number, {}",
               percent(tally.smallest), percent(tally.largest), printed),
-          is_high ? WorstCase::smallest : WorstCase::largest);
+          is_high ? WorstCase::smallest : WorstCase::largest, line);
     };
     switch (mixer_row(one->model).recall) {
       case MixerRow::Recall::solves:
@@ -304,7 +305,7 @@ void Cause::count(const TrainedRuns& runs, const Curve& curve) {
 }
 
 void judge_collapsed_guess(const Statement& statement, const Cause& cause, const std::string& scale,
-                           Claims& claims) {
+                           Claims& claims, SourceLine line = SourceLine::current()) {
   claims.never_violated(
       statement, cause.collapsed_guess,
       cause.collapsed_guess.cases > 0
@@ -313,7 +314,8 @@ void judge_collapsed_guess(const Statement& statement, const Cause& cause, const
                 clauses(
                     cause.learned.empty() ? "" : "collapsed but learned: " + joined(cause.learned),
                     scale))
-          : "no run has collapsed tokens both at the start and at the end");
+          : "no run has collapsed tokens both at the start and at the end",
+      WorstCase::unsaid, line);
 }
 
 }  // namespace

@@ -315,12 +315,6 @@ Tally count(const std::vector<double>& values, const Ok& ok) {
   return tally;
 }
 
-inline std::vector<double> differences(const std::vector<double>& a, const std::vector<double>& b) {
-  std::vector<double> out;
-  for (std::size_t i = 0; i < a.size(); ++i) out.push_back(a[i] - b[i]);
-  return out;
-}
-
 void judge(const TrainedRuns& runs, Claims& claims);
 Result report(const TrainedRuns& runs);
 

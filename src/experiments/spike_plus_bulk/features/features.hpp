@@ -13,7 +13,8 @@
 #include <array>
 
 #include "experiments/kit.hpp"
-#include "experiments/spike_plus_bulk/model.hpp"
+#include "experiments/spike_plus_bulk/commands.hpp"
+#include "linalg/decompositions.hpp"
 #include "models/activations.hpp"
 #include "report/size_claims.hpp"
 
@@ -60,6 +61,7 @@ struct Config {
   std::vector<double> phi_at() const;  // the points t at which phi is shown
   /// Some size has at most as many samples as features, so its covariance is singular.
   bool singular() const;
+  bool tall() const;  // k > d at every size
 };
 
 /// The number of features at a wide size: d to this power. Theorem 3.7 allows any power below 2.
@@ -75,88 +77,82 @@ inline constexpr std::uint64_t block_columns = 1024;
 // Numbers of a trial, for every size, after the prefix of the size --------------------------------
 
 // The Gram matrix of one feature map.
-inline constexpr char spike[] = "spike", bulk_max[] = "bulk_max",
-                      bulk_min[] = "bulk_min";    // lambda_1, lambda_2, lambda_k of B
-inline constexpr char condition[] = "condition";  // of T_eta, Lemma 3.5
+inline constexpr char spike[] = "spike";                                 // lambda_1 of B
+inline constexpr char bulk_max[] = "bulk_max", bulk_min[] = "bulk_min";  // lambda_2, lambda_k of B
+inline constexpr char condition[] = "condition";                         // of T_eta, Lemma 3.5
 inline constexpr char interlacing_violations[] = "interlacing_violations";  // indices
-inline constexpr char mean_ratio[] =
-    "mean_ratio";  // ||mu-bar|| / ||V||_F of the sample mean mu-bar
-inline constexpr char mean_coefficient[] =
-    "mean_coefficient";  // least squares of mu-bar on the row norms
-inline constexpr char spike_coefficient[] =
-    "spike_coefficient";  // mu-bar'mu-bar of both halves of the samples / ||V||_F^2
-inline constexpr char spike_formula[] = "spike_formula",
-                      mean_squared_norm[] = "mean_squared_norm";  // ||mu||^2, ||mu-bar||^2
-inline constexpr char mean_shift[] = "mean_shift",
-                      mean_error[] = "mean_error";  // ||mu-bar - mu||; n ()^2 / tr Sigma
-inline constexpr char sample_bulk_min[] = "sample_bulk_min",
-                      sample_bulk_max[] = "sample_bulk_max";                   // of Sigma-bar
+// The sample mean mu-bar, and mu by its formula.
+inline constexpr char mean_ratio[] = "mean_ratio";                // ||mu-bar|| / ||V||_F
+inline constexpr char mean_coefficient[] = "mean_coefficient";    // least squares on the row norms
+inline constexpr char spike_coefficient[] = "spike_coefficient";  // from both halves, / ||V||_F^2
+inline constexpr char spike_formula[] = "spike_formula";          // ||mu||^2
+inline constexpr char mean_squared_norm[] = "mean_squared_norm";  // ||mu-bar||^2
+inline constexpr char mean_shift[] = "mean_shift";                // ||mu-bar - mu||
+inline constexpr char mean_error[] = "mean_error";                // n mean_shift^2 / tr Sigma
+// The sample covariance Sigma-bar, and Sigma by its formula.
+inline constexpr char sample_bulk_min[] = "sample_bulk_min";  // of Sigma-bar
+inline constexpr char sample_bulk_max[] = "sample_bulk_max";
 inline constexpr char sigma_norm[] = "sigma_norm", sigma_min[] = "sigma_min";  // of Sigma
 inline constexpr char sigma_error[] = "sigma_error";  // ||Sigma-bar - Sigma|| / ||Sigma||
 inline constexpr char sigma_entry_error[] = "sigma_entry_error";  // largest entry of the difference
 inline constexpr char sigma_squared_error[] = "sigma_squared_error";  // see unbiased_squared_error
-// The rows v_i of V: (3.3), (3.7), (3.8).
-inline constexpr char squared_norm_deviation[] =
-    "squared_norm_deviation";  // max | ||v_i||^2 - 1 |, the eps of (3.3)
+// The rows v_i of V: (3.3) with eps = max | ||v_i||^2 - 1 |, (3.7), (3.8).
+inline constexpr char squared_norm_deviation[] = "squared_norm_deviation";  // eps of (3.3)
 inline constexpr char largest_squared_norm[] = "largest_squared_norm", row_cosine[] = "row_cosine";
 inline constexpr char frobenius_deviation[] = "frobenius_deviation";  // | ||V||_F^2 / k - 1 |
-inline constexpr char norm_excess[] = "norm_excess",
-                      linear_norm[] = "linear_norm";  // ||V|| - sqrt(k/d) - 1; ||V||^2
-// Expansion (3.6) of Sigma, for relu only.
-inline constexpr char sigma_minus_linear_min[] =
-    "sigma_minus_linear_min";                             // smallest eigenvalue of Sigma - V V'/4
-inline constexpr char hadamard_norm[] = "hadamard_norm";  // ||(V V')^(o 2)||
+inline constexpr char norm_excess[] = "norm_excess";                  // ||V|| - sqrt(k/d) - 1
+inline constexpr char linear_norm[] = "linear_norm";                  // ||V||^2
+// Expansion (3.6) of Sigma, for relu only; see CovarianceExpansion.
+inline constexpr char sigma_minus_linear_min[] = "sigma_minus_linear_min";  // of Sigma - V V'/4
+inline constexpr char hadamard_norm[] = "hadamard_norm";                    // ||(V V')^(o 2)||
 inline constexpr char remainder_norm[] = "remainder_norm";
-inline constexpr char remainder_as_printed[] = "remainder_as_printed",
-                      remainder_corrected[] = "remainder_corrected",
-                      remainder_rounding[] = "remainder_rounding";
+inline constexpr char remainder_as_printed[] = "remainder_as_printed";
+inline constexpr char remainder_corrected[] = "remainder_corrected";
+inline constexpr char remainder_rounding[] = "remainder_rounding";
 // phi, once, over phi_at().
-inline constexpr char phi_monte_carlo[] = "phi_monte_carlo",
-                      phi_standard_error[] = "phi_standard_error";
+inline constexpr char phi_monte_carlo[] = "phi_monte_carlo";
+inline constexpr char phi_standard_error[] = "phi_standard_error";
 
 // The cross-Gram matrix of two feature maps; also mean_coefficient.
 inline constexpr char cross_spike[] = "cross_spike",
-                      cross_bulk_max[] = "cross_bulk_max";  // s_1, s_2 of B-bar
+                      cross_bulk_max[] = "cross_bulk_max";  // s_1, s_2
 inline constexpr char sigma_1[] = "sigma_1", sigma_d[] = "sigma_d",
-                      sigma_d_plus_1[] = "sigma_d_plus_1";  // s_i of its bulk
-inline constexpr char cross_singular_values[] = "cross_singular_values",
-                      cross_bulk_singular_values[] =
-                          "cross_bulk_singular_values";  // all, descending
+                      sigma_d_plus_1[] = "sigma_d_plus_1";                // s_i of its bulk
+inline constexpr char cross_singular_values[] = "cross_singular_values";  // all, descending
+inline constexpr char cross_bulk_singular_values[] = "cross_bulk_singular_values";
 inline constexpr char teacher_mean_coefficient[] = "teacher_mean_coefficient";
-inline constexpr char mean_order[] = "mean_order",
-                      definition_as_printed[] = "definition_as_printed",
-                      definition_corrected[] = "definition_corrected";
-inline constexpr char coefficient_linear[] = "coefficient_linear",
-                      coefficient_ones[] = "coefficient_ones";
+inline constexpr char mean_order[] = "mean_order";
+inline constexpr char definition_as_printed[] = "definition_as_printed";
+inline constexpr char definition_corrected[] = "definition_corrected";
+inline constexpr char coefficient_linear[] = "coefficient_linear";
+inline constexpr char coefficient_ones[] = "coefficient_ones";
 inline constexpr char cross_squared_error[] = "cross_squared_error";
-inline constexpr char error_as_printed[] = "error_as_printed",
-                      error_corrected[] = "error_corrected";  // of Theorem 3.7
-inline constexpr char rank_one_as_printed[] = "rank_one_as_printed",
-                      rank_one_corrected[] = "rank_one_corrected";
-inline constexpr char spike_right_norm[] = "spike_right_norm",
-                      spike_left_norm[] = "spike_left_norm";  // ||u||, ||v||
+inline constexpr char error_as_printed[] = "error_as_printed";  // of Theorem 3.7
+inline constexpr char error_corrected[] = "error_corrected";
+inline constexpr char rank_one_as_printed[] = "rank_one_as_printed";
+inline constexpr char rank_one_corrected[] = "rank_one_corrected";
+inline constexpr char spike_right_norm[] = "spike_right_norm";  // ||u||
+inline constexpr char spike_left_norm[] = "spike_left_norm";    // ||v||
 inline constexpr char gram_bulk_min[] = "gram_bulk_min",
                       gram_bulk_max[] = "gram_bulk_max";  // of Gamma
 inline constexpr char linear_sigma_1[] = "linear_sigma_1",
                       linear_sigma_d[] = "linear_sigma_d";  // of V-bar V'
 inline constexpr char norm_ratio[] = "ratio";               // ||M-bar||_* / ||W-bar||_F
-inline constexpr char nuclear_rank_1[] =
-    "nuclear_rank_1";  // of the gradient at W_1, eta = 1/(c + ||B||)
-inline constexpr char distance_gram[] = "distance_gram",
-                      distance_cross[] = "distance_cross";  // (3.21), (3.22)
-inline constexpr char distance_gram_bound[] = "distance_gram_bound",
-                      distance_cross_bound[] = "distance_cross_bound";
+inline constexpr char nuclear_rank_1[] = "nuclear_rank_1";  // of the gradient at W_1
+inline constexpr char distance_gram[] = "distance_gram";    // (3.21)
+inline constexpr char distance_cross[] = "distance_cross";  // (3.22)
+inline constexpr char distance_gram_bound[] = "distance_gram_bound";
+inline constexpr char distance_cross_bound[] = "distance_cross_bound";
 inline constexpr char alignment_defect[] = "alignment_defect";  // 1 - |r_0'l_0|
 
 // The proof of Theorem 3.7. q has the entries ||v_j||^2; z_i is row i of (V-bar V')^(o 2) - 11'/d.
 inline constexpr char cross_cosine[] = "cross_cosine";  // largest |t| between a v-bar_i and a v_j
-inline constexpr char fourth_derivative[] =
-    "fourth_derivative";  // of phi, in the Taylor remainder at that cosine
-inline constexpr char taylor_remainder[] = "taylor_remainder";  // operator norm, of K by (3.16)
-inline constexpr char square_mean[] = "square_mean";    // d times the mean of (V-bar V')^(o 2)
-inline constexpr char square_error[] = "square_error";  // ||(V-bar V')^(o 2) - 11'/d||
-inline constexpr char row_trace[] = "row_trace",
-                      row_sum[] = "row_sum";  // mean ||z_i||^2, mean (1'z_i)^2, over the formula
+inline constexpr char fourth_derivative[] = "fourth_derivative";  // of phi at a point up to that t
+inline constexpr char taylor_remainder[] = "taylor_remainder";    // operator norm, of K by (3.16)
+inline constexpr char square_mean[] = "square_mean";      // d times the mean of (V-bar V')^(o 2)
+inline constexpr char square_error[] = "square_error";    // ||(V-bar V')^(o 2) - 11'/d||
+inline constexpr char row_trace[] = "row_trace";          // mean of ||z_i||^2, over the formula
+inline constexpr char row_sum[] = "row_sum";              // mean of (1'z_i)^2, over the formula
 inline constexpr char norm_defect[] = "norm_defect";      // ||q - 1||^2 d/(2k)
 inline constexpr char fourth_powers[] = "fourth_powers";  // sum over i != j of <v_i, v_j>^4 d^2/k^2
 // At every wide size, after its prefix: a lower bound on the error with 11'/(4 pi d), and the error
@@ -167,46 +163,46 @@ inline constexpr char wide_ones[] = "wide_error_ones", wide_norms[] = "wide_erro
 inline constexpr char teacher_mean_shift[] = "teacher_mean_shift";  // ||nu-bar - nu||
 inline constexpr char cross_sigma_error[] = "cross_sigma_error";    // ||Sigma-bar - Sigma||
 inline constexpr char factor_bound[] = "factor_bound";              // s_d(V-bar) s_d(V)
-inline constexpr char population_as_printed[] = "population_error_as_printed",
-                      population_corrected[] =
-                          "population_error_corrected";  // ||E||, infinitely many samples
-inline constexpr char tail_as_printed[] = "population_tail_as_printed",
-                      tail_corrected[] = "population_tail_corrected";        // s_(d+1), likewise
+// ||E|| and s_(d+1), for infinitely many samples.
+inline constexpr char population_as_printed[] = "population_error_as_printed";
+inline constexpr char population_corrected[] = "population_error_corrected";
+inline constexpr char tail_as_printed[] = "population_tail_as_printed";
+inline constexpr char tail_corrected[] = "population_tail_corrected";
 inline constexpr char cross_interlacing[] = "cross_interlacing_violations";  // indices
-inline constexpr char cross_sigma_r[] = "cross_sigma_d_minus_1",
-                      cross_sigma_d[] = "cross_sigma_d";  // s_(d-1), s_d of B-bar
+inline constexpr char cross_sigma_r[] = "cross_sigma_d_minus_1";             // s_(d-1) of B-bar
+inline constexpr char cross_sigma_d[] = "cross_sigma_d";                     // s_d
 
 // The proof of Theorem 3.9: R-bar'L in blocks, Q, and H = W-bar L-bar Diag(1, s_2, ...).
-inline constexpr char block_row[] = "block_row",
-                      block_column[] = "block_column";  // ||r_0'L_0||, ||R_0'l_0||
+inline constexpr char block_row[] = "block_row";        // ||r_0'L_0||
+inline constexpr char block_column[] = "block_column";  // ||R_0'l_0||
 inline constexpr char angle_error[] = "angle_error";    // | s_(k-1)(R_0'L_0) - |r_0'l_0| |
 inline constexpr char step_factor[] = "step_factor";    // 1 - eta s_1
-inline constexpr char corner[] = "corner", corner_row[] = "corner_row",
-                      corner_error[] = "corner_error";  // |a|, ||z||, ||E||
-inline constexpr char D_max[] = "D_max", D_min[] = "D_min", Q_max[] = "Q_max",
-                      Q_min[] = "Q_min";                  // extreme singular values
+inline constexpr char corner[] = "corner", corner_row[] = "corner_row";  // |a|, ||z||
+inline constexpr char corner_error[] = "corner_error";                   // ||E||
+inline constexpr char D_max[] = "D_max", D_min[] = "D_min";              // extreme singular values
+inline constexpr char Q_max[] = "Q_max", Q_min[] = "Q_min";
 inline constexpr char blocked_min[] = "blocked_min";      // s_k of [a z'; 0 D]
 inline constexpr char rank_quotient[] = "rank_quotient";  // nr(grad L(W_1)) / nr(H)
-inline constexpr char H_nuclear[] = "H_nuclear", H_frobenius[] = "H_frobenius",
-                      M_nuclear[] = "M_nuclear", W_frobenius[] = "W_frobenius", W_norm[] = "W_norm";
+inline constexpr char H_nuclear[] = "H_nuclear", H_frobenius[] = "H_frobenius";
+inline constexpr char M_nuclear[] = "M_nuclear";
+inline constexpr char W_frobenius[] = "W_frobenius", W_norm[] = "W_norm";  // of W-bar
 
 // (1.9) at W_0 and W_1: J/L, nr, and what the best step along the polar factor gains over the
 // guarantee of GD. The times of gradient descent to relative_errors and absolute_errors.
 inline constexpr char stable_rank_A[] = "stable_rank";
-inline constexpr std::array<const char*, 2> hessian_ratio = {"hessian_ratio_0", "hessian_ratio_1"},
-                                            gradient_rank = {"gradient_rank_0", "gradient_rank_1"},
-                                            polar_gain = {"polar_gain_0", "polar_gain_1"};
-inline constexpr std::array<const char*, 2> labels = {"realizable", "teacher"};
+using TwoNames = std::array<const char*, 2>;
+inline constexpr TwoNames hessian_ratio = {"hessian_ratio_0", "hessian_ratio_1"};
+inline constexpr TwoNames gradient_rank = {"gradient_rank_0", "gradient_rank_1"};
+inline constexpr TwoNames polar_gain = {"polar_gain_0", "polar_gain_1"};
+inline constexpr TwoNames labels = {"realizable", "teacher"};
 inline constexpr std::size_t realizable_labels = 0;  // index
-inline constexpr std::array<const char*, 2> relative_time = {"relative_time_realizable",
-                                                             "relative_time_teacher"},
-                                            absolute_time = {"absolute_time_realizable",
-                                                             "absolute_time_teacher"};
+inline constexpr TwoNames relative_time = {"relative_time_realizable", "relative_time_teacher"};
+inline constexpr TwoNames absolute_time = {"absolute_time_realizable", "absolute_time_teacher"};
 inline constexpr char decay[] = "decay";  // -2 log(1 - lambda_k/lambda_1)
 
 TrialRecord run_trial(const Config& config, const Trial& trial);
 
-// Samples (trial.cpp) -----------------------------------------------------------------------------
+// Samples (features.cpp) --------------------------------------------------------------------------
 
 /// Sums over n samples of a pair of feature vectors (a_bar, a), which may be identical.
 struct PairSums {
@@ -250,7 +246,23 @@ FeatureSamples sample_features(const Trial& trial, const Size& size, const Activ
 arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
                        std::uint64_t columns);
 
-// Judging -----------------------------------------------------------------------------------------
+/// Two feature maps and their samples: what several parts of the paper use.
+struct TwoMaps {
+  Size size;
+  double offset;            // c of the step eta = 1/(c + ||B||)
+  arma::mat V, V_bar;       // (k, d)
+  arma::mat Sigma;          // the covariance of a_bar and a, by its formula
+  double squared_error;     // of Sigma: unbiased_squared_error
+  PairSums student, cross;  // (a, a) and (a_bar, a)
+  SymmetricEigen gram;      // of B, ascending
+  arma::mat W_bar;          // (k, k)
+
+  arma::mat B() const { return student.gram(); }
+  arma::mat B_bar() const { return cross.gram(); }
+  double inverse_step() const { return offset + gram.w.back(); }
+};
+
+// Judging (features.cpp) --------------------------------------------------------------------------
 //
 // The paper leaves most constants unspecified. Therefore "a is of order b as d grows" is judged by
 // the exponent of d in a/b, fitted to every trial over the sizes of the run, with a slack for
@@ -259,8 +271,7 @@ arma::mat draw_weights(const Trial& trial, const Size& size, const char* name,
 inline constexpr double rounding_of_norms = 1e-9;  // relative, of an inequality between norms
 inline constexpr double exponent_slack = 0.1;      // of fitted exponents
 inline constexpr char slack_of_exponents[] = "0.1 in the exponent of d";
-inline constexpr double coefficient_band =
-    0.01;  // relative, of constants measured with many samples
+inline constexpr double coefficient_band = 0.01;    // relative, of constants
 inline constexpr double squared_error_band = 5e-3;  // of a covariance: relative squared error
 inline constexpr char slack_of_squared_error[] = "0.5 % in the squared relative error";
 inline const Region does_not_grow = at_most(exponent_slack),
@@ -268,67 +279,60 @@ inline const Region does_not_grow = at_most(exponent_slack),
                     of_order_one = within(0.0, exponent_slack),
                     of_order_d = within(1.0, exponent_slack);
 
-/// Why the sizes of this run do not satisfy "k proportional to d, d growing"; empty if they do.
-std::string why_no_rates(const Config& config);
+/// An order of the paper: its value at a size, and how it is written.
+struct Order {
+  double (*at)(const Size& size);
+  const char* formula;
+};
+inline constexpr Order d_over_n{[](const Size& size) { return real(size.d) / real(size.n); },
+                                "d/n"};
+inline constexpr Order root_d_over_n{[](const Size& size) { return std::sqrt(d_over_n.at(size)); },
+                                     "sqrt(d/n)"};
+inline constexpr Order root_log_k_over_d{
+    [](const Size& size) { return std::sqrt(std::log(real(size.k)) / real(size.d)); },
+    "sqrt(log(k)/d)"};
+inline constexpr Order k_log_k_over_d_squared{
+    [](const Size& size) {
+      return real(size.k) * std::pow(std::log(real(size.k)) / real(size.d), 2);
+    },
+    "k log(k)^2/d^2"};
+/// At the wide sizes, where k = d^(7/4).
+inline constexpr Order root_k_over_d{
+    [](const Size& size) { return std::pow(real(size.d), wide_power / 2.0 - 1.0); }, "sqrt(k)/d"};
 
-/// Makes the claims about growth with d and about every size; the same for the wide sizes.
-SizeClaims over_sizes(const Config& config, const Records& records, Claims& claims);
-SizeClaims over_wide_sizes(const Config& config, const Records& records, Claims& claims);
+/// Makes the claims of a run: about growth with d, about every size, and about the largest one.
+struct FeatureClaims : SizeClaims {
+  const Config& config;
+  std::vector<Size> sizes;
 
-// Quantities that the formulas have at each size: k, sqrt(log(k)/d), k (log(k)/d)^2, d/n,
-// sqrt(d/n).
-Metric k_at(const Config& config);
-Metric root_log_k_over_d(const Config& config);
-Metric k_log_k_over_d_squared(const Config& config);
-Metric d_over_n(const Config& config);
-Metric root_d_over_n(const Config& config);
-
-/// Claim: the exponent of d in the metric lies in `allowed`.
-void judge_rate(const SizeClaims& over_d, const Statement& statement, const Metric& metric,
-                Region allowed, const std::string& more = "");
-/// Claim: the mean at the largest size lies in `allowed`; not applicable if that size is too small
-/// to measure constants. A statement of the paper becomes asymptotic, with `slack` as its
-/// threshold.
-void judge_at_largest(const Config& config, const SizeClaims& over_d, const Statement& statement,
-                      const char* name, Region allowed, const std::string& slack,
-                      const std::string& detail);
-/// Claim: the mean at the largest size is `expected`, within a relative band.
-void judge_constant(const Config& config, const SizeClaims& over_d, const Statement& statement,
-                    const char* name, double expected, double band, const std::string& detail);
+  Metric of_order(const Order& order) const;
+  /// Claim: the exponent of d in the metric lies in `allowed`.
+  void rate(const Statement& statement, const Metric& metric, Region allowed,
+            const std::string& more = "", SourceLine line = SourceLine::current()) const;
+  /// The same for the metric divided by the order.
+  void rate(const Statement& statement, const Metric& metric, const Order& order, Region allowed,
+            const std::string& more = "", SourceLine line = SourceLine::current()) const;
+  /// Claim: the mean at the largest size lies in `allowed`; not applicable if that size is too
+  /// small to measure constants. A statement of the paper becomes asymptotic, with `threshold`.
+  void at_largest(const Statement& statement, const char* name, Region allowed,
+                  const std::string& threshold, const std::string& detail,
+                  SourceLine line = SourceLine::current()) const;
+  /// Claim: the mean at the largest size is `expected`, within a relative band.
+  void constant(const Statement& statement, const char* name, double expected, double band,
+                const std::string& detail, SourceLine line = SourceLine::current()) const;
+};
+FeatureClaims over_sizes(const Config& config, const Records& records, Claims& claims);
+FeatureClaims over_wide_sizes(const Config& config, const Records& records, Claims& claims);
 
 // The parts of the paper --------------------------------------------------------------------------
 // A trial measures each part at every size; the claims of a run follow.
 
-/// phi and its expansion (3.5), Figure 16 (taylor.cpp).
+// Theorem 3.2 with Figure 16, Theorem 3.4 and Lemma 3.5 (theorem_3_2.cpp).
 void measure_phi(const Config& config, const Trial& trial, TrialRecord& record);
-void judge_phi(const Config& config, const SizeClaims& over_d);
-
-/// Lemma 3.1, about Hadamard products, over random matrices (lemmas.cpp).
-void count_hadamard(const Trial& trial, TrialRecord& record);
-void judge_hadamard(const Records& records, Claims& claims);
-/// Both sides of Lemma 3.1 for square Q and P: n = ||Q o P||_op, n over max |Q_ij| ||P||_F, and n
-/// over max Q_ii ||P||_op.
-struct HadamardQuotients {
-  double norm, frobenius, diagonal;
-};
-HadamardQuotients hadamard_quotients(const arma::mat& Q, const arma::mat& P);
-
-/// Lemma 3.3: how far the rows of V are from the conditions (3.3), (3.7) and (3.8) (lemmas.cpp).
-void measure_rows(const Size& size, const arma::mat& V, TrialRecord& record);
-void judge_rows(const Config& config, const SizeClaims& over_d);
-/// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k =
-/// ratio d, from the upper tail of the squared norms alone. Returned as the logarithm of its ratio
-/// to the 4/k that Lemma 3.3 allows.
-double log_lemma_3_3_lower(double d, double ratio);
-/// An upper bound on the same probability, from both tails of the norms and from the cosines; same
-/// units.
-double log_lemma_3_3_upper(double d, double ratio);
-
-/// The Gram matrix of one feature map (gram.cpp): spike, bulk, Sigma and its expansion (3.6), T_eta
-/// of Lemma 3.5.
 void measure_gram(const Config& config, const Size& size, const arma::mat& V,
                   const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
-void judge_gram(const Config& config, const SizeClaims& over_d);
+void judge_phi(const FeatureClaims& over_d);
+void judge_gram(const FeatureClaims& over_d);
 /// Expansion (3.6): Sigma = V V'/4 + Lambda^-1 (V V')^(o 2) Lambda^-1 / (4 pi) + (pi - 3) Lambda^2
 /// / (4 pi) + remainder.
 struct CovarianceExpansion {
@@ -345,34 +349,51 @@ CovarianceExpansion expand_covariance(const arma::mat& V, const arma::mat& Sigma
 double eq_3_4_lower(const AtSize& at);
 double eq_3_4_upper(const AtSize& at);
 
-/// The cross-Gram matrix of two feature maps (cross_gram.cpp): Theorem 3.7's expansion, Corollary
-/// 3.8, Theorem 3.9 and (3.21), (3.22).
-void measure_cross_gram(const Config& config, const Size& size, const arma::mat& V,
-                        const arma::mat& V_bar, const FeatureSamples& samples, const Trial& trial,
-                        TrialRecord& record);
-void judge_cross_gram(const Config& config, const SizeClaims& over_d);
+// Lemma 3.1 and Lemma 3.3 (lemmas.cpp).
+void count_hadamard(const Trial& trial, TrialRecord& record);
+void judge_hadamard(const Records& records, Claims& claims);
+/// Both sides of Lemma 3.1 for square Q and P: n = ||Q o P||_op, n over max |Q_ij| ||P||_F, and n
+/// over max Q_ii ||P||_op.
+struct HadamardQuotients {
+  double norm, frobenius, diagonal;
+};
+HadamardQuotients hadamard_quotients(const arma::mat& Q, const arma::mat& P);
+
+/// How far the rows of V are from the conditions (3.3), (3.7) and (3.8).
+void measure_rows(const Size& size, const arma::mat& V, TrialRecord& record);
+void judge_rows(const FeatureClaims& over_d);
+/// A lower bound on the probability that (3.7) fails for independent N(0, 1/d) rows with log k =
+/// ratio d, from the upper tail of the squared norms alone. Returned as the logarithm of its ratio
+/// to the 4/k that Lemma 3.3 allows.
+double log_lemma_3_3_lower(double d, double ratio);
+/// An upper bound on the same probability, from both tails of the norms and from the cosines; same
+/// units.
+double log_lemma_3_3_upper(double d, double ratio);
+
+// Theorem 3.7 and Corollary 3.8 (theorem_3_7.cpp). Their proofs are about relu.
+void measure_theorem_3_7(const Config& config, const TwoMaps& maps, const Trial& trial,
+                         TrialRecord& record);
+void measure_proof_3_7(const TwoMaps& maps, const Trial& trial, TrialRecord& record);
+/// Theorem 3.7 with many more features than input dimensions: both errors at a wide size.
+void measure_wide(const Size& size, const Trial& trial, TrialRecord& record);
+/// The claims for every activation: the order of the means, and Sigma.
+void judge_definitions(const FeatureClaims& over_d);
+void judge_theorem_3_7(const FeatureClaims& over_d);
+void judge_proof_3_7(const FeatureClaims& over_d);
+void judge_proof_3_8(const FeatureClaims& over_d);
 /// ||a b' - c d'||_op of vectors, in closed form.
 double rank_two_norm(const arma::vec& a, const arma::vec& b, const arma::vec& c,
                      const arma::vec& d);
 
-/// The proofs of Theorem 3.7 and Corollary 3.8, for relu (theorem_3_7.cpp).
-void measure_proof(const Size& size, const arma::mat& V, const arma::mat& V_bar,
-                   const FeatureSamples& samples, const Trial& trial, TrialRecord& record);
-/// Theorem 3.7 with many more features than input dimensions: both errors at a wide size, for relu.
-void measure_wide(const Size& size, const Trial& trial, TrialRecord& record);
-void judge_proof_3_7(const Config& config, const SizeClaims& over_d);
-void judge_proof_3_8(const SizeClaims& over_d);
+// Theorem 3.9 with (3.21), (3.22) and Lemmas G.1 and G.2 (theorem_3_9.cpp).
+void measure_theorem_3_9(const TwoMaps& maps, const Trial& trial, TrialRecord& record);
+void measure_proof_3_9(const TwoMaps& maps, const Trial& trial, TrialRecord& record);
+void judge_theorem_3_9(const FeatureClaims& over_d);
+void judge_proof_3_9(const FeatureClaims& over_d);
 
-/// The proof of Theorem 3.9 with Lemmas G.1 and G.2 (theorem_3_9.cpp), for relu, with the step
-/// 1/(offset + ||B||).
-void measure_step(const Size& size, double offset, const FeatureSamples& samples,
-                  const Trial& trial, TrialRecord& record);
-void judge_proof_3_9(const SizeClaims& over_d);
-
-/// (1.9) and the time of gradient descent (time.cpp).
-void measure_times(const Size& size, double offset, const FeatureSamples& samples,
-                   const Trial& trial, TrialRecord& record);
-void judge_times(const Config& config, const SizeClaims& over_d);
+// (1.9) and the time of gradient descent (time.cpp).
+void measure_times(const TwoMaps& maps, const Trial& trial, TrialRecord& record);
+void judge_times(const FeatureClaims& over_d);
 /// sum_i g_i (1 - lambda_i / max lambda)^(2t), where max lambda is the last entry.
 double remaining_error(const arma::vec& lambda, const arma::vec& g, double t);
 /// The first step t = 0, 1, ... at which remaining_error is at most `error`; NaN if it is larger up
@@ -380,7 +401,7 @@ double remaining_error(const arma::vec& lambda, const arma::vec& g, double t);
 double descent_time(const arma::vec& lambda, const arma::vec& g, double error);
 
 /// All claims of a run.
-void judge(const Config& config, const Records& records, Claims& claims);
+void judge(const FeatureClaims& over_d);
 
 Result report(const Config& config, const Records& records);
 

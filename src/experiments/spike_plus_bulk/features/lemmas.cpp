@@ -88,7 +88,7 @@ void judge_hadamard(const Records& records, Claims& claims) {
 
 void measure_rows(const Size& size, const arma::mat& V, TrialRecord& record) {
   const arma::vec norm = row_norms(V);
-  const double k = static_cast<double>(size.k), d = static_cast<double>(size.d);
+  const double k = real(size.k), d = real(size.d);
   record.set(squared_norm_deviation, arma::abs(arma::square(norm) - 1.0).max());
   record.set(largest_squared_norm, arma::square(norm).max());
   arma::mat cosines = V * V.t();
@@ -106,7 +106,7 @@ namespace {
 
 // (3.7) fails with probability at most 4/k. Measured: the fraction of the sizes of one trial at
 // which it fails.
-void judge_failures(const Config& c, const SizeClaims& over_d) {
+void judge_failures(const FeatureClaims& over_d) {
   const Statement statement = reading(
       Statement{
           "spectral/lemma-3.3", "spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
@@ -115,7 +115,7 @@ void judge_failures(const Config& c, const SizeClaims& over_d) {
       "the frequency of failures in the run, against 4/k");
   std::vector<std::size_t> covered;
   double allowed = 0.0;
-  const std::vector<double> k = of_each(c.sizes(), &Size::k);
+  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
   for (std::size_t i = 0; i < k.size(); ++i) {
     if (std::log(k[i]) / over_d.x[i] > 0.25) continue;
     covered.push_back(i);
@@ -125,7 +125,7 @@ void judge_failures(const Config& c, const SizeClaims& over_d) {
                              covered.empty() ? "log(k)/d exceeds 1/4 at every size" : ""))
     return;
   const double count = static_cast<double>(covered.size());
-  const Metric unit = root_log_k_over_d(c);
+  const Metric unit = over_d.of_order(root_log_k_over_d);
   const auto failed = [&](const TrialRecord& record) {
     double failures = 0.0;
     for (const std::size_t i : covered) {
@@ -142,7 +142,7 @@ void judge_failures(const Config& c, const SizeClaims& over_d) {
                          over_d.range(ratio(squared_norm_deviation, unit))));
 }
 
-void judge_norms(const Config& c, const SizeClaims& over_d) {
+void judge_norms(const FeatureClaims& over_d) {
   over_d.everywhere(
       asymptotic(
           Statement{"spectral/lemma-3.3", "spectral/eq-3.3",
@@ -151,7 +151,7 @@ void judge_norms(const Config& c, const SizeClaims& over_d) {
                     "1 of 1 and their cosines at most c sqrt(log(k)/d)",
                     Part::text},
           "c = 4 of Lemma 3.3"),
-      [unit = root_log_k_over_d(c)](const AtSize& at) {
+      [unit = over_d.of_order(root_log_k_over_d)](const AtSize& at) {
         const double bound = 4.0 * unit(at);
         if (bound >= 1.0) return undefined;
         return std::min(1.0 - at(squared_norm_deviation), bound - at(row_cosine));
@@ -210,9 +210,9 @@ void judge_hypothesis(Claims& claims) {
 
 }  // namespace
 
-void judge_rows(const Config& c, const SizeClaims& over_d) {
-  judge_failures(c, over_d);
-  judge_norms(c, over_d);
+void judge_rows(const FeatureClaims& over_d) {
+  judge_failures(over_d);
+  judge_norms(over_d);
   judge_hypothesis(over_d.claims);
 }
 

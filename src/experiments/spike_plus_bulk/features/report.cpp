@@ -27,17 +27,16 @@ std::string of_error(const char* time, double error) {
   return say("{}_{}", time, error);
 }
 
-// Every number at every size as a scalar, and as a series over k.
-void add_sizes(ResultBuilder& out, const Config& c, const SizeClaims& over_d) {
-  const std::vector<Size> sizes = c.sizes();
-  const std::vector<double> k = of_each(sizes, &Size::k);
+// Every number at every size as a scalar, and as a series over k, in this order.
+void add_sizes(ResultBuilder& out, const FeatureClaims& over_d) {
+  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
   const auto add = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) {
-      for (const Size& size : sizes) out.scalar(size.prefix() + name);
+      for (const std::string& prefix : over_d.prefixes) out.scalar(prefix + name);
       out.series(name, "k", k, over_d.at_sizes(name));
     }
   };
-  if (c.teacher()) {
+  if (over_d.config.teacher()) {
     add({cross_spike, cross_bulk_max, mean_coefficient, teacher_mean_coefficient});
     add({mean_order, definition_as_printed, definition_corrected});
     add({coefficient_linear, coefficient_ones, cross_squared_error, error_as_printed,
@@ -109,18 +108,18 @@ void add_phi(ResultBuilder& out, const Config& c) {
   });
 }
 
-void add_bounds(ResultBuilder& out, const Config& c, const SizeClaims& over_d) {
-  const std::vector<double> k = of_each(c.sizes(), &Size::k);
+void add_bounds(ResultBuilder& out, const FeatureClaims& over_d) {
+  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
   const auto add = [&](const char* name, const Metric& metric) {
     out.series(name, "k", k, over_d.at_sizes(metric));
   };
   add(lower_bound, eq_3_4_lower);
   add(upper_bound, eq_3_4_upper);
-  add(remainder_order, k_log_k_over_d_squared(c));
+  add(remainder_order, over_d.of_order(k_log_k_over_d_squared));
   add(mean_relative_error,
       [](const AtSize& at) { return at(mean_shift) / std::sqrt(at(mean_squared_norm)); });
   // ||mu||^2 is ||V||_F^2/(2 pi) for relu; the paper prints ||V||_F^2/(4 pi^2).
-  if (!c.relu()) return;
+  if (!over_d.config.relu()) return;
   add(spike_as_printed,
       [](const AtSize& at) { return at(spike_formula) / (2.0 * std::numbers::pi); });
 }
@@ -191,7 +190,7 @@ void add_gram_figures(ResultBuilder& out, const Config& c) {
 }
 
 // The steps to each error over d, one series per error: "relative_time_teacher_0.1".
-void add_times(ResultBuilder& out, const SizeClaims& over_d) {
+void add_times(ResultBuilder& out, const FeatureClaims& over_d) {
   const auto add = [&](const char* name, const std::array<double, 3>& errors) {
     for (std::size_t j = 0; j < errors.size(); ++j) {
       out.series(of_error(name, errors[j]), "d", over_d.x,
@@ -204,32 +203,29 @@ void add_times(ResultBuilder& out, const SizeClaims& over_d) {
   for (const char* name : absolute_time) add(name, absolute_errors);
 }
 
-void add_cross_series(ResultBuilder& out, const Config& c, const SizeClaims& over_d,
-                      const SizeClaims& wide) {
-  const std::vector<Size> sizes = c.sizes();
+void add_cross_series(ResultBuilder& out, const FeatureClaims& over_d) {
+  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
   for (const char* name : {cross_singular_values, cross_bulk_singular_values}) {
     out.series(series_over_trials(name, "index",
-                                  arrays_of(out.records(), sizes.back().prefix() + name), 1.0));
+                                  arrays_of(out.records(), over_d.prefixes.back() + name), 1.0));
   }
-  const auto add = [&, all_k = of_each(sizes, &Size::k)](const char* name, const Metric& metric) {
-    out.series(name, "k", all_k, over_d.at_sizes(metric));
+  const auto add = [&](const char* name, const Metric& metric) {
+    out.series(name, "k", k, over_d.at_sizes(metric));
   };
-  const Metric k = k_at(c);
-  add(error_order, [&](const AtSize& at) { return std::sqrt(k(at)) / at.x; });
+  add(error_order, [&](const AtSize& at) { return std::sqrt(k[at.i]) / at.x; });
   add(inverse_d, [](const AtSize& at) { return 1.0 / at.x; });
   // s_1 and s_d of V-bar V' are at most and at least (sqrt(k/d) +- 1)^2 in the limit.
   add(linear_limit_above,
-      [&](const AtSize& at) { return std::pow(std::sqrt(k(at) / at.x) + 1.0, 2); });
+      [&](const AtSize& at) { return std::pow(std::sqrt(k[at.i] / at.x) + 1.0, 2); });
   add(linear_limit_below,
-      [&](const AtSize& at) { return std::pow(std::sqrt(k(at) / at.x) - 1.0, 2); });
+      [&](const AtSize& at) { return std::pow(std::sqrt(k[at.i] / at.x) - 1.0, 2); });
   add(ratio_squared, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); });
+  const FeatureClaims wide = over_wide_sizes(over_d.config, out.records(), out.claims());
   for (const char* name : {wide_ones, wide_norms}) {
     for (const std::string& prefix : wide.prefixes) out.scalar(prefix + name);
     out.series(name, "d", wide.x, wide.at_sizes(name));
   }
-  out.series(wide_order, "d", wide.x, wide.at_sizes([](const AtSize& at) {
-    return std::pow(at.x, wide_power / 2.0 - 1.0);
-  }));
+  out.series(wide_order, "d", wide.x, wide.at_sizes(wide.of_order(root_k_over_d)));
   add_times(out, over_d);
 }
 
@@ -309,20 +305,20 @@ Result report(const Config& c, const Records& records) {
   ResultBuilder out(c.teacher() ? say("Cross-Gram matrix of two maps of {} features", c.activation)
                                 : say("Spike and bulk of {} features", c.activation),
                     records);
-  const SizeClaims over_d = over_sizes(c, records, out.claims());
-  add_sizes(out, c, over_d);
-  judge(c, records, out.claims());
+  const FeatureClaims over_d = over_sizes(c, records, out.claims());
+  add_sizes(out, over_d);
+  judge(over_d);
   if (c.teacher()) {
-    add_cross_series(out, c, over_d, over_wide_sizes(c, records, out.claims()));
+    add_cross_series(out, over_d);
     add_cross_figure(out, c);
     add_proof_figure(out, c);
   } else {
     add_phi(out, c);
-    add_bounds(out, c, over_d);
+    add_bounds(out, over_d);
     add_gram_figures(out, c);
   }
-  const std::string no_rates = why_no_rates(c);
-  if (!no_rates.empty()) out.note(say("No exponents of d are judged: {}.", no_rates));
+  if (!over_d.no_exponents.empty())
+    out.note(say("No exponents of d are judged: {}.", over_d.no_exponents));
   return out.take();
 }
 
@@ -364,9 +360,8 @@ Estimate Config::memory() const {
   const double maps = teacher() ? 2.0 : 1.0;
   double largest = 0.0, of_helper = 0.0, blocks = 0.0;
   for (const Size& size : sizes()) {
-    const double features = static_cast<double>(size.k), dim = static_cast<double>(size.d),
-                 samples = static_cast<double>(size.n),
-                 columns = std::min(samples, static_cast<double>(block_columns));
+    const double features = real(size.k), dim = real(size.d), samples = real(size.n),
+                 columns = std::min(samples, real(block_columns));
     // Sums of two halves, temporaries of the same size, one block of features.
     largest = std::max(largest, (teacher() ? 24.0 : 10.0) * features * features +
                                     3.0 * maps * features * dim +
@@ -377,10 +372,10 @@ Estimate Config::memory() const {
     blocks = std::max(blocks, samples / columns);
   }
   if (!teacher()) {
-    largest = std::max(largest, 8.0 * static_cast<double>(phi_samples));
+    largest = std::max(largest, 8.0 * real(phi_samples));
   } else {
     for (const Size& size : wide()) {
-      const double features = static_cast<double>(size.k), dim = static_cast<double>(size.d);
+      const double features = real(size.k), dim = real(size.d);
       largest = std::max(largest, 6.0 * features * features + 4.0 * features * dim);
     }
   }

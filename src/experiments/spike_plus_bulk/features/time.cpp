@@ -50,31 +50,27 @@ double descent_time(const arma::vec& lambda, const arma::vec& g, double error) {
   return high;
 }
 
-void measure_times(const Size& size, double offset, const FeatureSamples& samples,
-                   const Trial& trial, TrialRecord& record) {
-  const arma::mat B = FeatureSamples::total(samples.student).gram(),
-                  B_bar = FeatureSamples::total(samples.cross).gram();
-  const arma::mat W_bar = draw_weights(trial, size, "W-bar", size.k);
-  const arma::mat C = W_bar * B_bar;
-  const SymmetricEigen gram = symmetric_eigen(B);
+void measure_times(const TwoMaps& maps, const Trial& trial, TrialRecord& record) {
+  const arma::mat B = maps.B(), C = maps.W_bar * maps.B_bar();
+  const SymmetricEigen& gram = maps.gram;
   const double largest = gram.w.back();
-  trial.check_interrupt();
   record.set(stable_rank_A, arma::accu(gram.w) / largest);
   const arma::mat W_0(arma::size(C), arma::fill::zeros);
   measure_hessian_ratio(W_0, B, C, largest, 0, record);
   trial.check_interrupt();
-  measure_hessian_ratio(C / (offset + largest), B, C, largest, 1, record);
+  measure_hessian_ratio(C / maps.inverse_step(), B, C, largest, 1, record);
   trial.check_interrupt();
 
   // L(W_t) - min L = sum_i lambda_i ||E_0 q_i||^2 (1 - eta lambda_i)^(2t) / 2 with eta = 1/||B||,
   // E_0 = W_0 - W* and W* = W# or C B^-1.
   constexpr double rounding = 1e-12;  // such as two features of one input: d = 1 and relu
-  const bool singular = size.n <= size.k || gram.w.front() <= rounding * largest;
+  const bool singular = maps.size.n <= maps.size.k || gram.w.front() <= rounding * largest;
   record.set(decay, singular ? undefined : -2.0 * std::log1p(-gram.w.front() / largest));
   for (std::size_t i = 0; i < labels.size(); ++i) {
-    const arma::mat rotated = (i == 0 ? W_bar : C) * gram.Q;
+    const arma::mat rotated = (i == realizable_labels ? maps.W_bar : C) * gram.Q;
     const arma::vec squares = arma::sum(arma::square(rotated), 0).t();
-    const arma::vec g = 0.5 * (i == 0 ? arma::vec(squares % gram.w) : arma::vec(squares / gram.w));
+    const arma::vec g =
+        0.5 * (i == realizable_labels ? arma::vec(squares % gram.w) : arma::vec(squares / gram.w));
     std::vector<double> relative, absolute;
     for (const double error : relative_errors) {
       relative.push_back(singular ? undefined : descent_time(gram.w, g, error * arma::accu(g)));
@@ -94,7 +90,7 @@ namespace {
 // Eq. (1.9): J_t/L_t <= nr(grad L(W_t)) up to a constant. [Spectral] reports it from Shen et al.
 // (2025), about a small MLP, and defines neither J_t nor L_t. Here J_t = tr(P B P') with the polar
 // factor P of the gradient, and L_t = ||B||.
-void judge_hessian_ratio(const SizeClaims& over_d) {
+void judge_hessian_ratio(const FeatureClaims& over_d) {
   const Place eq_1_9{"spectral/eq-1.9", "spectral/eq-1.9/", "Section 1.3, eq. (1.9)", Part::ours,
                      Kind::beyond};
   const std::string defined =
@@ -140,7 +136,7 @@ void judge_hessian_ratio(const SizeClaims& over_d) {
       WorstCase::largest);
 }
 
-void judge_descent(const SizeClaims& over_d) {
+void judge_descent(const FeatureClaims& over_d) {
   const Place introduction{"spectral/section-1/gd-time", "spectral/section-1/",
                            "Section 1, before Section 1.1"},
       section{"spectral/section-3.1.4/gd-time", "spectral/section-3.1.4/",
@@ -200,10 +196,12 @@ void judge_descent(const SizeClaims& over_d) {
 
 }  // namespace
 
-void judge_times(const Config& c, const SizeClaims& over_d) {
+void judge_times(const FeatureClaims& over_d) {
   judge_hessian_ratio(over_d);
   const auto definite = over_d.claims.only_where(
-      c.singular() ? "n <= k at some size, so B is singular and its smallest eigenvalue is 0" : "");
+      over_d.config.singular()
+          ? "n <= k at some size, so B is singular and its smallest eigenvalue is 0"
+          : "");
   judge_descent(over_d);
 }
 

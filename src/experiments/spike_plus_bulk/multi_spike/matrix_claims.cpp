@@ -23,13 +23,15 @@ struct Example {
 // and the largest value of `quantity`.
 void judge_every(const SizeClaims& over_d, const Statement& statement, const std::string& detail,
                  const std::function<bool(const AtSize&)>& holds, const Metric& quantity,
-                 const std::optional<Example>& example = {}) {
+                 const std::optional<Example>& example = {},
+                 SourceLine line = SourceLine::current()) {
   Tally tally =
       over_d.tally([&](const AtSize& at, Tally& t) { t.count(!holds(at), quantity(at)); });
   const std::string of_trials =
       tally.cases > 0 ? say("{} between {} and {}", detail, tally.smallest, tally.largest) : "";
   if (example) tally.count(!example->holds);
-  over_d.claims.never_violated(statement, tally, clauses(of_trials, example ? example->text : ""));
+  over_d.claims.never_violated(statement, tally, clauses(of_trials, example ? example->text : ""),
+                               WorstCase::unsaid, line);
 }
 
 // "eq-3.10" with the parameters that distinguish the pair.

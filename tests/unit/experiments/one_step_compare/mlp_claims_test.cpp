@@ -28,7 +28,7 @@ mlp::Config config(const std::string& activation = "relu2", std::uint64_t n = 51
 TrialRecord record(const std::function<void(TrialRecord&)>& change = {},
                    const mlp::Config& of = config()) {
   TrialRecord out;
-  for (const mlp::Method& each : mlp::plan_of(of).methods) {
+  for (const mlp::Method& each : of.methods()) {
     const std::string& method = each.name;
     for (std::size_t l = 1; l <= 3; ++l) {
       out.set(mlp::stable_rank_name(method, l), {5, 5, 5});
@@ -46,16 +46,12 @@ TrialRecord record(const std::function<void(TrialRecord&)>& change = {},
   }
   out.set(mlp::stable_rank_X, 50);
   if (change) change(out);
-  mlp::count_cases(mlp::plan_of(of), out);
+  mlp::count_cases(of, out);
   return out;
 }
 
-Result result_of(const mlp::Config& of, const Records& records) {
-  return mlp::report(mlp::plan_of(of), records);
-}
-
 Verdict verdict(const mlp::Config& of, const Records& records, const std::string& id) {
-  return find_claim(result_of(of, records), id).verdict;
+  return find_claim(mlp::report(of, records), id).verdict;
 }
 
 }  // namespace
@@ -63,7 +59,7 @@ Verdict verdict(const mlp::Config& of, const Records& records, const std::string
 TEST_CASE("condition (1.8) is counted layer by layer") {
   const auto bad = record([](TrialRecord& r) { r.set("specgd.W3.ratio", {3, 0.9, std::nan("")}); });
   const Records records = {record(), bad, record()};
-  const Result result = result_of(config(), records);
+  const Result result = mlp::report(config(), records);
   CHECK(find_claim(result, "spectral/eq-1.8/specgd/W2").verdict == Verdict::holds);
   const Claim& claim = find_claim(result, "spectral/eq-1.8/specgd/W3");
   CHECK(claim.verdict == Verdict::fails);
@@ -76,7 +72,7 @@ TEST_CASE("condition (1.8) is counted layer by layer") {
 TEST_CASE(
     "the initial phase ends when the nuclear rank of a layer falls below twice the stable rank") {
   const auto phase_end = [](const std::function<void(TrialRecord&)>& change) {
-    return find_scalar(result_of(config(), {record(change)}), "initial_phase_end").at(0);
+    return find_scalar(mlp::report(config(), {record(change)}), "initial_phase_end").at(0);
   };
   CHECK(phase_end({}) == 1.0);
   CHECK(std::isnan(phase_end([](TrialRecord& r) { r.set("gd.W3.ratio", {1.9, 3, 3}); })));
@@ -101,7 +97,7 @@ TEST_CASE("Figure 4: being faster at first and being ahead at the end are judged
                         with_losses({1, 0.8002, 0.1})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
-  const Result result = result_of(config(), slow);
+  const Result result = mlp::report(config(), slow);
   CHECK(find_scalar(result, "specgd.early_log10_loss_ratio").at(0) ==
         doctest::Approx(std::log10(0.8 / 0.6)).epsilon(tolerance::closed_form<double>));
   CHECK(verdict(config(), {record(), record(), record()},
@@ -123,7 +119,7 @@ TEST_CASE(
              open = with_losses(quick, never);
   CHECK(verdict(config(), {first, first, first, open}, id) == Verdict::holds);
   CHECK(verdict(config(), {second, second, second, open}, id) == Verdict::fails);
-  const Claim claim = find_claim(result_of(config(), {first, second, open}), id);
+  const Claim claim = find_claim(mlp::report(config(), {first, second, open}), id);
   CHECK(claim.detail.find("fewer steps in 1 of the 2 trials in which both reach a tenth, of 3") !=
         std::string::npos);
 }
@@ -142,7 +138,7 @@ TEST_CASE("what Figures 1 and 4 show of GD and SpecGD is ours about other method
   mlp::Config of = config();
   of.optimizer = {"specgd", "muon"};
   of.equal_lr = true;
-  const Result result = result_of(of, {record({}, of), record({}, of), record({}, of)});
+  const Result result = mlp::report(of, {record({}, of), record({}, of), record({}, of)});
   const auto check = [&](const std::string& id, const std::string& statement, Kind kind,
                          Part part) {
     CAPTURE(id);
@@ -179,7 +175,7 @@ TEST_CASE("what Figures 1 and 4 show of GD and SpecGD is ours about other method
 TEST_CASE("a figure is only judged for its own activation") {
   for (const std::string activation : {"relu2", "swiglu", "gelu"}) {
     bool has_4 = false, has_18 = false;
-    for (const Claim& claim : result_of(config(activation), {record(), record()}).claims) {
+    for (const Claim& claim : mlp::report(config(activation), {record(), record()}).claims) {
       has_4 |= claim.id.starts_with("spectral/fig-4/");
       has_18 |= claim.id.starts_with("spectral/fig-18");
     }
@@ -235,18 +231,18 @@ TEST_CASE(
   CHECK(verdict(many, apart, same) == Verdict::fails);
   // If SpecGD diverges in every trial, it is behind; no distance within a factor is known.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
-  CHECK(find_claim(result_of(many, {lost, lost, lost}), large).undecided);
-  CHECK(find_claim(result_of(many, {lost, lost, lost}), same).undecided);
+  CHECK(find_claim(mlp::report(many, {lost, lost, lost}), large).undecided);
+  CHECK(find_claim(mlp::report(many, {lost, lost, lost}), same).undecided);
   CHECK(verdict(few, {lost, lost, lost}, small) == Verdict::fails);
   CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") ==
         Verdict::holds);
-  const Claim third = find_claim(result_of(few, {record(), record(), record()}),
+  const Claim third = find_claim(mlp::report(few, {record(), record(), record()}),
                                  "spectral/fig-18/layer3-drops-to-3/specgd");
   CHECK(third.verdict == Verdict::fails);
   CHECK(third.kind == Kind::reading);
   CHECK(third.threshold == "from 2 to 4");
   for (const std::string& id : {small, large, same})
-    CHECK(find_claim(result_of(few, ahead), id).statement_id == "spectral/fig-18");
+    CHECK(find_claim(mlp::report(few, ahead), id).statement_id == "spectral/fig-18");
 }
 
 namespace {
@@ -277,7 +273,7 @@ TEST_CASE("a trial in which GD diverges is not one in which SpecGD is behind") {
   CHECK(verdict(config(), finished, end) == Verdict::fails);
   Records records = finished;
   records.push_back(compared(0.1, true));
-  const Claim claim = find_claim(result_of(config(), records), end);
+  const Claim claim = find_claim(mlp::report(config(), records), end);
   CHECK(claim.verdict == Verdict::not_applicable);
   CHECK(claim.undecided);
   CHECK(evidence_text(claim) == "3 violations in 4 cases");
@@ -299,7 +295,7 @@ TEST_CASE("GD never reaches a tenth of its loss if it diverges first") {
   const auto first = steps({5, 0.5, 0.4}, {5, 0.6, 0.5}), lost = steps({5, NAN, NAN}, {5, 1, 0.5}),
              later = steps({5, 0.5, NAN}, {5, 0.6, 0.5}), open = steps({5, NAN, NAN}, {5, 4, 3});
   CHECK(verdict(config(), {first, first, first}, id) == Verdict::fails);
-  CHECK(find_claim(result_of(config(), {first, first, first, lost}), id).undecided);
+  CHECK(find_claim(mlp::report(config(), {first, first, first, lost}), id).undecided);
   CHECK(verdict(config(), {first, first, later}, id) == Verdict::fails);  // it reached a tenth
   CHECK(verdict(config(), {lost, lost, lost}, id) == Verdict::holds);
   // SpecGD has not yet reached a tenth: nobody knows whether it will.
@@ -311,7 +307,7 @@ TEST_CASE("a rank at the end of GD is not judged from a minority of the trials")
   const auto keeps = [&](std::size_t finished, std::size_t lost) {
     Records records(finished, compared(0.1, false, few));
     records.resize(finished + lost, compared(0.1, true, few));
-    return find_claim(result_of(few, records), "spectral/fig-18/layer1-keeps-its-rank/gd");
+    return find_claim(mlp::report(few, records), "spectral/fig-18/layer1-keeps-its-rank/gd");
   };
   CHECK(keeps(3, 0).verdict == Verdict::holds);
   CHECK(keeps(3, 2).verdict == Verdict::holds);
@@ -321,7 +317,7 @@ TEST_CASE("a rank at the end of GD is not judged from a minority of the trials")
   CHECK(keeps(3, 13).undecided);
   // Condition (1.8) is counted until the divergence.
   const Claim criterion =
-      find_claim(result_of(config(), {compared(0, true), compared(0, true), compared(0, false)}),
+      find_claim(mlp::report(config(), {compared(0, true), compared(0, true), compared(0, false)}),
                  "spectral/eq-1.8/gd/W2");
   CHECK(criterion.undecided);
   CHECK(evidence_text(criterion) == "0 violations in 5 cases");

@@ -1,18 +1,148 @@
-// The Gram matrix of one feature map: Theorems 3.2 and 3.4 and Lemma 3.5 of [Spectral].
+// One feature map, [Spectral] Section 3.1: phi with its expansion (3.5) and Figure 16; the spike,
+// the bulk, Sigma and its expansion (3.6), Theorem 3.2; the samples, Theorem 3.4; Lemma 3.5. phi(t)
+// = 2 pi Cov(sigma(g), sigma(t g + sqrt(1 - t^2) h)), g and h independent and normal.
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <numbers>
 
 #include "experiments/spike_plus_bulk/features/features.hpp"
-#include "linalg/decompositions.hpp"
 #include "models/feature_moments.hpp"
 
 namespace ranklab::features {
 
 using std::numbers::pi;
 
-// The trial ---------------------------------------------------------------------------------------
+// phi ---------------------------------------------------------------------------------------------
+
+// 2 pi Cov(sigma(g), sigma(t g + sqrt(1 - t^2) h)) and its standard error, from the same g and h at
+// every t.
+void measure_phi(const Config& c, const Trial& trial, TrialRecord& record) {
+  const Activation& activation = find_activation(c.activation);
+  arma::vec g(c.phi_samples), h(c.phi_samples);
+  trial.stream("phi.g").fill_normal({g.memptr(), g.n_elem});
+  trial.stream("phi.h").fill_normal({h.memptr(), h.n_elem});
+  arma::vec a = g;
+  apply(activation, a);
+  a -= arma::mean(a);
+  const double n = static_cast<double>(c.phi_samples);
+  std::vector<double> estimates, errors;
+  for (const double t : c.phi_at()) {
+    trial.check_interrupt();
+    arma::vec b = t * g + std::sqrt((1.0 - t) * (1.0 + t)) * h;
+    apply(activation, b);
+    const arma::vec product = a % (b - arma::mean(b));
+    estimates.push_back(2.0 * pi * arma::accu(product) / (n - 1.0));
+    errors.push_back(2.0 * pi * arma::stddev(product) / std::sqrt(n));
+  }
+  record.set(phi_monte_carlo, estimates);
+  record.set(phi_standard_error, errors);
+}
+
+namespace {
+
+// Compares the estimates of all trials together with the formula, point by point.
+void judge_figure(const FeatureClaims& over_d) {
+  const Activation& activation = find_activation(over_d.config.activation);
+  const Records& records = over_d.records;
+  const std::vector<double> points = over_d.config.phi_at();
+  Tally deviations;
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    double sum = 0.0, variance = 0.0;
+    for (const TrialRecord& record : records) {
+      sum += record.array(phi_monte_carlo).at(i);
+      variance += std::pow(record.array(phi_standard_error).at(i), 2);
+    }
+    const double n = static_cast<double>(records.size());
+    const double deviation =
+        std::fabs(sum / n - feature_phi(activation, points[i])) / (std::sqrt(variance) / n);
+    deviations.count(!(deviation <= tolerance::standard_errors), deviation);
+  }
+  Place figure = in_figure("spectral/fig-16", "spectral/fig-16/", "Section 3.1.1 and Figure 16",
+                           {"Figure 16"});
+  figure.part = Part::caption;
+  over_d.claims.never_violated(
+      figure("phi", "phi(t) is 2 pi times the covariance of two features at correlation t"),
+      deviations,
+      say("sampled pairs at every t of the figure: largest deviation {} standard errors, {} "
+          "allowed",
+          std::max(0.0, deviations.largest), tolerance::standard_errors),
+      WorstCase::largest);
+}
+
+void judge_derivatives(Claims& claims) {
+  const std::vector<double> printed = {0.0, pi / 2.0, 1.0, 0.0, 1.0, 0.0};
+  const std::vector<double> found =
+      feature_phi_derivatives(find_activation("relu"), printed.size());
+  Tally tally;
+  std::vector<std::string> list;
+  for (std::size_t m = 0; m < printed.size(); ++m) {
+    tally.count(std::fabs(found[m] - printed[m]) > 1e-9);
+    list.push_back(short_number(std::fabs(found[m]) < 1e-12 ? 0.0 : found[m]));
+  }
+  claims.never_violated(
+      {"spectral/thm-3.2", "spectral/fig-16/derivatives", "Theorem 3.2, proof",
+       "The derivatives of phi at 0 of orders 0 to 5 are 0, pi/2, 1, 0, 1, 0", Part::proof},
+      tally,
+      "2 pi m! times the squared Hermite coefficients of relu, by quadrature: " + joined(list));
+}
+
+// |phi(t) - pi t/2 - t^2/2| <= max |phi''''| t^4/4! on [-T, T], T the largest cosine of the run;
+// phi''''(t) = (1 + 2 t^2)(1 - t^2)^(-5/2) is largest at T. The smallest margin over a grid.
+double taylor_margin(const AtSize& at) {
+  constexpr int points = 200;
+  const Activation& relu = find_activation("relu");
+  double smallest = std::numeric_limits<double>::infinity();
+  const double T = std::min(1.0, at(row_cosine));
+  const double fourth = (1.0 + 2.0 * T * T) * std::pow(1.0 - T * T, -2.5);
+  for (int i = -points; i <= points; ++i) {
+    const double t = T * i / points;
+    const double rest = std::fabs(feature_phi(relu, t) - pi / 2.0 * t - t * t / 2.0);
+    smallest =
+        std::min(smallest, fourth * std::pow(t, 4) / 24.0 + tolerance::closed_form<double> - rest);
+  }
+  return smallest;
+}
+
+void judge_interval(const FeatureClaims& over_d) {
+  const Place proof{"spectral/thm-3.2", "spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)",
+                    Part::proof},
+      after{proof.statement_id, proof.prefix, "Theorem 3.2, proof, after eq. (3.5)", Part::proof},
+      with_3_3{proof.statement_id, proof.prefix, after.source + ", and eq. (3.3)", Part::proof};
+  over_d.everywhere(proof("remainder",
+                          "|phi(t) - pi t/2 - t^2/2| is at most max |phi''''| t^4/4! for |t| up to "
+                          "the largest cosine of the run"),
+                    taylor_margin, "largest cosine " + over_d.range(row_cosine));
+  const Metric scaled = ratio(row_cosine, [](const AtSize& at) { return 1.0 / std::sqrt(at.x); });
+  const Metric with_log = ratio(row_cosine, over_d.of_order(root_log_k_over_d));
+  // The points xi are between 0 and the cosines t, near t/sqrt(15) for small t.
+  const std::string points =
+      "The points at which D takes the fourth derivative, between 0 and the cosines of the rows of "
+      "V, lie in ";
+  const Statement printed = showing(
+      "spectral/thm-3.2/interval",
+      asymptotic(after("interval/as-printed", points + "[-c/sqrt(d), c/sqrt(d)] for a constant c"),
+                 "none: an exponent above 0 at 99 %"));
+  over_d.exponent(
+      printed, scaled, at_most(0.0),
+      say("largest cosine times sqrt(d) is {}; judged without slack because log k grows "
+          "slowly",
+          over_d.range(scaled)));
+  const std::string corrected = points + "[-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant c";
+  over_d.exponent(correcting(printed, with_3_3("interval/corrected", corrected)), with_log,
+                  does_not_grow, "largest cosine over sqrt(log(k)/d) is " + over_d.range(with_log));
+}
+
+}  // namespace
+
+void judge_phi(const FeatureClaims& over_d) {
+  judge_figure(over_d);
+  const auto relu = over_d.claims.only_where(over_d.config.not_relu());
+  judge_derivatives(over_d.claims);
+  judge_interval(over_d);
+}
+
+// The Gram matrix: the trial ----------------------------------------------------------------------
 
 namespace {
 
@@ -163,7 +293,7 @@ void measure_gram(const Config& c, const Size& size, const arma::mat& V,
   record.set(remainder_rounding, is_relu ? expansion.rounding : undefined);
 }
 
-// Claims: Theorem 3.2 -----------------------------------------------------------------------------
+// The Gram matrix: Theorem 3.2 --------------------------------------------------------------------
 
 namespace {
 
@@ -171,23 +301,22 @@ const Place before_3_2{"spectral/section-3.1.1/moments", "spectral/thm-3.2/",
                        "Section 3.1.1, before Theorem 3.2"};
 
 // Claims for every activation: the sampled moments compared with the formulas of this program.
-void judge_formulas(const Config& c, const SizeClaims& over_d) {
-  judge_at_largest(c, over_d,
-                   before_3_2("covariance",
-                              "Sigma_ij = ||v_i|| ||v_j|| phi(t_ij)/(2 pi), or its Hermite form if "
-                              "the activation is not homogeneous"),
-                   sigma_squared_error, within(0.0, squared_error_band), slack_of_squared_error,
-                   "relative squared error of the formula, estimated from two independent halves "
-                   "of the samples");
-  judge_at_largest(
-      c, over_d,
+void judge_formulas(const FeatureClaims& over_d) {
+  over_d.at_largest(
+      before_3_2("covariance",
+                 "Sigma_ij = ||v_i|| ||v_j|| phi(t_ij)/(2 pi), or its Hermite form if "
+                 "the activation is not homogeneous"),
+      sigma_squared_error, within(0.0, squared_error_band), slack_of_squared_error,
+      "relative squared error of the formula, estimated from two independent halves "
+      "of the samples");
+  over_d.at_largest(
       beyond(before_3_2("mean-entries",
                         "The mean squared distance of the sample mean from the formula for E a is "
                         "tr(Sigma)/n (mu_i = ||v_i||/sqrt(2 pi) for relu)")),
       mean_error, {0.8, 1.25}, "", "n ||mu-bar - mu||^2 / tr Sigma, whose expectation is 1");
 }
 
-void judge_mean(const Config& c, const SizeClaims& over_d) {
+void judge_mean(const FeatureClaims& over_d) {
   const std::string factor = "spectral/section-3.1.1/mean-vector";
   const Misprint mean = before_3_2.misprint(factor, "mean-vector", "mu_i = ||v_i|| / (2 pi)",
                                             "mu_i = ||v_i|| / sqrt(2 pi)"),
@@ -196,16 +325,14 @@ void judge_mean(const Config& c, const SizeClaims& over_d) {
   const std::string coefficient = "least-squares coefficient of the sample mean on the row norms";
   const std::string halves =
       "inner product of the means of two halves of the samples, over ||V||_F^2";
-  judge_constant(c, over_d, mean.as_printed, mean_coefficient, 0.5 / pi, coefficient_band,
-                 coefficient);
-  judge_constant(c, over_d, mean.corrected, mean_coefficient, 1.0 / std::sqrt(2.0 * pi),
-                 coefficient_band, coefficient);
-  judge_constant(c, over_d, norm.as_printed, spike_coefficient, 0.25 / (pi * pi), coefficient_band,
-                 halves);
-  judge_constant(c, over_d, norm.corrected, spike_coefficient, 0.5 / pi, coefficient_band, halves);
+  over_d.constant(mean.as_printed, mean_coefficient, 0.5 / pi, coefficient_band, coefficient);
+  over_d.constant(mean.corrected, mean_coefficient, 1.0 / std::sqrt(2.0 * pi), coefficient_band,
+                  coefficient);
+  over_d.constant(norm.as_printed, spike_coefficient, 0.25 / (pi * pi), coefficient_band, halves);
+  over_d.constant(norm.corrected, spike_coefficient, 0.5 / pi, coefficient_band, halves);
 }
 
-void judge_bounds(const SizeClaims& over_d) {
+void judge_bounds(const FeatureClaims& over_d) {
   const Place eq_3_4{"spectral/thm-3.2", "spectral/eq-3.4/", "Theorem 3.2, eq. (3.4)"};
   const Tally rows = over_d.tally(
       [](const AtSize& at, Tally& t) { t.count(!(at(squared_norm_deviation) < 1.0)); });
@@ -236,11 +363,12 @@ void judge_bounds(const SizeClaims& over_d) {
           over_d.range(eq_3_4_upper)));
 }
 
-void judge_expansion(const Config& c, const SizeClaims& over_d) {
+void judge_expansion(const FeatureClaims& over_d) {
   const Place eq_3_6{"spectral/thm-3.2", "spectral/", "Theorem 3.2, proof, eq. (3.6)", Part::proof},
       O_term{eq_3_6.statement_id, "spectral/eq-3.6/", "Theorem 3.2, eqs. (3.4) and (3.6)"};
-  const Metric order = [k = k_at(c)](const AtSize& at) {
-    return k(at) * std::pow(std::log(k(at)), 2) / (at.x * at.x);
+  const Metric order = [&](const AtSize& at) {
+    const double k = real(over_d.sizes[at.i].k);
+    return k * std::pow(std::log(k), 2) / (at.x * at.x);
   };
   over_d.exponent(
       O_term("remainder",
@@ -283,13 +411,14 @@ void judge_expansion(const Config& c, const SizeClaims& over_d) {
   at_most_one(square.corrected, ratio(quotient, largest_squared_norm), worked);
 }
 
-// Theorem 3.4 and Lemma 3.5 -----------------------------------------------------------------------
+// The Gram matrix: Theorem 3.4 and Lemma 3.5 ------------------------------------------------------
 
-void judge_samples(const Config& c, const SizeClaims& over_d) {
+void judge_samples(const FeatureClaims& over_d) {
   const Place theorem{"spectral/thm-3.4", "spectral/thm-3.4/", "Theorem 3.4"},
       proof{theorem.statement_id, theorem.prefix, "Theorem 3.4, proof", Part::proof},
       lemma{"spectral/lemma-3.5", "spectral/lemma-3.5/", "Lemma 3.5"},
       lemma_proof{lemma.statement_id, lemma.prefix, "Lemma 3.5, proof", Part::proof};
+  const Config& c = over_d.config;
   const bool singular = c.singular();
   over_d.exponent(theorem("spike", "The squared norm of the empirical mean is of order d"),
                   mean_squared_norm, of_order_d,
@@ -304,10 +433,11 @@ void judge_samples(const Config& c, const SizeClaims& over_d) {
   over_d.exponent(
       theorem("bulk-above", "The empirical covariance is bounded above: Sigma-bar <= C_2 I"),
       sample_bulk_max, does_not_grow, "largest eigenvalue " + over_d.range(sample_bulk_max));
-  const Metric root = root_d_over_n(c);
-  const Metric error = ratio(sigma_error, [root, quotient = d_over_n(c)](const AtSize& at) {
-    return root(at) + quotient(at);
-  });
+  const Metric root = over_d.of_order(root_d_over_n);
+  const Metric error =
+      ratio(sigma_error, [root, quotient = over_d.of_order(d_over_n)](const AtSize& at) {
+        return root(at) + quotient(at);
+      });
   over_d.exponent(
       proof("covariance-concentration", "||Sigma-bar - Sigma|| is O((sqrt(d/n) + d/n) ||Sigma||)"),
       error, does_not_grow, "relative error over sqrt(d/n) + d/n is " + over_d.range(error));
@@ -346,13 +476,13 @@ double eq_3_4_upper(const AtSize& at) {
          (pi - 3.0) * (1.0 + e) / (4.0 * pi);
 }
 
-void judge_gram(const Config& c, const SizeClaims& over_d) {
-  judge_formulas(c, over_d);
-  const auto relu = over_d.claims.only_where(c.not_relu());
-  judge_mean(c, over_d);
+void judge_gram(const FeatureClaims& over_d) {
+  judge_formulas(over_d);
+  const auto relu = over_d.claims.only_where(over_d.config.not_relu());
+  judge_mean(over_d);
   judge_bounds(over_d);
-  judge_expansion(c, over_d);
-  judge_samples(c, over_d);
+  judge_expansion(over_d);
+  judge_samples(over_d);
 }
 
 }  // namespace ranklab::features
