@@ -130,8 +130,8 @@ Execution judged(ResolvedRun& run, Parts& parts, std::chrono::steady_clock::time
 }
 
 struct MergeOptions {
-  std::string out;
-  bool quiet = false, strict = false, force = false;
+  std::string out, claim;
+  bool quiet = false, strict = false, force = false, keep_trials = false;
 };
 
 int merge(const Arguments& arguments, const MergeOptions& options) {
@@ -144,6 +144,11 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   run.options.quiet = options.quiet;
   run.options.strict = options.strict;
   run.options.force = options.force;
+  run.options.keep_trials = options.keep_trials;
+  for (const auto& [name, value] : arguments.flags) {
+    if (name == "claim") run.own.push_back({"", "", value});
+  }
+  run.own = checked(std::move(run.own), "--claim");
   const bool to_file = run.options.out != "-" && !is_special_file(run.options.out);
   if (to_file) refuse_to_replace(run);
   if (run.options.out != "-") check_writable(run.options.out);
@@ -170,8 +175,12 @@ Utility merge_command() {
                 switch_field("quiet", options->quiet, "print only errors on standard error"),
                 switch_field("strict", options->strict,
                              "exit with status 3 if a claim's verdict is `fails`"),
-                switch_field("force", options->force,
-                             "replace --out even if it holds another run")},
+                switch_field("force", options->force, "replace --out even if it holds another run"),
+                text_field("claim", options->claim,
+                           "statement of your own that the run judges; may be repeated; `ranklab "
+                           "help claim`"),
+                switch_field("keep-trials", options->keep_trials,
+                             "store the curves of every trial")},
       .run = [options](const Arguments& given) { return merge(given, *options); },
   };
 }

@@ -342,9 +342,9 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
   else if (sources.config)
     run.texts = sources.config->texts;
   // A result has its preset's statements, and those of its --claim.
-  const bool has_own = sources.config && !sources.config->texts.claims.empty();
-  run.own = has_own ? checked(sources.config->texts.claims, sources.config->label + ": claims")
-                    : run.texts.claims;
+  if (sources.config && !sources.config->texts.claims.empty())
+    run.texts.claims = checked(sources.config->texts.claims, sources.config->label + ": claims");
+  run.own = run.texts.claims;
   for (const std::string& claim : run.options.claim) run.own.push_back({"", "", claim});
   run.own = checked(std::move(run.own), "--claim");
   run.options.keep_trials |= sources.config && sources.config->keeps_trials;

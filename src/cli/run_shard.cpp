@@ -18,6 +18,9 @@ void refuse_flags_of_results(const CommonOptions& options) {
     throw UsageError("--out " + options.out + ": a shard needs a regular file, its part");
   if (options.strict)
     throw UsageError("--strict: a shard has no verdicts; use `ranklab merge --strict`");
+  if (!options.claim.empty() || options.keep_trials)
+    throw UsageError(std::string(options.keep_trials ? "--keep-trials" : "--claim") +
+                     ": a shard writes no result; give the flag to `ranklab merge`");
 }
 
 // With --resume, the journal itself checks that the file belongs to this shard.

@@ -206,6 +206,32 @@ class OwnStatementTest(ProgramTest):
                 self.assertEqual(own["verdict"], printed[name]["verdict"], name)
                 self.assertEqual(own["unit"], printed[name]["unit"])
 
+    def test_the_printed_exponents_of_a_study_over_sizes_in_the_language(self):
+        result = self.result("spiked-model --study gradient-rank --k 8,16,32,64 --steps 20 --trials 4 --keep-trials")
+        printed = {claim["id"]: claim for claim in result["claims"]}
+        statements = {"spectral/fig-15a/nr-0-bounded": "slope log(nuclear_rank_0) over log(k) <= 0.25",
+                      "spectral/fig-15a/nr-1-linear": "slope log(nuclear_rank_1) over log(k) in [0.9, 1.1]",
+                      "spectral/fig-15a/eq-1.5-increasingly": "slope log(nuclear_rank_1 / stable_rank_A) over log(k) > 0",
+                      "spectral/fig-14a/window-grows": "slope log(window_length) over log(k) >= 0.75"}
+        for (name, text), own in zip(statements.items(), self.judged(statements.values()), strict=True):
+            for key, value in printed[name]["evidence"].items():
+                if isinstance(value, float):
+                    self.assertAlmostEqual(own["evidence"][key], value, delta=1e-12, msg=f"{text}: {key}")
+                else:
+                    self.assertEqual(own["evidence"][key], value, f"{text}: {key}")
+            self.assertEqual(own["verdict"], printed[name]["verdict"], name)
+            self.assertEqual(own["unit"], printed[name]["unit"])
+
+    def test_statements_come_to_a_merged_result(self):
+        for shard in ("1/2", "2/2"):
+            self.run_program([*TOY.split(), "--shard", shard, "--out", shard[0] + ".part", "-q"])
+        self.run_program(["merge", "1.part", "2.part", "--out", "merged.json", "-q", "--keep-trials", "--claim", "gd.nuclear_rank >= stable_rank_A"])
+        merged, whole = loads(self.read("merged.json")), self.result([*RUN.split(), "--claim", "gd.nuclear_rank >= stable_rank_A"])
+        self.assertEqual(merged["claims"], whole["claims"])
+        self.assertEqual(merged["series"], whole["series"])
+        for flag in (["--claim", "gd.nuclear_rank >= 1"], ["--keep-trials"]):
+            self.refused([*TOY.split(), "--shard", "1/2", "--out", "x.part", *flag], flag[0] + ": a shard writes no result; give the flag to `")
+
     def test_every_mistake_is_one_line_that_names_the_column(self):
         self.assertGreaterEqual(len(MISTAKES) + len(UNFIT), 50)
         self.result(RUN)
