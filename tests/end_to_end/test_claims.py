@@ -1,11 +1,12 @@
 """Statements of one's own, judged by the program and again from the curves of single trials, in plain Python."""
-import json
 import math
 import os
 import statistics
+import subprocess
+import textwrap
 import unittest
 
-from program import ProgramTest, loads
+from program import BINARY, ROOT, ProgramTest, loads
 
 TOY = "random-features --study trajectory --m 12 --k 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 5"
 RUN = TOY + " --keep-trials"
@@ -346,6 +347,22 @@ class OwnStatementTest(ProgramTest):
         self.refused("export out.json --what curves", "a run with --keep-trials has them", exit_code=1)
         self.refused(["judge", "out.json", "--claim", "gd.nuclear_rank >= 1"], "has only the mean of 'gd.nuclear_rank' over its trials", "--keep-trials")
         self.assertIn("reproduced bit for bit", self.run_program("verify kept.json").stdout)
+
+    def test_the_lines_for_pandas_run_as_printed(self):
+        python = next((each for each in ("python3", "/usr/bin/python3")
+                       if subprocess.run([each, "-c", "import pandas"], capture_output=True).returncode == 0), None)
+        if python is None:
+            self.skipTest("pandas is not installed")
+        with open(os.path.join(ROOT, "experiments", "README.md"), encoding="utf-8") as file:
+            section = file.read().split("## Judge your own statement")[1]
+        code = textwrap.dedent(section.split("```python\n")[1].split("```")[0])
+        self.result(RUN, name="fig3.json")
+        os.makedirs(self.path("build"))
+        os.symlink(BINARY, self.path("build/ranklab"))
+        run = subprocess.run([python, "-c", code], capture_output=True, text=True, cwd=self.folder)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        rises = [sum(x > 0 for x in diff(trial[NR])) for trial in trials_of(loads(self.read("fig3.json")))]
+        self.assertEqual([int(line.split()[1]) for line in run.stdout.splitlines()[1:6]], rises)
 
     def test_a_statement_of_a_stranger_is_data(self):
         document = self.result(RUN)
