@@ -116,7 +116,8 @@ class PapersCommandTest(ProgramTest):
         os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
         for claim, judging, computing in (("shallow/lemma-A.1", "claims.never_violated(lemma_A_1", "record.count(lemma_A_1.id"),
                                           ("shallow/fig-8c", "decreases, exponents", "record.set(name, std::move(values))"),
-                                          ("spectral/thm-2.6/abs/dense", "never_violated(statement, measured", "record.")):
+                                          ("spectral/thm-2.6/abs/dense", 'thm_2_6(name + "/" + kind.claim', "record."),
+                                          ("spectral/thm-3.9/corner", 'proof_3_9("corner"', "record.")):
             run, judged, computed = self.where(claim).stdout.splitlines()[:3]
             self.assertTrue(run.startswith("one trial of "), run)
             self.assertTrue(judged.endswith(f": judges {claim}"), judged)
