@@ -60,6 +60,7 @@ int run_utility(const Utility& utility, const std::vector<std::string>& words);
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,
                    const std::optional<Preset>& read = {});
 Utility advise_command();
+Utility ranks_command();
 Utility run_command();
 Utility plot_command();
 Utility report_command();

@@ -11,13 +11,10 @@ namespace ranklab {
 
 /// scalars: name, mean, std, n. series: name, x_name, x, mean, std, n; one row per point. trials:
 /// name, trial, value. claims: id, source, statement, verdict, measured, expected_low,
-/// expected_high, detail, kind, low, high, n, unit, threshold, misprint_of. advice: layer, role, m,
-/// k, n, stable_rank, nuclear_rank, ratio, ratio_low, ratio_high, advice, direction,
-/// predicted_decrease, length; one row per direction of a predicted step, or one per layer.
-inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "claims",
-                                                        "advice"};
+/// expected_high, detail, kind, low, high, n, unit, threshold, misprint_of.
+inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "claims"};
 
-/// One of these parts as CSV. Throws Failure if the result has no advice.
+/// One of these parts as CSV.
 std::string export_csv(const ResultFile& result, const std::string& part);
 
 /// The same for several results in one table. The first columns are `file` and each parameter in
