@@ -1,8 +1,9 @@
 """`ranks`: prints the table for each kind of path, and writes only what is asked for."""
 import os
+import subprocess
 import unittest
 
-from program import ProgramTest, loads, reproducible
+from program import ROOT, ProgramTest, loads, reproducible
 from stored_tensors import npy, recording, safetensors
 from test_files import EQUAL, GRADIENT, SPIKED, flat
 
@@ -97,6 +98,33 @@ class RanksTest(ProgramTest):
                                      ("empty", ("empty",), 1), ("dump --spllit x", ("--spllit", "--split"), 2)):
             with self.subTest(words):
                 self.refused(f"ranks {words}", *needles, exit_code=code)
+
+    def test_a_recording_of_the_python_package_has_the_ranks_of_the_samples(self):
+        script = """
+import torch, ranklab
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(12, 20), torch.nn.ReLU(), torch.nn.Linear(20, 6))
+x, y = torch.randn(64, 12), torch.randn(64, 6)
+with ranklab.record(model, "step7.safetensors"):
+    ((model(x) - y) ** 2).mean().backward()
+inputs = {"0": x, "2": model[1](model[0](x))}
+for name, a in inputs.items():
+    s = torch.linalg.svdvals(a.detach().double())
+    g = torch.linalg.svdvals(model[int(name)].weight.grad.double())
+    print(name, float((s ** 2).sum() / s[0] ** 2), float(g.sum() ** 2 / (g ** 2).sum()))
+"""
+        if subprocess.run(["/usr/bin/python3", "-c", "import torch"], capture_output=True).returncode != 0:
+            self.skipTest("needs PyTorch")
+        run = subprocess.run(["/usr/bin/python3", "-c", script], cwd=self.folder, capture_output=True, text=True,
+                             env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
+        self.assertEqual(run.returncode, 0, run.stderr)
+        self.run_program("ranks step7.safetensors --out out.json --quiet")
+        scalars = loads(self.read("out.json"))["scalars"]
+        for line in run.stdout.splitlines():
+            name, st, nr = line.split()
+            self.assertAlmostEqual(scalars[f"{name}.stable_rank"]["mean"], float(st), delta=1e-5 * float(st))
+            self.assertAlmostEqual(scalars[f"{name}.nuclear_rank"]["mean"], float(nr), delta=1e-5 * float(nr))
+        self.assertEqual(len(run.stdout.splitlines()), 2)
 
     def test_advise_names_its_successor(self):
         for words in ("", " dump", " --help"):
