@@ -84,13 +84,4 @@ Utility ranks_command() {
   };
 }
 
-Utility advise_command() {
-  return {.name = "advise",
-          .summary = "was replaced by ranks",
-          .passes_words_on = true,
-          .run = [](const Arguments&) -> int {
-            throw UsageError("`ranklab ranks` replaced `ranklab advise`");
-          }};
-}
-
 }  // namespace ranklab
