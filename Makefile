@@ -310,11 +310,7 @@ test-page: build ## test the report in a headless browser: widths, console, figu
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) python3 tests/browser/test_page.py
 
-test-torch: build ## test the recorder experiments/ranklab_dump.py with Debian's PyTorch
-	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
-	@RANKLAB_BUILD=$(BUILD) /usr/bin/python3 -m unittest discover -s tests/torch -p "test_*.py"
-	@$(MAKE) --no-print-directory test-python
-
+test-torch: test-python
 test-python: ## test the Python package in python/ with Debian's PyTorch
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
 	@PYTHONPATH=python /usr/bin/python3 -m unittest discover -s tests/python -p "test_*.py"
@@ -393,13 +389,6 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 PLACE    = $(DESTDIR)$(PREFIX)
 
-# The folder of the recorder: a folder below PREFIX that Python searches, else the usual
-# site-packages folder below PREFIX.
-PYTHON_PLACE ?= $(shell python3 -c 'import site, sys, sysconfig; prefix = sys.argv[1]; \
-  searched = [path for path in [site.getusersitepackages(), *sys.path] if path.startswith(prefix + "/")]; \
-  print((searched or [sysconfig.get_path("purelib", "posix_prefix", {"base": prefix})])[0])' $(abspath $(PREFIX)) 2>/dev/null \
-  || echo $(PREFIX)/share/ranklab)
-
 .PHONY: man install install-files dist deb
 
 man: build ## write the man page, build/ranklab.1
@@ -408,11 +397,9 @@ man: build ## write the man page, build/ranklab.1
 $(BUILD)/ranklab.1: $(BINARY)
 	@$(BINARY) man > $@
 
-install: build ## install program, presets, recorder, man page and completion below PREFIX=/usr/local
+install: build ## install program, presets, man page and completion below PREFIX=/usr/local
 	@$(MAKE) --no-print-directory install-files
-	@echo "installed below $(PLACE); the recorder is $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py"
-	@python3 -c 'import sys; sys.exit("$(PYTHON_PLACE)" not in sys.path)' 2>/dev/null || \
-	  echo "to import it in Python: export PYTHONPATH=$(PYTHON_PLACE)"
+	@echo "installed below $(PLACE)"
 
 install-files: $(BUILD)/ranklab.1
 	@install -D $(BINARY) $(PLACE)/bin/ranklab
@@ -420,7 +407,6 @@ install-files: $(BUILD)/ranklab.1
 	@install -m 644 experiments/*.json experiments/shards.sbatch $(PLACE)/share/ranklab/experiments
 	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
 	@install -D -m 644 packaging/ranklab.bash $(PLACE)/share/bash-completion/completions/ranklab
-	@install -D -m 644 experiments/ranklab_dump.py $(DESTDIR)$(PYTHON_PLACE)/ranklab_dump.py
 
 # Packs the last commit with its name in .revision, so that the tarball builds without git. In an
 # unpacked tarball, packs its files.

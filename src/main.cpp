@@ -74,6 +74,7 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
     throw UsageError("'" + printable_key(command) + "' is a term, not a command; `ranklab help " +
                      command + "` explains it");
   }
+  if (command == "advise") throw UsageError("`ranklab ranks` replaced `ranklab advise`");
   throw UsageError("unknown command '" + printable_key(command) + "'" +
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));
 }

@@ -59,7 +59,7 @@ int run_utility(const Utility& utility, const std::vector<std::string>& words);
 // `read` is a preset that is already read, if the words name it.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,
                    const std::optional<Preset>& read = {});
-Utility advise_command();
+Utility ranks_command();
 Utility judge_command();
 Utility run_command();
 Utility plot_command();

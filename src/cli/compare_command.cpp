@@ -47,10 +47,8 @@ std::string summary_of(const Comparison& comparison) {
            (unit == "series" ? std::to_string(comparison.count(kind)) + " series"
                              : plural(comparison.count(kind), unit));
   };
-  return "differ: " + differing(claim, "verdict") +
-         (comparison.count(advice) == 0 ? "" : ", advice for " + differing(advice, "layer")) +
-         ", " + differing(scalar, "scalar") + ", " + differing(series, "series") +
-         (comparison.same_bits() ? " (bit for bit equal)" : "") +
+  return "differ: " + differing(claim, "verdict") + ", " + differing(scalar, "scalar") + ", " +
+         differing(series, "series") + (comparison.same_bits() ? " (bit for bit equal)" : "") +
          (comparison.no_error_bars() ? "; 1 trial: no error bars" : "");
 }
 
@@ -62,13 +60,12 @@ int compare_files(const std::vector<std::string>& paths) {
               plural(comparison.trials_b, "trial").c_str());
   using enum ComparedItem::Kind;
   print_table(rows_of(comparison, claim, "CLAIM"));
-  print_table(rows_of(comparison, advice, "ADVICE"));
   print_table(rows_of(comparison, scalar, "SCALAR"));
   print_table(rows_of(comparison, series, "SERIES"));
   print_table(rows_of(comparison, part, "PART"));
   std::printf("%s\n", summary_of(comparison).c_str());
-  const std::size_t differing = comparison.differing(claim) + comparison.differing(advice) +
-                                comparison.differing(scalar) + comparison.differing(part);
+  const std::size_t differing =
+      comparison.differing(claim) + comparison.differing(scalar) + comparison.differing(part);
   return differing > 0 ? 1 : 0;
 }
 
@@ -80,8 +77,8 @@ Utility compare_command() {
       .usage = "A.json B.json",
       .summary = "compare claims, scalars and series of two results side by side",
       .details =
-          "Differences of means are in standard errors. Exits with status 1 if a verdict, the "
-          "advice for a layer or a figure differs, or if a scalar differs by more standard "
+          "Differences of means are in standard errors. Exits with status 1 if a verdict or a "
+          "figure differs, or if a scalar differs by more standard "
           "errors than Student's quantile at the level " +
           short_number(comparison_level) +
           " divided by the number of comparisons (with one trial: by more than rounding).",

@@ -62,14 +62,13 @@ Utility export_command() {
           "Several results give one table: each row begins with the file and the parameters "
           "that differ between the results.",
       .takes = {1, any_number, "one or more result files"},
-      .flags =
-          {choice_field(
-               "what", options->what, exported_parts, "",
-               "content of a row: a scalar, a point of a series, a trial's value, a "
-               "point of a trial's curve, a claim, or a step of a layer that `advise` has judged"),
-           text_field("out", options->out, "path of the CSV file; - is standard output"),
-           switch_field("force", options->force,
-                        "replace an existing file that is not such a table")},
+      .flags = {choice_field(
+                    "what", options->what, exported_parts, "",
+                    "content of a row: a scalar, a point of a series, a trial's value, a "
+                    "point of a trial's curve, or a claim"),
+                text_field("out", options->out, "path of the CSV file; - is standard output"),
+                switch_field("force", options->force,
+                             "replace an existing file that is not such a table")},
       .run = [options](const Arguments& given) { return write_table(given.positional, *options); },
   };
 }

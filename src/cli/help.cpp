@@ -122,8 +122,8 @@ To reproduce a figure of the papers, with error bars and a verdict on each claim
   ranklab run spectral-fig03              runs one and writes results/spectral-fig03.json
   ranklab plot results/spectral-fig03.json
 
-To find out which layers of your own model to train with Muon:
-  ranklab advise FOLDER                   ranklab_dump.record writes FOLDER from PyTorch
+To measure the ranks of your own matrices:
+  ranklab ranks FOLDER                    ranklab.record() in PyTorch writes step<N>.safetensors
 
 To check a result that someone gave you:
   ranklab verify RESULT.json              runs it again and compares

@@ -95,9 +95,9 @@ void print_result_table(const Result& result, std::FILE* to) {
   for (const std::string& gate : result.failed_gates) line("  gate fails      " + gate);
   for (const std::string& note : result.notes) {
     if (note.starts_with(assumed)) line("  assumed         " + note.substr(std::strlen(assumed)));
-    if (note.starts_with(validated))
+    if (note.starts_with(caution))
       std::fprintf(to, "  %s",
-                   wrapped(note.substr(std::strlen(validated)), 2, columns_of_text(to)).c_str());
+                   wrapped(note.substr(std::strlen(caution)), 2, columns_of_text(to)).c_str());
   }
 }
 

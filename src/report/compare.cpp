@@ -201,18 +201,7 @@ void compare_claims(const ResultFile& a, const ResultFile& b, std::vector<Item>&
   });
 }
 
-void compare_advice(const ResultFile& a, const ResultFile& b, std::vector<Item>& out) {
-  const auto layer_of = [](const AdvisedLayer& one) -> std::string_view { return one.layer; };
-  for_each_name(a.advice, b.advice, layer_of, [&](const AdvisedLayer* x, const AdvisedLayer* y) {
-    Item item{Item::Kind::advice, x != nullptr ? x->layer : y->layer, "", "", "", ""};
-    if (x != nullptr) item.a = x->advice;
-    if (y != nullptr) item.b = y->advice;
-    item.difference = item.a == item.b ? "" : "differs";
-    out.push_back(std::move(item));
-  });
-}
-
-// The other parts. Numbers in the table and in the advice have error bars of their own.
+// The other parts. Numbers in the table have error bars of their own.
 void compare_parts(const ResultFile& a, const ResultFile& b, std::vector<Item>& out) {
   const auto compare = [&](const char* name, const auto& x, const auto& y) {
     if (difference(x, y, up_to_rounding))
@@ -231,7 +220,7 @@ void compare_parts(const ResultFile& a, const ResultFile& b, std::vector<Item>& 
 }  // namespace
 
 const char* name_of(ComparedItem::Kind kind) {
-  static constexpr const char* names[] = {"claim", "advice", "scalar", "series", "part"};
+  static constexpr const char* names[] = {"claim", "scalar", "series", "part"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -257,7 +246,6 @@ Comparison compare_results(const ResultFile& a, const ResultFile& b, const std::
   out.trials_a = a.trials.completed;
   out.trials_b = b.trials.completed;
   compare_claims(a, b, out.items);
-  compare_advice(a, b, out.items);
   compare_scalars(a, b, names, out.items);
   compare_series(a, b, names, out);
   compare_parts(a, b, out.items);

@@ -1,4 +1,4 @@
-// Two results compared: verdicts, advice, scalars, series and every other part, with differences of
+// Two results compared: verdicts, scalars, series and every other part, with differences of
 // means in standard errors.
 //
 // The means of a scalar or of a point of a series are a and b, over n_a and n_b trials with sample
@@ -34,20 +34,20 @@ inline constexpr double rounding_floor = 1e-9;
 
 /// One item of two results, in words.
 struct ComparedItem {
-  enum class Kind { claim, advice, scalar, series, part } kind = Kind::claim;
+  enum class Kind { claim, scalar, series, part } kind = Kind::claim;
   std::string name;
   std::string a, b;        // what each result says; empty: it does not have the item
   std::string distance;    // of means: "1.3 standard errors"
   std::string difference;  // "differs", "missing in B", "another kind"; empty: none
 };
-/// "claim", "advice", "scalar", "series", "part".
+/// "claim", "scalar", "series", "part".
 const char* name_of(ComparedItem::Kind kind);
 
 struct Comparison {
   std::string first_difference;  // where the results differ bit for bit; empty: nowhere
   std::uint64_t trials_a = 0, trials_b = 0;
   std::uint64_t points = 0;  // of series
-  // Claims, advice, scalars and series in the order of A, then what only B has; and the other parts
+  // Claims, scalars and series in the order of A, then what only B has; and the other parts
   // that differ by more than rounding, such as "title" and "figure". Numbers inside a sentence are
   // not compared.
   std::vector<ComparedItem> items;

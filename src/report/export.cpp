@@ -175,22 +175,7 @@ void add_claims(const ResultFile& result, Csv& out) {
   }
 }
 
-void add_advice(const ResultFile& result, Csv& out) {
-  out.header({"layer", "role", "m", "k", "n", "stable_rank", "nuclear_rank", "ratio", "ratio_low",
-              "ratio_high", "advice", "direction", "predicted_decrease", "length"});
-  if (result.advice.empty())
-    throw Failure("the result has no advice; `ranklab advise` and `--study files` give advice");
-  for (const AdvisedLayer& of : result.advice) {
-    std::vector<AdvisedStep> steps = of.steps;
-    if (steps.empty()) steps.push_back({"", undefined, undefined});
-    for (const AdvisedStep& step : steps)
-      out.row({of.layer, of.role, of.m, of.k, of.n, of.stable_rank, of.nuclear_rank, of.ratio,
-               of.ratio_low, of.ratio_high, of.advice, step.direction, step.decrease, step.length});
-  }
-}
-
 void add_part(const ResultFile& result, const std::string& part, Csv& out) {
-  if (part == "advice") return add_advice(result, out);
   if (part == "series") return add_series(result, out);
   if (part == "trials") return add_trials(result, out);
   if (part == "curves") return add_curves(result, out);

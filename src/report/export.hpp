@@ -10,15 +10,12 @@
 namespace ranklab {
 
 /// scalars: name, mean, std, n. series: name, x_name, x, mean, std, n; one row per point. trials:
-/// name, trial, value. curves: series, trial, x, value. claims: id, source, statement, verdict, measured, expected_low,
-/// expected_high, detail, kind, low, high, n, unit, threshold, misprint_of. advice: layer, role, m,
-/// k, n, stable_rank, nuclear_rank, ratio, ratio_low, ratio_high, advice, direction,
-/// predicted_decrease, length; one row per direction of a predicted step, or one per layer.
+/// name, trial, value. curves: series, trial, x, value. claims: id, source, statement, verdict,
+/// measured, expected_low, expected_high, detail, kind, low, high, n, unit, threshold, misprint_of.
 inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "curves",
-                                                        "claims", "advice"};
+                                                        "claims"};
 
-/// One of these parts as CSV. Throws Failure if the result has no curves of single trials, or no
-/// advice.
+/// One of these parts as CSV. Throws Failure if the result has no curves of single trials.
 std::string export_csv(const ResultFile& result, const std::string& part);
 
 /// The same for several results in one table. The first columns are `file` and each parameter in

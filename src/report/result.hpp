@@ -128,25 +128,11 @@ struct Table {
   std::string summary = {};  // in one line, above it
 };
 
-/// A predicted step W - length D along the direction D, and how far it lowers the loss.
-struct AdvisedStep {
-  std::string direction;  // gradient, polar, sign, polar-per-part
-  double decrease, length;
-};
-
-/// What a layer of the user's model is advised, and the numbers behind it.
-struct AdvisedLayer {
-  std::string layer, role, advice;  // advice: muon, either, euclidean
-  double m, k, n, stable_rank, nuclear_rank;
-  double ratio, ratio_low, ratio_high;  // nr/st with its interval; NaN: no interval
-  std::vector<AdvisedStep> steps;       // empty: not predicted
-};
-
 /// The beginning of a note about an assumption of the run. Such notes are shown on the terminal
 /// too.
 inline constexpr char assumed[] = "Assumed: ";
-/// The same for what `advise --validate` found.
-inline constexpr char validated[] = "Validation: ";
+/// The same for what a reader of the table must know.
+inline constexpr char caution[] = "Caution: ";
 
 struct Result {
   std::string title;
@@ -159,7 +145,6 @@ struct Result {
   Table table;                       // may be empty
   std::vector<std::string> notes;    // information that a reader needs, one sentence each
   std::vector<Skipped> skipped;
-  std::vector<AdvisedLayer> advice;
   std::vector<std::string> failed_gates;  // a study's failed conditions for exit status 3
 };
 

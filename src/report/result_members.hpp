@@ -176,23 +176,6 @@ struct Members<Table> {
                  optional("summary", &Table::summary));
 };
 template <>
-struct Members<AdvisedStep> {
-  static constexpr auto list = std::tuple(required("direction", &AdvisedStep::direction),
-                                          required("predicted_decrease", &AdvisedStep::decrease),
-                                          required("length", &AdvisedStep::length));
-};
-template <>
-struct Members<AdvisedLayer> {
-  static constexpr auto list = std::tuple(
-      required("layer", &AdvisedLayer::layer), required("role", &AdvisedLayer::role),
-      required("advice", &AdvisedLayer::advice), required("m", &AdvisedLayer::m),
-      required("k", &AdvisedLayer::k), required("n", &AdvisedLayer::n),
-      required("stable_rank", &AdvisedLayer::stable_rank),
-      required("nuclear_rank", &AdvisedLayer::nuclear_rank),
-      required("ratio", &AdvisedLayer::ratio), required("ratio_low", &AdvisedLayer::ratio_low),
-      required("ratio_high", &AdvisedLayer::ratio_high), required("steps", &AdvisedLayer::steps));
-};
-template <>
 struct Members<Skipped> {
   static constexpr auto list =
       std::tuple(required("name", &Skipped::name), required("reason", &Skipped::reason));
@@ -243,9 +226,9 @@ struct Members<ResultFile> {
       required("series", &ResultFile::series), required("claims", &ResultFile::claims),
       required("figure", &ResultFile::figure), optional("more_figures", &ResultFile::more_figures),
       optional("changed", &ResultFile::changed), optional("table", &ResultFile::table),
-      optional("advice", &ResultFile::advice), optional("failed_gates", &ResultFile::failed_gates),
-      optional("see", &ResultFile::see), optional("finding", &ResultFile::finding),
-      optional("notes", &ResultFile::notes), optional("skipped", &ResultFile::skipped),
+      optional("failed_gates", &ResultFile::failed_gates), optional("see", &ResultFile::see),
+      optional("finding", &ResultFile::finding), optional("notes", &ResultFile::notes),
+      optional("skipped", &ResultFile::skipped),
       optional("keeps_trials", &ResultFile::keeps_trials),
       required("environment", &ResultFile::environment),
       required("trial_values", &ResultFile::scalars),

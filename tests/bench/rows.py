@@ -81,9 +81,9 @@ def files(side, samples, flag="", **options):
                inputs=f"layer {{folder}} {side} {samples}", **options)
 
 
-def recorder(mode, work, target, name="", size="--steps 10", drawn=""):
+def recorder(mode, work, target, name="", size="--steps 10"):
     return Row(f"recorder-{mode}{name}", f"training step in PyTorch, {work}",
-               f"recorder.py {mode} {size} {drawn}", f"recorder.py plain {size}", {"loss": 0.0},
+               f"recorder.py {mode} {size}", f"recorder.py plain {size}", {"loss": 0.0},
                target=target, script=True)
 
 
@@ -155,10 +155,6 @@ ROWS = [
              "--steps 4 --width 768 --batch 4"),
     recorder("record", "linear layers alone, recorded at every step", 1 / 1.5, "-linear",
              "--steps 10 --linear"),
-    recorder("record", "512 samples recorded at every step", 1 / 1.5, "-512",
-             drawn="--samples 512"),
-    recorder("record", "linear layers alone, 512 samples recorded at every step", 1 / 1.5,
-             "-linear-512", "--steps 10 --linear", "--samples 512"),
     recorder("watch", "watched at every tenth step", None),
     Row("start-up", "start of the program (--version)", "--version", seconds=0.1),
     Row("figure-16", "Figure 16, all seeds", "spiked-model --preset spectral-fig16", full=True),

@@ -17,7 +17,7 @@ def npy(rows, descr="<f8", fortran=False):
 def entry_bytes(values, dtype):
     if dtype == "BF16":
         return b"".join(struct.pack("<f", x)[2:] for x in values)
-    return struct.pack({"F64": "<%dd", "F32": "<%df", "F16": "<%de", "I64": "<%dq", "U8": "<%dB"}[dtype] % len(values), *values)
+    return struct.pack({"F64": "<%dd", "F32": "<%df", "F16": "<%de", "I64": "<%dq", "I32": "<%di", "I8": "<%db", "U8": "<%dB", "F8_E4M3": "<%dB", "F4": "<%dB"}[dtype] % len(values), *values)
 
 
 def rounded(values, dtype):
@@ -26,6 +26,11 @@ def rounded(values, dtype):
     if dtype == "BF16":
         return [struct.unpack("<f", b"\0\0" + raw[i:i + 2])[0] for i in range(0, len(raw), 2)]
     return list(struct.unpack({"F64": "<%dd", "F32": "<%df", "F16": "<%de"}[dtype] % len(values), raw))
+
+
+def recording(layers, tensors, not_seen=None, format="ranklab.recording/2"):
+    """A recording as python/ranklab/record.py writes it. `layers` are the entries of its metadata."""
+    return safetensors(tensors, {"format": format, "layers": json.dumps(layers), "not_seen": json.dumps(not_seen or {})})
 
 
 def safetensors(tensors, metadata=None):

@@ -12,7 +12,7 @@ from words import EXPERIMENTS, words  # noqa: E402
 
 FILES = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", "*/*.md") for path in glob.glob(os.path.join(ROOT, pattern))
                if not os.path.relpath(path, ROOT).startswith("build"))
-UTILITIES = ("advise", "plot", "report", "verify", "list", "compare", "export", "merge", "status", "run", "reproduce", "man", "help")
+UTILITIES = ("ranks", "plot", "report", "verify", "list", "compare", "export", "merge", "status", "run", "reproduce", "man", "help")
 
 
 # Poetic or elliptic words, ambiguous ones ("all but", "but for"), and British spelling.

@@ -1,4 +1,4 @@
-"""The program draws the stored pictures and pages, byte for byte: those of results/, and those of tests/golden/ for `advise`, which alone draws bars.
+"""The program draws the stored pictures and pages, byte for byte: those of results/, and those of tests/golden/ for `ranks`, which alone draws bars.
 
 After a wanted change, `make gallery` writes the pages of results/ again. For the other files, the message of the test has the command.
 """
@@ -59,7 +59,7 @@ class GoldenTest(ProgramTest):
                    "for result in results/reference/*.json; do build/ranklab plot $result --quiet; done")
 
     def test_bars_below_each_other_if_there_are_many(self):
-        for name in ("advise.json", "advise-many-layers.json"):
+        for name in ("ranks.json", "ranks-many-layers.json"):
             self.check(self.differing_pictures(os.path.join(GOLDEN, name)), f"build/ranklab plot tests/golden/{name}")
 
     def test_the_page_of_the_reference_results(self):
@@ -67,9 +67,9 @@ class GoldenTest(ProgramTest):
         self.check(difference(os.path.join(RESULTS, "reference", "report.html"), self.read("report.html")), "make gallery")
 
     def test_the_page_of_a_result_of_no_paper(self):
-        self.run_program(["report", "advise.json", "--quiet", "--out", self.path("page.html")], cwd=GOLDEN)
-        self.check(difference(os.path.join(GOLDEN, "advise.html"), self.read("page.html")),
-                   "(cd tests/golden && ../../build/ranklab report advise.json --out advise.html)")
+        self.run_program(["report", "ranks.json", "--quiet", "--out", self.path("page.html")], cwd=GOLDEN)
+        self.check(difference(os.path.join(GOLDEN, "ranks.html"), self.read("page.html")),
+                   "(cd tests/golden && ../../build/ranklab report ranks.json --out ranks.html)")
 
     def test_the_gallery_in_markdown(self):
         self.run_program(["report", *(f"reference/{name}" for name in NAMES), "--quiet", "--out", self.path("gallery.md")], cwd=RESULTS)

@@ -1,5 +1,4 @@
 """one-step-compare --study gpt: the default text, output files that other commands read, bad input, interruption."""
-import json
 import os
 import signal
 import subprocess
@@ -33,8 +32,8 @@ class GptTest(ProgramTest):
 
     def test_a_recording_can_be_read_by_the_study_files(self):
         self.result(TINY + " --record dump --save-steps 3,6")
-        advice = self.result("one-step-compare --study files --from dump", name="advice.json")
-        self.assertIn("layer1.W2.stable_rank", [series["name"] for series in advice["series"]])
+        ranks = self.result("one-step-compare --study files --from dump", name="ranks.json")
+        self.assertIn("layer1.W2.stable_rank", [series["name"] for series in ranks["series"]])
 
     def test_what_a_run_writes_changes_no_number_of_its_result(self):
         run = TINY + " --optimizer muon,adam --one-step on --measure-steps 0,4"
@@ -45,15 +44,15 @@ class GptTest(ProgramTest):
         self.assertTrue(os.path.exists(self.path("kept/model.step3.safetensors")))
         self.run_program("verify written.json")
 
-    def test_a_run_follows_the_advice_of_a_recording_of_adam(self):
+    def test_a_run_follows_the_ratios_of_a_recording_of_adam(self):
         run = "one-step-compare --study gpt --vocab char --layers 2 --dim 32 --heads 2 --context 16 --batch 8 --steps 40 --trials 1 --precision f64"
         scalars = self.result(run + " --measure-steps 4,8,16,32 --record dump --save-steps 4,8,16,32 --also muon,spectral-on=advice "
                               "--also muon,spectral-on=against-advice")["scalars"]
-        self.run_program("advise dump --groups groups.json")
-        with open(os.path.join(self.folder, "groups.json")) as file:
-            groups = json.load(file)
-        inside = [name for name in groups["muon"] if name.startswith("layer")]
-        self.assertTrue(0 < len(inside) < 12, groups)
+        measured = self.result("one-step-compare --study files --from dump", name="ranks.json")
+        value = lambda name, what: measured["scalars"][f"{name}.{what}"]["mean"]
+        inside = [row[0] for row in measured["table"]["rows"]
+                  if row[0].startswith("layer") and value(row[0], "ratio") >= 2 and value(row[0], "ratio_low") >= 1]
+        self.assertTrue(0 < len(inside) < 12, inside)
         for block in ("Wq", "Wk", "Wv", "Wo", "W1", "W2"):
             for kind in ("advice", "against-advice"):
                 self.assertEqual(scalars[f"muon,spectral-on={kind}.advised.{block}"]["mean"], sum(name.split(".")[1] == block for name in inside), block)

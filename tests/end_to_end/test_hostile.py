@@ -232,8 +232,8 @@ PAYLOADS = {
 INVISIBLE = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 # Words of a fixed list, and the two names by which a result belongs to a paper.
 FIXED = {"schema", "status", "part", "kind", "verdict", "type", "scale", "style", "band", "statement_id", "paper"}
-PARTS = ("scalars", "series", "trials", "claims", "advice")
-PARTS_WITH = {"scalars": ("scalars", "trials"), "config": ("scalars",), **{part: (part,) for part in ("series", "claims", "advice")}}
+PARTS = ("scalars", "series", "trials", "claims")
+PARTS_WITH = {"scalars": ("scalars", "trials"), "config": ("scalars",), **{part: (part,) for part in ("series", "claims")}}
 
 
 def reference(name):
@@ -243,7 +243,7 @@ def reference(name):
 
 def rich_result():
     """A result of a study with everything that a result can have, from several results."""
-    result, advised, shallow = (reference(name) for name in ("results/reference/spectral-fig12.json", "tests/golden/advise.json",
+    result, measured, shallow = (reference(name) for name in ("results/reference/spectral-fig12.json", "tests/golden/ranks.json",
                                                              "results/reference/shallow-fig08.json"))
     claims = {claim["id"]: claim for claim in result["claims"] + shallow["claims"]}
     result["claims"] = [claims["spectral/" + name] for name in ("fig-12/gelu/as-printed", "fig-12/gelu/corrected", "thm-2.6/abs/dense", "eq-2.15/zipf",
@@ -252,13 +252,11 @@ def rich_result():
     for more in ({"id": "spectral/none", "verdict": "not-applicable", "evidence": {"type": "none"}, "measured": None},
                  {"id": "spectral/elsewhere", "verdict": "fails", "judged_in": "spectral-fig03"}):
         result["claims"].append(dict(claims["spectral/lemma-2.9"], **more))
-    for key in ("table", "advice"):
-        result[key] = advised[key]
-    result["advice"][0]["steps"] = [{"direction": "polar", "predicted_decrease": 1.0, "length": 0.5}]
+    result["table"] = measured["table"]
     panel = result["figure"]["panels"][0]
     panel["bands"], panel["x"]["ticks"] = [{"x_low": 1, "x_high": 2, "label": "a band"}], ["one", "two", "three", "four", "five"]
-    result["more_figures"] = [dict(advised["figure"], title="Bars")]
-    result["series"] += advised["series"]
+    result["more_figures"] = [dict(measured["figure"], title="Bars")]
+    result["series"] += measured["series"]
     for name in ("gd.diverged", "e", "f"):
         result["scalars"][name], result["trial_values"][name] = {"mean": 0.5, "std": 0.5, "n": 2}, [0.0, 1.0]
     result.update(status="diverged", trials={"requested": 10, "completed": 10, "unit": "input"}, failed_gates=["nr/st"])
@@ -451,9 +449,9 @@ class StrangerTest(ProgramTest):
         self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(GRADIENT))
         self.write("layers.json", {"pairs": [{"name": "".join(PAYLOADS.values()).replace("\0", ""), "activation": "a.npy", "gradient": "g.npy"}]})
-        self.assertIn("<script>", self.outcome(["advise", "layers.json"], "layers.json"))
-        self.outcome(["advise", "layers.json", "--out", "advised.json"], "layers.json")
-        self.check_files(self.files_of(loads(self.read("advised.json")), "x.json"))
+        self.assertIn("<script>", self.outcome(["ranks", "layers.json"], "layers.json"))
+        self.outcome(["ranks", "layers.json", "--out", "measured.json"], "layers.json")
+        self.check_files(self.files_of(loads(self.read("measured.json")), "x.json"))
 
     def changed(self, *path, value):
         """The base with one value replaced, as x.json."""

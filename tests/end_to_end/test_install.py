@@ -41,7 +41,7 @@ class CompletionTest(ProgramTest):
         return run.stdout.split()
 
     def test_commands_flags_values_and_presets_are_completed(self):
-        self.assertEqual(sorted(self.complete("ran")), ["random-features", "rank-collapse"])
+        self.assertEqual(sorted(self.complete("ran")), ["random-features", "rank-collapse", "ranks"])
         self.assertEqual(self.complete("random-features", "--restart"), ["--restart-every"])
         self.assertEqual(self.complete("random-features", "--study", "st"), ["stable-rank"])
         self.assertEqual(self.complete("random-features", "--progress", "ne"), ["never"])

@@ -74,13 +74,13 @@ class OverwriteTest(ProgramTest):
         mlp = "one-step-compare --study mlp --d 3 --n 8 --steps 1 --trials 1 --quiet"
         self.write("text.tokens.txt", "the quick brown fox jumps over the lazy dog, " * 40)
         for run, foreign in ((f"{gpt} --save w.safetensors", "w.safetensors"), (f"{gpt} --save w.safetensors", "w.config.json"),
-                             (f"{gpt} --record dump", "dump/step1/notes.txt"), (f"{train} --save w.safetensors", "w.config.json"),
+                             (f"{gpt} --record dump", "dump/step1.safetensors"), (f"{train} --save w.safetensors", "w.config.json"),
                              (f"{train} --save w.safetensors", "w.tokens.txt"), (f"{train} --save w.safetensors", "w.2.safetensors"),
                              (f"{mlp} --dump .", "manifest.json"), (f"{mlp} --dump d", "d/A0.npy")):
             with self.subTest(run=run, foreign=foreign):
                 os.makedirs(os.path.dirname(self.path(foreign)), exist_ok=True)
                 self.write(foreign, "precious notes")
-                self.refused(f"{run} --out own.json", os.path.dirname(foreign) if "dump" in foreign else foreign, "exists and is not", "--force")
+                self.refused(f"{run} --out own.json", foreign, "exists and is not", "--force")
                 self.assertEqual(self.read(foreign), "precious notes")
                 self.assertFalse(os.path.exists(self.path("own.json")))
                 os.remove(self.path(foreign))

@@ -4,7 +4,7 @@ import os
 import random
 
 from program import ProgramTest, reproducible
-from stored_tensors import npy, safetensors
+from stored_tensors import npy, recording
 from test_files import flat
 
 GPT = "one-step-compare --study gpt --vocab char --layers 2 --dim 16 --heads 2 --context 32 --batch 40 --steps 5 --trials 1 --precision f32"
@@ -59,15 +59,15 @@ class PartsTest(ProgramTest):
         self.same_for_any_number_of_threads(f"one-step-compare --study files {' '.join(words)}")
 
     def test_a_recording(self):
-        """Four layers at two steps with three batches each, and the steps that their curvature predicts."""
+        """Four layers at two steps with three batches each."""
         shapes = {"fc": (6, 9), "wide": (12, 5), "square": (7, 7), "head": (20, 4)}
+        os.makedirs(self.path("dump"))
         for step, batch in itertools.product((1, 5), range(3)):
-            folder, layers = f"dump/step{step}.batch{batch}", []
-            os.makedirs(self.path(folder))
+            tensors = {}
             for name, (m, k) in shapes.items():
                 a, e = self.normal(30, k), self.normal(30, m)
-                gradient = [[sum(e[s][i] * a[s][j] for s in range(30)) for j in range(k)] for i in range(m)]
-                self.write(f"{folder}/{name}.safetensors", safetensors({"gradient": flat(gradient), "inputs": flat(a), "output_gradients": flat(e)}))
-                layers.append({"name": name, "parameter": f"{name}.weight", "file": f"{name}.safetensors", "samples": 30, "role": "hidden"})
-            self.write(f"{folder}/recording.json", {"format": "ranklab.recording/1", "layers": layers, "not_seen": {}})
-        self.same_for_any_number_of_threads("one-step-compare --study files --from dump --validate")
+                tensors[f"{name}.gradient"] = flat([[sum(e[s][i] * a[s][j] for s in range(30)) for j in range(k)] for i in range(m)])
+                tensors[f"{name}.activations"] = flat(a)
+            layers = [{"name": name, "n": 30, "role": "hidden"} for name in shapes]
+            self.write(f"dump/step{step}.batch{batch}.safetensors", recording(layers, tensors))
+        self.same_for_any_number_of_threads("one-step-compare --study files --from dump")

@@ -25,7 +25,6 @@ def steps():
 
 
 def has_torch():
-    """In a process of its own: the folder tests/torch would be imported here."""
     return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode == 0
 
 
@@ -66,7 +65,7 @@ class TourTest(ProgramTest):
                     if not has_torch():
                         continue
                     run = subprocess.run([sys.executable, "-c", command], cwd=self.folder, capture_output=True, text=True, timeout=300,
-                                         env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "experiments")})
+                                         env={**os.environ, "PYTHONPATH": os.path.join(ROOT, "python")})
                 else:
                     run = subprocess.run(command, shell=True, cwd=self.folder, capture_output=True, text=True, timeout=300)
                 self.assertEqual(run.returncode, code, run.stderr)

@@ -102,7 +102,7 @@ class BadFlagTest(ProgramTest):
         self.refused(f"{RF} stray", "stray")
         overview = self.run_program("", exit_code=2).stderr
         self.assertLessEqual(len(overview.splitlines()), 25)
-        for word in ("ranklab run spectral-fig03", "ranklab advise", "ranklab verify"):
+        for word in ("ranklab run spectral-fig03", "ranklab ranks", "ranklab verify"):
             self.assertIn(word, overview)
         for term in re.split(r",\s+", re.search("explains one of: (.*)", overview, re.DOTALL)[1].strip()):
             self.assertTrue(self.run_program(f"help {term}").stdout.startswith(f"{term}\n    "))

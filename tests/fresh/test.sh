@@ -53,7 +53,6 @@ package() {
   step "man ranklab" as_user 'man -P cat ranklab | grep -q one-step-compare'
   step "completion" as_user 'set +eu; source /usr/share/bash-completion/bash_completion; { _comp_load ranklab || _completion_loader ranklab; } 2>/dev/null
     complete -p ranklab && COMP_WORDS=(ranklab run spectral-fig0) COMP_CWORD=2 && _ranklab && [[ ${COMPREPLY[*]} == *spectral-fig03* ]]'
-  step "import ranklab_dump" as_user 'python3 -c "import ranklab_dump; print(ranklab_dump.__file__)"'
 }
 
 if [ $# -gt 0 ]; then

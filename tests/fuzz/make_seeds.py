@@ -199,11 +199,11 @@ def documents():
         {"name": "moment", "second_moment": "s.npy", "samples": 9, "gradient": "g.npy"}, {"name": "only", "activation": "a.npy"}]})
     write("manifest", "recorded.json", {"pairs": [{"name": "fc", "second_moment": "0.safetensors:second_moment", "samples": 6,
                                                    "gradient": "0.safetensors:gradient"}]})
-    layer = {"name": "fc", "parameter": "fc.weight", "file": "0.safetensors", "samples": 6, "role": "head"}
-    write("recording", "recording.json", {"format": "ranklab.recording/1", "layers": [
-        layer, dict(layer, name="table", parameter="table.weight", file="1.safetensors", role="embedding"),
-        dict(layer, name="qkv", parts=3, first_part=1, role="hidden"), dict(layer, name="tied", reason="tied: two uses")],
-        "not_seen": {"odd": "used by einsum", "fc.bias": "no matrix"}})
+    layer = {"name": "fc", "role": "head", "n": 6, "blocks": 3, "loss_scale": 2.0}
+    layers = [layer, {"name": "few", "role": "hidden", "n": 1}, {"name": "table", "role": "embedding", "n": 6},
+              {"name": "tied", "role": "tied", "n": 6, "cause": "tied", "reason": "two uses"}]
+    not_seen = {"odd": {"cause": "unused", "reason": "used by einsum"}, "fc.bias": {"cause": "no-matrix", "reason": "a vector"}}
+    write("recording", "metadata", json.dumps(layers) + "\n" + json.dumps(not_seen))
     for name, text in FLAGS.items():
         write("flags", name, text)
     for name, line in LINES.items():

@@ -5,7 +5,6 @@
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
 #include "cli/resolve.hpp"
-#include "experiments/advise/groups.hpp"
 #include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "workplace.hpp"
@@ -21,23 +20,20 @@ TensorToWrite tensor(const std::string& key, const std::vector<std::uint64_t>& s
   return {key, Dtype::f32, shape, std::string(size, '?')};
 }
 
-// a.npy is an activation (k, n), g.npy a gradient (m, k), s.npy a second moment (k, k);
-// 0.safetensors and 1.safetensors are recordings of a layer and of an embedding.
-void put_matrices(const std::string& folder) {
-  static std::string last;
-  if (last == folder) return;
-  last = folder;
-  put(folder + "empty", "");
+// a.npy is an activation (k, n), g.npy a gradient (m, k), s.npy a second moment (k, k), and
+// 0.safetensors holds a second moment and a gradient.
+void put_matrices() {
+  static bool is_done = false;
+  if (std::exchange(is_done, true)) return;
+  put("empty", "");
   const auto write = [&](const std::string& name, std::uint64_t rows, std::uint64_t columns) {
-    write_npy(expect(folder + name), arma::mat(rows, columns, arma::fill::ones));
+    write_npy(expect(name), arma::mat(rows, columns, arma::fill::ones));
   };
   write("a.npy", k, n);
   write("g.npy", m, k);
   write("s.npy", k, k);
-  write_safetensors(expect(folder + "0.safetensors"),
+  write_safetensors(expect("0.safetensors"),
                     {tensor("second_moment", {k, k}), tensor("gradient", {m, k})});
-  write_safetensors(expect(folder + "1.safetensors"),
-                    {tensor("counts", {k}), tensor("gradient", {m, k})});
 }
 
 void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
@@ -52,16 +48,23 @@ void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
 }  // namespace
 
 void read_manifest(std::string_view bytes) {
-  put_matrices("");
+  put_matrices();
   const std::string path = put("pairs.json", bytes);
-  attempt([&] { advise::require_groups_file(path); });
   plan({{"manifest", path}});
 }
 
+// A line with the layers, and one with what was not seen.
 void read_recording(std::string_view bytes) {
-  put_matrices("step7.batch1/");
-  put("step7.batch1/recording.json", bytes);
-  attempt([] { plan({{"from", "step7.batch1"}}); });
+  const std::size_t end = std::min(bytes.find('\n'), bytes.size());
+  const std::string path = expect("step7.batch1.safetensors");
+  write_safetensors(path,
+                    {tensor("fc.second_moment", {k, k}), tensor("fc.gradient", {m, k}),
+                     tensor("few.activations", {1, k}), tensor("few.gradient", {m, k}),
+                     tensor("table.counts", {k}), tensor("table.gradient", {m, k})},
+                    {{"format", "ranklab.recording/2"},
+                     {"layers", std::string(bytes.substr(0, end))},
+                     {"not_seen", std::string(bytes.substr(std::min(end + 1, bytes.size())))}});
+  attempt([&] { plan({{"from", path}}); });
   plan({{"from", "."}});
 }
 

@@ -16,7 +16,7 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "data/corpus.hpp"
-#include "experiments/advise/gates.hpp"
+#include "experiments/ranks/ranks.hpp"
 #include "io/json_file.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "report/environment.hpp"
@@ -52,26 +52,25 @@ std::string journal_of(std::string_view bytes) {
 void parse_flags(const std::string& text) {
   FilesConfig config;
   config.split = config.split_columns = config.experts = config.fail_if = {text};
-  std::vector<advise::Source> pairs(1);
+  std::vector<ranks::Source> pairs(1);
   pairs[0].name = "fc";
-  attempt([&] { advise::splits_of(config); });
-  attempt([&] { advise::column_splits_of(config); });
-  attempt([&] { advise::gates_of(config); });
-  attempt([&] { advise::parse_pair(config, text); });
+  attempt([&] { ranks::splits_of(config); });
+  attempt([&] { ranks::column_splits_of(config); });
+  attempt([&] { ranks::gates_of(config); });
+  attempt([&] { ranks::parse_pair(config, text); });
   attempt([&] {
     config.split_columns.clear();
-    for (const advise::Cut& cut : advise::cuts_of(config, pairs)) advise::cut_rows("fc", 96, cut);
+    for (const ranks::Cut& cut : ranks::cuts_of(config, pairs)) ranks::cut_rows("fc", 96, cut);
   });
   attempt([&] {
     config.split_columns = {text};
     config.split.clear();
-    for (const advise::Cut& cut : advise::cuts_of(config, pairs))
-      advise::cut_columns("fc", 96, cut);
+    for (const ranks::Cut& cut : ranks::cuts_of(config, pairs)) ranks::cut_columns("fc", 96, cut);
   });
   attempt([&] { parse_shard(text, 12, "--shard"); });
   attempt([&] { parse_tensor_address(text); });
   attempt([&] { vocabulary_size(text); });
-  advise::comma_separated({text});
+  ranks::comma_separated({text});
   matches_glob(text, "blocks.11.attention.output.dense.weight");
   matches_glob("*.*1.*weight", text);
 }

@@ -1,16 +1,14 @@
 """What the recorder costs: CPU time of a training step of a PyTorch model, with and without it.
 
-    recorder.py plain|record|watch [--steps 20] [--width 256] [--batch 8] [--linear] [--samples N]
+    recorder.py plain|record|watch [--steps 20] [--width 256] [--batch 8] [--linear]
 
 `record` records every step and writes its files, which are then deleted: new memory for files costs
 a virtual machine more than the recorder. `watch` measures every tenth step, without files.
 The model is a Transformer of 4 blocks on sequences of 128 tokens, with AdamW. With --linear its
-blocks have no attention, norm or skip: two linear layers and a GELU. With --samples the recorder
-draws that many samples of each call. One step comes before the first that is timed.
+blocks have no attention, norm or skip: two linear layers and a GELU. One step comes before the first that is timed.
 """
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 
@@ -20,8 +18,8 @@ import torch.nn.functional as F
 from torch import nn
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "experiments"))
-import ranklab_dump
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "python"))
+import ranklab
 
 torch.set_num_threads(1)
 TOKENS, VOCABULARY = 128, 512
@@ -58,7 +56,6 @@ def main():
     parser.add_argument("--width", type=int, default=256)
     parser.add_argument("--batch", type=int, default=8)
     parser.add_argument("--linear", action="store_true")
-    parser.add_argument("--samples", type=int)
     options = parser.parse_args()
     torch.manual_seed(1)
     model = (linear_layers if options.linear else Transformer)(options.width)
@@ -71,16 +68,14 @@ def main():
         losses.append(loss.item())
 
     with tempfile.TemporaryDirectory() as folder:
-        watcher = (ranklab_dump.watch(model, every=10, samples=options.samples)
-                   if options.mode == "watch" else None)
+        watcher = ranklab.watch(model, every=10) if options.mode == "watch" else None
         for t in range(options.steps + 1):
             if t == 1:
                 clock = Clock()
             ids = torch.randint(VOCABULARY, (options.batch, TOKENS + 1))
             with clock:
                 if options.mode == "record":
-                    with ranklab_dump.record(model, os.path.join(folder, f"step{t}"),
-                                             samples=options.samples):
+                    with ranklab.record(model, os.path.join(folder, "step.safetensors")):
                         step(ids)
                 else:
                     step(ids)
@@ -88,7 +83,6 @@ def main():
                     watcher.step()
                 optimizer.step()
                 optimizer.zero_grad()
-            shutil.rmtree(os.path.join(folder, f"step{t}"), ignore_errors=True)
     report(clock.seconds / options.steps, {}, {"loss": losses})
 
 

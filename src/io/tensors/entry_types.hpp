@@ -76,10 +76,26 @@ struct Boolean {
   static float value(Raw bits) { return bits != 0 ? 1.0f : 0.0f; }
 };
 
+/// The 8-bit floats of the Open Compute Project (OFP8, 2023). E4M3 has the exponents of binary16
+/// up to a factor of 2^8, no infinity, and NaN only where all bits after the sign are 1.
+struct Float8E4M3 {
+  using Raw = std::uint8_t;
+  static float value(Raw bits) {
+    const std::uint32_t sign = (bits & 0x80u) << 8, magnitude = bits & 0x7Fu;
+    if (magnitude == 0x7Fu) return std::bit_cast<float>(0x7FC00000u);
+    return 256.0f * widen_half(static_cast<std::uint16_t>(sign | (magnitude << 7)));
+  }
+};
+/// The upper half of a binary16.
+struct Float8E5M2 {
+  using Raw = std::uint8_t;
+  static float value(Raw bits) { return widen_half(static_cast<std::uint16_t>(bits << 8)); }
+};
+
 /// In the order of Dtype.
-using EntryTypes =
-    std::tuple<Plain<double>, Plain<float>, Half, BrainHalf, Plain<std::int64_t>,
-               Plain<std::int32_t>, Plain<std::int16_t>, Plain<std::int8_t>, Plain<std::uint64_t>,
-               Plain<std::uint32_t>, Plain<std::uint16_t>, Plain<std::uint8_t>, Boolean>;
+using EntryTypes = std::tuple<Plain<double>, Plain<float>, Half, BrainHalf, Plain<std::int64_t>,
+                              Plain<std::int32_t>, Plain<std::int16_t>, Plain<std::int8_t>,
+                              Plain<std::uint64_t>, Plain<std::uint32_t>, Plain<std::uint16_t>,
+                              Plain<std::uint8_t>, Boolean, Float8E4M3, Float8E5M2>;
 
 }  // namespace ranklab

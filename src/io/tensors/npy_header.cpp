@@ -93,6 +93,12 @@ std::string refusal_of(const std::string& descr) {
     return "dtype '" + printable_key(descr) +
            "' holds pickled Python objects, which are never loaded; convert it: " + npy_recipe;
   }
+  if (descr.ends_with("V2")) {
+    // numpy does not know bfloat16: it stores the bytes, and reads them back as void.
+    return "dtype '" + printable_key(descr) +
+           "' is not supported; if the entries are bfloat16, convert it: np.save(path, "
+           "x.view(ml_dtypes.bfloat16).astype(np.float32))";
+  }
   return "dtype '" + printable_key(descr) + "' is not supported; convert it: " + npy_recipe;
 }
 

@@ -20,15 +20,12 @@ class NpzReader : public TensorReader {
     const std::vector<ZipMember> members = read_zip_directory(*file_, label);
     std::vector<std::string> keys;
     for (const ZipMember& member : members) {
-      const bool array = member.name.ends_with(npy_ending);
-      const std::string key =
-          array ? member.name.substr(0, member.name.size() - npy_ending.size()) : member.name;
-      arrays_.push_back({member, array ? read_header(member, label_of(key)) : not_an_array()});
+      if (!member.name.ends_with(npy_ending)) continue;  // a folder, or a text that someone added
+      const std::string key = member.name.substr(0, member.name.size() - npy_ending.size());
+      arrays_.push_back({member, read_header(member, label_of(key))});
       keys.push_back(key);
     }
-    if (const std::string* twice = set_keys(std::move(keys))) {
-      throw Failure(label + ": two members with the key '" + printable_key(*twice) + "'");
-    }
+    set_keys(std::move(keys));  // unique, as the names of the members are
   }
 
   StoredTensor tensor(std::size_t index) const override {
@@ -48,12 +45,6 @@ class NpzReader : public TensorReader {
   };
 
   std::string label_of(const std::string& key) const { return label_ + ":" + printable_key(key); }
-
-  static NpyHeader not_an_array() {
-    NpyHeader header;
-    header.refusal = "this member of the archive is not a .npy array";
-    return header;
-  }
 
   // The header of a member. Checks that the member is as long as its array.
   NpyHeader read_header(const ZipMember& member, const std::string& label) const {

@@ -17,9 +17,7 @@ namespace {
 constexpr std::uint64_t length_bytes = 8, longest_header = 100'000'000;
 
 // Types of the format that are not read, with the bits of an entry.
-constexpr std::array<std::pair<std::string_view, unsigned>, 9> unread_dtypes{{{"C64", 64},
-                                                                              {"F8_E5M2", 8},
-                                                                              {"F8_E4M3", 8},
+constexpr std::array<std::pair<std::string_view, unsigned>, 7> unread_dtypes{{{"C64", 64},
                                                                               {"F8_E8M0", 8},
                                                                               {"F8_E4M3FNUZ", 8},
                                                                               {"F8_E5M2FNUZ", 8},
@@ -58,7 +56,7 @@ class SafetensorsReader : public TensorReader {
     }
     if (header_bytes > file_->size() - length_bytes) fail("truncated: the header is cut short");
     data_begin_ = length_bytes + header_bytes;
-    entries_ = parse_safetensors_header(file_->text(length_bytes, header_bytes), label);
+    entries_ = parse_safetensors_header(file_->text(length_bytes, header_bytes), label, &metadata_);
     std::vector<std::string> keys;
     keys.reserve(entries_.size());
     for (SafetensorsEntry& entry : entries_) keys.push_back(std::move(entry.key));
@@ -74,7 +72,7 @@ class SafetensorsReader : public TensorReader {
     layout.label = label_ + ":" + printable_key(keys()[index]);
     if (!dtype)
       throw Failure(layout.label + ": dtype " + printable_key(entry.dtype) +
-                    " is not supported; convert it: tensor.float()");
+                    " is not supported; dequantize it with the library that wrote it");
     layout.dtype = *dtype;
     layout.shape = entry.shape;
     layout.source = file_;

@@ -54,8 +54,9 @@ void check_metadata(const json& metadata, const std::string& label) {
 
 }  // namespace
 
-std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source,
-                                                       const std::string& label) {
+std::vector<SafetensorsEntry> parse_safetensors_header(
+    std::string_view source, const std::string& label,
+    std::map<std::string, std::string>* metadata) {
   // Only white space may surround the object; writers use it to align the data.
   constexpr std::string_view white_space = " \t\n\r";
   const std::size_t first = source.find_first_not_of(white_space),
@@ -65,10 +66,11 @@ std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view source,
   std::vector<SafetensorsEntry> entries;
   parse_json_members(source, label + ": the header",
                      [&](const std::string& key, const json& value) {
-                       if (key == "__metadata__")
-                         check_metadata(value, label);
-                       else
-                         entries.push_back(entry_of(key, value, label));
+                       if (key != "__metadata__")
+                         return entries.push_back(entry_of(key, value, label));
+                       check_metadata(value, label);
+                       if (metadata != nullptr && value.is_object())
+                         *metadata = value.get<std::map<std::string, std::string>>();
                      });
   return entries;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,8 +18,10 @@ struct SafetensorsEntry {
 
 /// The entries in the order of the header. Throws Failure, with `label` before the reason, for
 /// anything except one JSON object of {"dtype", "shape", "data_offsets"} objects and a
-/// "__metadata__" of strings, surrounded by white space, and for repeated keys.
-std::vector<SafetensorsEntry> parse_safetensors_header(std::string_view json,
-                                                       const std::string& label);
+/// "__metadata__" of strings, surrounded by white space, and for repeated keys. `metadata`: set to
+/// these strings, if not null.
+std::vector<SafetensorsEntry> parse_safetensors_header(
+    std::string_view json, const std::string& label,
+    std::map<std::string, std::string>* metadata = nullptr);
 
 }  // namespace ranklab

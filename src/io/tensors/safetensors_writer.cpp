@@ -21,7 +21,8 @@ void check(const TensorToWrite& tensor) {
 
 }  // namespace
 
-void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors) {
+void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata) {
   std::vector<const TensorToWrite*> order;
   for (const TensorToWrite& tensor : tensors) {
     check(tensor);
@@ -31,6 +32,7 @@ void write_safetensors(const std::string& path, const std::vector<TensorToWrite>
     return dtype_bytes(a->dtype) > dtype_bytes(b->dtype);
   });
   nlohmann::json header = nlohmann::json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
   std::string data;
   for (const TensorToWrite* tensor : order) {
     if (header.contains(tensor->key))

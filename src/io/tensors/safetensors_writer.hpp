@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -20,6 +21,7 @@ struct TensorToWrite {
 /// Writes the tensors atomically, those with the widest entries first so that each is aligned.
 /// Throws std::logic_error for bytes that do not match a shape, equal keys, or the key
 /// __metadata__; Failure as write_file_atomically does.
-void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors);
+void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors,
+                       const std::map<std::string, std::string>& metadata = {});
 
 }  // namespace ranklab

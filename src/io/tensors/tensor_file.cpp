@@ -78,6 +78,9 @@ TensorFile TensorFile::open(const std::string& path) {
   return {path, open_reader(path)};
 }
 
+const std::map<std::string, std::string>& TensorFile::metadata() const {
+  return reader_->metadata();
+}
 std::vector<std::string> TensorFile::keys() const {
   return reader_->keys();
 }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,8 @@ class TensorFile {
   static TensorFile open(const std::string& path);
 
   const std::string& path() const { return path_; }
+  /// The "__metadata__" of a .safetensors file; empty for other files.
+  const std::map<std::string, std::string>& metadata() const;
   /// In the order of the file.
   std::vector<std::string> keys() const;
   bool has(const std::string& key) const;

@@ -7,8 +7,9 @@
 namespace ranklab {
 
 namespace {
-constexpr std::array<const char*, 13> dtype_names{"F64", "F32", "F16", "BF16", "I64", "I32", "I16",
-                                                  "I8",  "U64", "U32", "U16",  "U8",  "BOOL"};
+constexpr std::array<const char*, 15> dtype_names{"F64", "F32", "F16",  "BF16",    "I64",
+                                                  "I32", "I16", "I8",   "U64",     "U32",
+                                                  "U16", "U8",  "BOOL", "F8_E4M3", "F8_E5M2"};
 }
 
 std::string dtype_name(Dtype dtype) {
@@ -22,12 +23,16 @@ std::optional<Dtype> dtype_named(const std::string& name) {
 }
 
 std::uint64_t dtype_bytes(Dtype dtype) {
-  static constexpr std::array<std::uint64_t, 13> bytes{8, 4, 2, 2, 8, 4, 2, 1, 8, 4, 2, 1, 1};
+  static constexpr std::array<std::uint64_t, 15> bytes{8, 4, 2, 2, 8, 4, 2, 1, 8, 4, 2, 1, 1, 1, 1};
   return bytes.at(static_cast<std::size_t>(dtype));
 }
 
 bool is_floating(Dtype dtype) {
   return dtype == Dtype::f64 || dtype == Dtype::f32 || dtype == Dtype::f16 || dtype == Dtype::bf16;
+}
+
+bool is_float8(Dtype dtype) {
+  return dtype == Dtype::f8_e4m3 || dtype == Dtype::f8_e5m2;
 }
 
 bool count_elements(const std::vector<std::uint64_t>& shape, std::uint64_t& elements) {

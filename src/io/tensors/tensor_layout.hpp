@@ -11,14 +11,32 @@ namespace ranklab {
 
 class ByteSource;
 
-/// Type of the entries as stored. Integers are for token ids; other types of the formats are not
-/// read.
-enum class Dtype { f64, f32, f16, bf16, i64, i32, i16, i8, u64, u32, u16, u8, boolean };
+/// Type of the entries as stored; other types of the formats are not read. Integers are token ids,
+/// or weights that need a scale, as the 8-bit floats do.
+enum class Dtype {
+  f64,
+  f32,
+  f16,
+  bf16,
+  i64,
+  i32,
+  i16,
+  i8,
+  u64,
+  u32,
+  u16,
+  u8,
+  boolean,
+  f8_e4m3,
+  f8_e5m2
+};
 
 /// "F32", as safetensors spells it.
 std::string dtype_name(Dtype dtype);
 std::uint64_t dtype_bytes(Dtype dtype);
+/// A floating-point type whose entries need no scale.
 bool is_floating(Dtype dtype);
+bool is_float8(Dtype dtype);
 /// The type with that name, if it exists.
 std::optional<Dtype> dtype_named(const std::string& name);
 

@@ -1,6 +1,7 @@
 // The interface of a file format for TensorFile, and code that the readers share.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -26,6 +27,7 @@ class TensorReader {
     const auto found = index_.find(key);
     return found == index_.end() ? keys_.size() : found->second;
   }
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
   /// The tensor of keys()[index]. Throws Failure for a type that is not read.
   virtual StoredTensor tensor(std::size_t index) const = 0;
 
@@ -40,6 +42,8 @@ class TensorReader {
     }
     return nullptr;
   }
+
+  std::map<std::string, std::string> metadata_;  // of a .safetensors file
 
  private:
   std::vector<std::string> keys_;

@@ -82,7 +82,7 @@ class TokenRows {
 };
 
 bool is_integer(Dtype dtype) {
-  return !is_floating(dtype) && dtype != Dtype::boolean;
+  return !is_floating(dtype) && !is_float8(dtype) && dtype != Dtype::boolean;
 }
 
 Sequences read_npy_ids(const std::string& path) {

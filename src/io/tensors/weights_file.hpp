@@ -19,6 +19,7 @@ class WeightsFile {
   const std::string& path() const { return path_; }
   /// In the order of the files.
   const std::vector<std::string>& keys() const { return keys_; }
+  const std::vector<TensorFile>& shards() const { return shards_; }
   bool has(const std::string& key) const;
   /// Throws Failure as TensorFile::tensor does.
   StoredTensor tensor(const std::string& key) const;

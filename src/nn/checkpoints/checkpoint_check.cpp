@@ -47,9 +47,9 @@ std::vector<std::string> Checkpoint::unknown() const {
   std::vector<std::string> keys;
   for (const std::string& key : file_.keys()) {
     // Integer tensors are position ids or masks, not weights.
-    if (!known.contains(key) && !is_ignored(key.substr(wrapper_length(key))) &&
-        is_floating(file_.tensor(key).dtype()))
-      keys.push_back(key);
+    if (known.contains(key) || is_ignored(key.substr(wrapper_length(key)))) continue;
+    const Dtype dtype = file_.tensor(key).dtype();
+    if (is_floating(dtype) || is_float8(dtype)) keys.push_back(key);
   }
   return keys;
 }

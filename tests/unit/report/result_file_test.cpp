@@ -65,7 +65,6 @@ ResultFile whole_file() {
   result.table = {{"layer", "ratio"}, {{"W", "2"}}, "1 layer"};
   result.notes = {"n"};
   result.skipped = {{"W2", "zero"}};
-  result.advice = {{"W", "hidden", "muon", 4, 8, 100, 2, 6, 3, 2.5, NAN, {{"polar", 0.1, 2}}}};
   result.failed_gates = {"*: ratio<1"};
   ResultFile file;
   file.command = "random-features";
@@ -196,7 +195,6 @@ TEST_CASE("a member that is missing or has another type is named, with the file"
   refused("/figure/tables/0/rows/0", {"A"},
           "x.json: figure.tables[0].rows: must have a cell for every column");
   refused("/table/rows/0", {"A"}, "x.json: table.rows: must have a cell for every column");
-  refused("/advice/0/steps/0", 7, "x.json: advice[0].steps[0]: must be an object");
   refused("/claims", nlohmann::json::object(), "x.json: claims: must be a list");
   refused("/config", nullptr, "x.json: config: must be an object");
   refused("/environment", {1}, "x.json: environment: must be an object");
@@ -230,7 +228,6 @@ TEST_CASE("the first difference is named, and what the run does not compute make
   CHECK(place([](ResultFile& f) { f.claims[1].evidence = std::monostate(); }) ==
         "claims[1].evidence.type");
   CHECK(place([](ResultFile& f) { f.claims[0].expected = 1.0; }) == "claims[0].expected");
-  CHECK(place([](ResultFile& f) { f.advice[0].advice = "either"; }) == "advice[0].advice");
   CHECK(place([](ResultFile& f) { f.figure.panels[0].y.domain.low = 2; }) ==
         "figure.panels[0].y.domain");
   CHECK(place([](ResultFile& f) { f.notes.emplace_back("m"); }) == "notes[1]");

@@ -14,21 +14,18 @@ inline nlohmann::json complete_document() {
   return result_json(ResultFile());
 }
 
-/// The document with what it lacks: members of the file, of each claim and of each layer's advice.
+/// The document with what it lacks: members of the file and of each claim.
 inline nlohmann::json completed(const nlohmann::json& document) {
   nlohmann::json out = complete_document();
   out.update(document);
   ResultFile file;
   file.claims.emplace_back();
-  file.advice.push_back({"", "", "", 0, 0, 0, 0, 0, 0, 0, 0, {}});
   const nlohmann::json initial = result_json(file);
-  for (const char* list : {"claims", "advice"}) {
-    if (!out.contains(list) || !out[list].is_array()) continue;
-    for (nlohmann::json& entry : out[list]) {
-      nlohmann::json whole = initial[list][0];
-      whole.update(entry);
-      entry = whole;
-    }
+  if (!out.contains("claims") || !out["claims"].is_array()) return out;
+  for (nlohmann::json& entry : out["claims"]) {
+    nlohmann::json whole = initial["claims"][0];
+    whole.update(entry);
+    entry = whole;
   }
   return out;
 }

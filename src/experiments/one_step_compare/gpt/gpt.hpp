@@ -279,8 +279,8 @@ std::vector<Column> columns_of(const Run& run);
 /// The file of the weights at a step: "model.safetensors" for the last step,
 /// "model.step100.safetensors" for step 100.
 std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t last);
-/// The folder of the recording of a step.
-std::string recording_folder(const std::string& folder, std::uint64_t step);
+/// The file of the recording of a step.
+std::string recording_file(const std::string& folder, std::uint64_t step);
 
 /// Trains every run on the same batches. Trial 0 writes the files of config.save and config.record.
 /// Throws Failure if that fails.

@@ -69,8 +69,8 @@ template <class T>
 void add_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
                Track& track);
 
-/// Writes recording_folder() in the format of experiments/ranklab_dump.py: for every
-/// block, the second moment of its input and its gradient. Throws Failure.
+/// Writes recording_file() in the format of python/ranklab/record.py: for every block, the second
+/// moment of its input and its gradient. Throws Failure.
 template <class T>
 void save_recording(const SequenceModel<T>& model, const Moments& moments,
                     const std::string& folder, std::uint64_t step);

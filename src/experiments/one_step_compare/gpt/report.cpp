@@ -190,7 +190,7 @@ std::vector<Output> Config::outputs(std::uint64_t trial) const {
       out.push_back({weights});
       out.push_back({weights_config_file(weights), false});
     }
-    if (!record.empty()) out.push_back({recording_folder(record, step)});
+    if (!record.empty()) out.push_back({recording_file(record, step)});
   }
   return out;
 }
@@ -201,7 +201,7 @@ const Corpus& Config::corpus() const {
 
 Work work(const Config& config) {
   for (const std::string& file :
-       {config.save, config.record.empty() ? "" : config.record + "/recording.json"}) {
+       {config.save, config.record.empty() ? "" : recording_file(config.record, 0)}) {
     if (!file.empty()) check_writable(file);
   }
   // Read before the trials, so that a missing or too short text is an error before any training.

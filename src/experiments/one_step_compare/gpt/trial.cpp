@@ -1,8 +1,8 @@
 // One trial: every run on the same batches.
 #include <cmath>
 
-#include "experiments/advise/advice.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
+#include "experiments/ranks/pooling.hpp"
 #include "nn/saved_weights.hpp"
 #include "nn/trainer.hpp"
 
@@ -58,17 +58,18 @@ class Training {
     return record();
   }
 
-  /// Trains up to a step and takes the advice from the measured steps, by the rules of `ranklab
-  /// advise`. Each matrix is paired with its own input, as in a recording.
+  /// Trains up to a step and takes the advice from the measured steps, by the rule of [Spectral]
+  /// for one step: a ratio of at least 2, and an interval without 1. Each matrix is paired with its
+  /// own input, as in a recording.
   Advised advised_at(std::uint64_t last) {
     train_until(last);
     // Embedding and head are not advised, but intervals depend on the spread of all matrices.
     std::vector<const Weight*> judged;
-    std::vector<advise::LogRatios> ratios;
+    std::vector<ranks::LogRatios> ratios;
     for (const Weight& weight : weights_) {
       if (weight.role == WeightRole::positions) continue;
       const std::string& name = weight.parameter->name;
-      advise::LogRatios logs;
+      ranks::LogRatios logs;
       for (const double ratio :
            track_.values(weight.block == "Wo" ? ratio_to_H.of(name) : rank_ratio.of(name))) {
         if (std::isfinite(ratio)) logs.steps.push_back(std::log(ratio));
@@ -77,11 +78,12 @@ class Training {
       judged.push_back(&weight);
       ratios.push_back(std::move(logs));
     }
-    const std::vector<advise::PooledRatio> pooled = advise::pooled(ratios);
+    const std::vector<ranks::PooledRatio> pooled = ranks::pooled(ratios);
     Advised out;
     for (std::size_t i = 0; i < judged.size(); ++i) {
       if (judged[i]->role == WeightRole::in_layer &&
-          advise::settled_by(pooled[i]) == advise::Settled::spectral)
+          pooled[i].ratio >= 2 * (1 - ranks::ratio_rounding) &&
+          inequality_holds(pooled[i]) == ranks::Holds::yes)
         out.insert(judged[i]->parameter->name);
     }
     return out;

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "experiments/advise/config.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
+#include "experiments/ranks/config.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
@@ -322,7 +322,7 @@ TEST_CASE("what a run writes changes no number of its result") {
     }
   }
   for (const char* file :
-       {"w.step2.safetensors", "w.step100.safetensors", "rec/step10", "rec/step100/recording.json"})
+       {"w.step2.safetensors", "w.step100.safetensors", "rec/step10.safetensors", "rec/step100.safetensors"})
     CHECK(std::filesystem::exists(folder / file));
 }
 

@@ -54,7 +54,10 @@ TEST_CASE(
 
 TEST_CASE("npy: unsupported types are named, with a line of Python that converts them") {
   CHECK(of_descr("'<c8'") == "a.npy: dtype '<c8' is not supported; convert it: " + recipe);
-  for (const char* descr : {"'<f16'", "'<V2'", "'|S4'", "'<U1'", "'<M8[ns]'", "'|f4'", "'f3'", "''",
+  CHECK(of_descr("'|V2'") ==
+        "a.npy: dtype '|V2' is not supported; if the entries are bfloat16, convert it: "
+        "np.save(path, x.view(ml_dtypes.bfloat16).astype(np.float32))");
+  for (const char* descr : {"'<f16'", "'<V3'", "'|S4'", "'<U1'", "'<M8[ns]'", "'|f4'", "'f3'", "''",
                             "'<'", "'<<f4'", "'?'", "'<f4 '"}) {
     CAPTURE(descr);
     CHECK(has(of_descr(descr), "is not supported; convert it: " + recipe));

@@ -1,6 +1,7 @@
 // Which .safetensors files are accepted, which are refused, and how they are written.
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -52,15 +53,29 @@ TEST_CASE(
 
 TEST_CASE("safetensors: a tensor of unsupported type leaves the others readable") {
   const std::string header =
-      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"q":{"dtype":"F8_E4M3","shape":[3],"data_offsets":[8,11]},)"
+      R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,8]},"q":{"dtype":"F8_E8M0","shape":[3],"data_offsets":[8,11]},)"
       R"("n":{"dtype":"F9_NEW","shape":[3],"data_offsets":[11,16]},"f":{"dtype":"F4","shape":[2,3],"data_offsets":[16,19]}})";
   const std::string data = eight + std::string(11, 'x');
   CHECK(complaint(header, data) == "read");
   CHECK(complaint(header, data, "q") ==
-        "x.safetensors:q: dtype F8_E4M3 is not supported; convert it: tensor.float()");
+        "x.safetensors:q: dtype F8_E8M0 is not supported; dequantize it with the library that "
+        "wrote it");
   CHECK(has(complaint(header, data, "n"), "dtype F9_NEW is not supported"));
   CHECK(has(complaint(header, data, "f"), "dtype F4 is not supported"));
   CHECK(has(complaint(one("F4", "[3]", "[0,8]")), "cannot be counted in bytes"));
+}
+
+TEST_CASE("safetensors: 8-bit floats have the values of the OFP8 specification") {
+  // Sign, exponent and fraction: the largest, the smallest normal, the smallest subnormal, -1, NaN.
+  const std::string header =
+      R"({"a":{"dtype":"F8_E4M3","shape":[5],"data_offsets":[0,5]},"b":{"dtype":"F8_E5M2","shape":[5],"data_offsets":[5,10]}})";
+  const std::string bytes = safetensors(header, "\x7E\x08\x01\xB8\x7F\x7B\x04\x01\xBC\x7C");
+  const std::vector<double> e4m3 = tensor_in(bytes, "x.safetensors", "a").values(),
+                            e5m2 = tensor_in(bytes, "x.safetensors", "b").values();
+  CHECK(std::vector(e4m3.begin(), e4m3.begin() + 4) ==
+        std::vector<double>{448, std::ldexp(1, -6), std::ldexp(1, -9), -1});
+  CHECK(std::isnan(e4m3[4]));
+  CHECK(e5m2 == std::vector<double>{57344, std::ldexp(1, -14), std::ldexp(1, -16), -1, INFINITY});
 }
 
 TEST_CASE("safetensors: the header is one object of tensors with unique keys") {

@@ -1,0 +1,69 @@
+// The Gram matrix of an activation in a file and a sketch of its samples, read block by block.
+#pragma once
+
+#include <armadillo>
+#include <cstdint>
+#include <limits>
+
+#include "io/tensors/stored_tensor.hpp"
+#include "run/trials.hpp"
+
+namespace ranklab::ranks {
+
+/// The number of infinite or NaN entries, and the first of them in row-major order (counted from 0,
+/// as in numpy).
+struct NonFinite {
+  double count = 0;
+  double row = std::numeric_limits<double>::infinity(), column = row;
+
+  void include(const NonFinite& other);
+};
+
+/// A block as a matrix, with its largest modulus and its non-finite entries. Rows and columns of
+/// NonFinite count from the first of the whole matrix.
+struct Piece {
+  arma::mat block;
+  double largest_modulus = 0;  // of its finite entries
+  NonFinite non_finite;
+};
+Piece scan_block(const StoredBlock& stored);
+
+struct StreamedGram {
+  arma::mat gram;  // A A' of A / divisor, or A' A if n < k; symmetric; meaningless if any entry is
+                   // not finite
+  double largest_modulus = 0;  // of A's finite entries
+  NonFinite non_finite;
+  arma::mat sketch;  // 3 x samples: two fixed random projections of each sample of A / divisor, and
+                     // its squared norm
+};
+
+/// Features first_feature ... first_feature + features - 1 of a stored activation, k x n or n x k.
+struct StoredActivation {
+  StoredTensor tensor;
+  bool samples_are_rows = false;
+  std::uint64_t first_feature = 0, features = samples_are_rows ? tensor.cols() : tensor.rows();
+
+  std::uint64_t samples() const { return samples_are_rows ? tensor.rows() : tensor.cols(); }
+  std::uint64_t rows() const { return samples_are_rows ? samples() : features; }
+  std::uint64_t cols() const { return samples_are_rows ? features : samples(); }
+  /// A block of these features, indexed as stored.
+  StoredBlock block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col,
+                    std::uint64_t col_count) const {
+    return tensor.block(first_row + (samples_are_rows ? 0 : first_feature), row_count,
+                        first_col + (samples_are_rows ? first_feature : 0), col_count);
+  }
+};
+
+/// Reads A once, block by block, so memory grows with the square of the smaller side. The blocks
+/// and the order of all sums depend only on A's shape, so the result does not depend on the number
+/// of threads. Throws as StoredTensor does, and Interrupted.
+StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial);
+
+/// Memory of streamed_gram for a matrix of this shape, in bytes.
+double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols);
+
+/// The size of the largest group of equal nonzero samples. Equal means within 1e-3 of the samples'
+/// root mean square distance from their mean, judged by the sketch.
+std::uint64_t largest_repeat_count(const arma::mat& sketch);
+
+}  // namespace ranklab::ranks

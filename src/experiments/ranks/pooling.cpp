@@ -1,0 +1,75 @@
+#include "experiments/ranks/pooling.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/statistics.hpp"
+#include "report/claims.hpp"
+
+namespace ranklab::ranks {
+namespace {
+
+const std::vector<double>& varying(const LogRatios& layer) {
+  return layer.steps.size() > 1 ? layer.steps : layer.batches;
+}
+
+// Sums of the variances of layers with several steps, and of those with several batches.
+struct Variances {
+  double sum = 0;
+  std::size_t layers = 0;
+};
+
+}  // namespace
+
+Holds inequality_holds(const PooledRatio& ratio) {
+  constexpr double least = 1 - ratio_rounding;
+  const bool contains_one = ratio.has_interval() && ratio.low < least && ratio.high >= least,
+             too_few = ratio.has_interval() && ratio.values < fewest_values;
+  if (contains_one || too_few) return Holds::undecided;
+  return ratio.ratio >= least ? Holds::yes : Holds::no;
+}
+
+std::string pooled_over(const PooledRatio& ratio) {
+  return "pooled over " + std::to_string(ratio.values) + (ratio.over_steps ? " steps" : " batches");
+}
+
+std::vector<PooledRatio> pooled(const std::vector<LogRatios>& layers) {
+  constexpr std::size_t most_borrowed = 3;  // degrees of freedom
+  std::array<Variances, 2> all;             // over batches, over steps
+  for (const LogRatios& layer : layers) {
+    const Summary summary = summarize(varying(layer));
+    if (summary.n < 2) continue;
+    Variances& same_kind = all[layer.steps.size() > 1 ? 1 : 0];
+    same_kind.sum += summary.std * summary.std;
+    same_kind.layers += 1;
+  }
+  std::vector<PooledRatio> out;
+  for (const LogRatios& layer : layers) {
+    PooledRatio pooled;
+    const double center = summarize(layer.steps).mean;
+    const Summary summary = summarize(varying(layer));
+    pooled.ratio = std::exp(center);
+    pooled.over_steps = layer.steps.size() > 1;
+    pooled.values = std::max<std::size_t>(summary.n, 1);
+    if (summary.n >= 2) {
+      const Variances& same_kind = all[pooled.over_steps ? 1 : 0];
+      const double own = summary.std * summary.std,
+                   own_degrees = static_cast<double>(summary.n - 1);
+      const std::size_t others = same_kind.layers - 1;
+      const auto borrowed = static_cast<double>(std::min(others, most_borrowed));
+      const double of_others =
+          others > 0 ? std::max(0.0, same_kind.sum - own) / static_cast<double>(others) : 0;
+      pooled.degrees = own_degrees + borrowed;
+      const double variance = (own_degrees * own + borrowed * of_others) / pooled.degrees,
+                   half = student_quantile((1 - confidence_level) / 2, pooled.degrees) *
+                          std::sqrt(variance / static_cast<double>(summary.n));
+      pooled.low = std::exp(center - half);
+      pooled.high = std::exp(center + half);
+    }
+    out.push_back(pooled);
+  }
+  return out;
+}
+
+}  // namespace ranklab::ranks
