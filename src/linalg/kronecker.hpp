@@ -11,17 +11,10 @@
 
 #include <armadillo>
 
-#include "linalg/second_moment.hpp"
-
 namespace ranklab {
 
 /// tr(D M D' B); M (k, k) or, if it is diagonal, its diagonal (k, 1).
 double kronecker_form(const arma::mat& D, const arma::mat& M, const arma::mat& B);
-
-/// The same for large moments: with fewer products, and in the precision of its arguments. B is no
-/// diagonal. The sums of products are in double. In single precision, scale all to entries near 1.
-template <class T>
-double kronecker_form(const arma::Mat<T>& D, const SecondMoment<T>& M, const SecondMoment<T>& B);
 
 /// The step W - t D with the largest decrease of the quadratic model.
 struct BestStep {

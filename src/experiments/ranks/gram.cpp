@@ -12,10 +12,9 @@
 namespace ranklab::ranks {
 namespace {
 
-// One round reads up to `pieces_per_round` pieces of A along its longer side, each of about
-// `piece_bytes`, and then adds their products to the tiles of the Gram matrix. Threads share both.
-constexpr std::uint64_t pieces_per_round = 8, piece_bytes = 8u << 20, thinnest_piece = 64,
-                        tile_side = 512;
+// A is read in pieces of about `piece_bytes` along its longer side. Threads share the tiles of the
+// Gram matrix.
+constexpr std::uint64_t piece_bytes = 32u << 20, thinnest_piece = 256, tile_side = 512;
 
 std::uint64_t thickness_for(std::uint64_t side) {
   return std::max(thinnest_piece, piece_bytes / (8 * std::max<std::uint64_t>(side, 1)));
@@ -28,109 +27,33 @@ arma::mat projections(std::uint64_t features) {
   return out;
 }
 
-struct SketchedPiece : Piece {
-  arma::mat sketch;  // this piece's part of StreamedGram::sketch
-};
-
-struct GramReader {
-  const StoredActivation& A;
-  const double divisor;
-  const Trial& trial;
-  const bool samples_are_rows = A.samples_are_rows;
-  const arma::mat R = projections(A.features);
-  // For a square A, the Gram matrix is that of the features, however A is stored.
-  const bool by_rows = A.rows() > A.cols() || (A.rows() == A.cols() && samples_are_rows);
-  const std::uint64_t side = std::min(A.rows(), A.cols()), length = std::max(A.rows(), A.cols()),
-                      thickness = thickness_for(side);
-
-  StreamedGram read() const {
-    std::vector<std::pair<std::uint64_t, std::uint64_t>> tiles;  // first row, first column
-    for (std::uint64_t i = 0; i < side; i += tile_side) {
-      for (std::uint64_t j = 0; j <= i; j += tile_side) tiles.emplace_back(i, j);
-    }
-    StreamedGram out;
-    out.gram.zeros(side, side);
-    out.sketch.zeros(3, A.samples());
-    for (std::uint64_t first = 0; first < length; first += thickness * pieces_per_round) {
-      const std::vector<SketchedPiece> pieces = round(first);
-      for (const SketchedPiece& piece : pieces) {
-        out.largest_modulus = std::max(out.largest_modulus, piece.largest_modulus);
-        out.non_finite.include(piece.non_finite);
-      }
-      if (out.non_finite.count > 0) continue;  // the result is void: only keep counting
-      for (std::size_t i = 0; i < pieces.size(); ++i)
-        add_sketch(pieces[i], first + i * thickness, out.sketch);
-      trial.for_each_part(tiles.size(),
-                          [&](std::size_t tile) { add_products(pieces, tiles[tile], out.gram); });
-    }
-    for (arma::uword j = 0; j < side; ++j) {
-      for (arma::uword i = 0; i < j; ++i) out.gram(i, j) = out.gram(j, i);
-    }
-    return out;
+// Adds X X', or X' X, to the lower triangle of the Gram matrix, tile by tile.
+void add_products(const arma::mat& X, bool of_rows, arma::mat& gram, const Trial& trial) {
+  const std::uint64_t side = gram.n_rows;
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> tiles;  // first row, first column
+  for (std::uint64_t i = 0; i < side; i += tile_side) {
+    for (std::uint64_t j = 0; j <= i; j += tile_side) tiles.emplace_back(i, j);
   }
-
-  std::vector<SketchedPiece> round(std::uint64_t first) const {
-    const std::uint64_t remaining = (length - first + thickness - 1) / thickness;
-    std::vector<SketchedPiece> pieces(std::min(pieces_per_round, remaining));
-    trial.for_each_part(pieces.size(), [&](std::size_t i) {
-      trial.check_interrupt();
-      pieces[i] = piece_at(first + i * thickness);
-    });
-    return pieces;
-  }
-
-  SketchedPiece piece_at(std::uint64_t first) const {
-    const std::uint64_t count = std::min(thickness, length - first);
-    SketchedPiece piece{
-        scan_block(by_rows ? A.block(first, count, 0, side) : A.block(0, side, first, count)), {}};
-    if (divisor != 1.0) piece.block /= divisor;
-    const arma::mat lines = whole_samples() ? R : R.cols(first, first + count - 1);
-    const arma::mat squares = arma::square(piece.block);
-    piece.sketch =
-        samples_are_rows ? arma::mat(lines * piece.block.t()) : arma::mat(lines * piece.block);
-    piece.sketch.insert_rows(2, samples_are_rows ? arma::rowvec(arma::sum(squares, 1).t())
-                                                 : arma::rowvec(arma::sum(squares, 0)));
-    return piece;
-  }
-
-  // Whether a piece holds all features of some samples, or else some features of all samples.
-  bool whole_samples() const { return by_rows == samples_are_rows; }
-
-  void add_sketch(const SketchedPiece& piece, std::uint64_t first, arma::mat& sketch) const {
-    if (whole_samples()) {
-      sketch.cols(first, first + piece.sketch.n_cols - 1) = piece.sketch;
-    } else {
-      sketch += piece.sketch;
-    }
-  }
-
-  // Adds the pieces' products to one tile of the lower triangle, in order.
-  void add_products(const std::vector<SketchedPiece>& pieces,
-                    std::pair<std::uint64_t, std::uint64_t> tile, arma::mat& gram) const {
-    const auto [i, j] = tile;
+  const CBLAS_TRANSPOSE left = of_rows ? CblasNoTrans : CblasTrans,
+                        right = of_rows ? CblasTrans : CblasNoTrans;
+  const int depth = static_cast<int>(of_rows ? X.n_cols : X.n_rows),
+            stride = static_cast<int>(X.n_rows), target_stride = static_cast<int>(side);
+  const auto from = [&](std::uint64_t at) { return X.memptr() + (of_rows ? at : at * X.n_rows); };
+  trial.for_each_part(tiles.size(), [&](std::size_t tile) {
+    trial.check_interrupt();
+    const auto [i, j] = tiles[tile];
     const int rows = static_cast<int>(std::min(tile_side, side - i)),
               columns = static_cast<int>(std::min(tile_side, side - j));
-    const CBLAS_TRANSPOSE left = by_rows ? CblasTrans : CblasNoTrans,
-                          right = by_rows ? CblasNoTrans : CblasTrans;
     double* target = gram.memptr() + i + j * side;
-    for (const SketchedPiece& piece : pieces) {
-      trial.check_interrupt();
-      const arma::mat& block = piece.block;
-      const int depth = static_cast<int>(by_rows ? block.n_rows : block.n_cols);
-      const int stride = static_cast<int>(block.n_rows), target_stride = static_cast<int>(side);
-      const auto from = [&](std::uint64_t at) {
-        return block.memptr() + (by_rows ? at * block.n_rows : at);
-      };
-      if (i == j) {
-        cblas_dsyrk(CblasColMajor, CblasLower, left, rows, depth, 1.0, from(i), stride, 1.0, target,
-                    target_stride);
-      } else {
-        cblas_dgemm(CblasColMajor, left, right, rows, columns, depth, 1.0, from(i), stride, from(j),
-                    stride, 1.0, target, target_stride);
-      }
+    if (i == j) {
+      cblas_dsyrk(CblasColMajor, CblasLower, left, rows, depth, 1.0, from(i), stride, 1.0, target,
+                  target_stride);
+    } else {
+      cblas_dgemm(CblasColMajor, left, right, rows, columns, depth, 1.0, from(i), stride, from(j),
+                  stride, 1.0, target, target_stride);
     }
-  }
-};
+  });
+}
 
 }  // namespace
 
@@ -157,15 +80,47 @@ Piece scan_block(const StoredBlock& stored) {
 }
 
 StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial) {
-  return GramReader{A, divisor, trial}.read();
+  // Pieces hold all features of some samples or, if there are fewer samples than features, some
+  // features of all samples.
+  const std::uint64_t n = A.samples(), side = std::min(n, A.features),
+                      length = std::max(n, A.features), thickness = thickness_for(side);
+  const bool whole_samples = n >= A.features;
+  const arma::mat R = projections(A.features);
+  StreamedGram out;
+  out.gram.zeros(side, side);
+  out.sketch.zeros(3, n);
+  for (std::uint64_t first = 0; first < length; first += thickness) {
+    trial.check_interrupt();
+    const std::uint64_t count = std::min(thickness, length - first);
+    Piece piece = scan_block(whole_samples == A.samples_are_rows ? A.block(first, count, 0, side)
+                                                                 : A.block(0, side, first, count));
+    out.largest_modulus = std::max(out.largest_modulus, piece.largest_modulus);
+    out.non_finite.include(piece.non_finite);
+    if (out.non_finite.count > 0) continue;  // the result is void: only keep counting
+    arma::mat X = std::move(piece.block);    // features x samples
+    if (A.samples_are_rows) X = arma::mat(X.t());
+    if (divisor != 1.0) X /= divisor;
+    const std::uint64_t last = first + count - 1;
+    const arma::mat projected = (whole_samples ? R : arma::mat(R.cols(first, last))) * X,
+                    sketch = arma::join_cols(projected, arma::sum(arma::square(X), 0));
+    if (whole_samples) {
+      out.sketch.cols(first, last) = sketch;
+    } else {
+      out.sketch += sketch;
+    }
+    add_products(X, whole_samples, out.gram, trial);
+  }
+  for (arma::uword j = 0; j < side; ++j) {
+    for (arma::uword i = 0; i < j; ++i) out.gram(i, j) = out.gram(j, i);
+  }
+  return out;
 }
 
 double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols) {
   const std::uint64_t side = std::min(rows, cols), length = std::max(rows, cols);
-  const auto read_at_once =
-      static_cast<double>(std::min(length, pieces_per_round * thickness_for(side)));
-  // 1.5: reading a piece needs buffers in addition to the piece.
-  return 8 * static_cast<double>(side) * (static_cast<double>(side) + 1.5 * read_at_once);
+  const auto read_at_once = static_cast<double>(std::min(length, thickness_for(side)));
+  // The Gram matrix, the piece, its transpose and its squares.
+  return 8 * static_cast<double>(side) * (static_cast<double>(side) + 3 * read_at_once);
 }
 
 std::uint64_t largest_repeat_count(const arma::mat& sketch) {

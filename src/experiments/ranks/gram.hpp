@@ -44,8 +44,6 @@ struct StoredActivation {
   std::uint64_t first_feature = 0, features = samples_are_rows ? tensor.cols() : tensor.rows();
 
   std::uint64_t samples() const { return samples_are_rows ? tensor.rows() : tensor.cols(); }
-  std::uint64_t rows() const { return samples_are_rows ? samples() : features; }
-  std::uint64_t cols() const { return samples_are_rows ? features : samples(); }
   /// A block of these features, indexed as stored.
   StoredBlock block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col,
                     std::uint64_t col_count) const {

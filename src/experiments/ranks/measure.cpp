@@ -103,7 +103,7 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
   return out;
 }
 
-SecondMoment<double> second_moment(const StoredActivation& A, const Trial& trial) {
+arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
   const std::uint64_t k = A.features, n = A.samples(), at_once = samples_at_once(k);
   arma::mat out(k, k, arma::fill::zeros);
   for (std::uint64_t first = 0; first < n; first += at_once) {
@@ -111,7 +111,7 @@ SecondMoment<double> second_moment(const StoredActivation& A, const Trial& trial
     const arma::mat samples = samples_of(A, first, std::min(at_once, n - first));
     out += samples * samples.t();
   }
-  return {MomentForm::whole, std::move(out)};
+  return out;
 }
 
 Piece moment_block(const StoredTensor& moment, std::uint64_t first, std::uint64_t count) {
@@ -120,26 +120,28 @@ Piece moment_block(const StoredTensor& moment, std::uint64_t first, std::uint64_
   return scan_block(matrix.block(first, count, diagonal ? 0 : first, diagonal ? 1 : count));
 }
 
-SecondMoment<double> moment_of(arma::mat block) {
-  if (block.n_cols == 1 && block.n_rows > 1) return {MomentForm::diagonal, std::move(block)};
-  return {MomentForm::whole, (block + block.t()) / 2};
+double stable_rank_of_moment(const arma::mat& M, const Trial& trial) {
+  const bool diagonal = M.n_cols == 1;
+  const double sum = diagonal ? arma::accu(M) : arma::trace(M);
+  if (!(sum > 0)) return undefined;
+  return sum / (diagonal ? M.max() : largest_eigenvalue(M, [&] { trial.check_interrupt(); }));
 }
 
 MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64_t first_feature,
                                          std::uint64_t features, const Trial& trial) {
   constexpr double asymmetry = 1e-3;
   Piece read = moment_block(stored, first_feature, features);
+  arma::mat& M = read.block;
   MeasuredActivation out;
   out.ranks.non_finite = read.non_finite;
   if (read.non_finite.count > 0) return out;
-  const bool symmetric = !read.block.is_square() || arma::abs(read.block - read.block.t()).max() <=
-                                                        asymmetry * read.largest_modulus;
-  const SecondMoment<double> moment = moment_of(std::move(read.block));
-  out.squares = diagonal_of(moment);
-  out.is_valid_moment = symmetric && out.squares.min() >= 0;
-  if (out.is_valid_moment) {
-    out.ranks.stable_rank = stable_rank_of_moment(moment, [&] { trial.check_interrupt(); });
-  }
+  out.squares = M.is_square() ? arma::vec(M.diag()) : arma::vec(M);
+  out.is_valid_moment =
+      out.squares.min() >= 0 &&
+      (!M.is_square() || arma::abs(M - M.t()).max() <= asymmetry * read.largest_modulus);
+  if (!out.is_valid_moment) return out;
+  if (M.is_square()) M = (M + M.t()) / 2;
+  out.ranks.stable_rank = stable_rank_of_moment(M, trial);
   return out;
 }
 

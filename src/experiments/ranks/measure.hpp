@@ -11,7 +11,6 @@
 #include "core/undefined.hpp"
 #include "experiments/ranks/gram.hpp"
 #include "experiments/ranks/ranks.hpp"
-#include "linalg/second_moment.hpp"
 
 namespace ranklab::ranks {
 
@@ -65,13 +64,15 @@ struct MeasuredActivation {
 MeasuredActivation measure_activation(const StoredActivation& A, const Trial& trial);
 
 /// A A' of an activation, for any number of samples. Throws Interrupted.
-SecondMoment<double> second_moment(const StoredActivation& A, const Trial& trial);
+arma::mat second_moment(const StoredActivation& A, const Trial& trial);
 
 /// The stored second moment of features first ... first + count - 1: count x count, or count x 1 of
 /// a diagonal.
 Piece moment_block(const StoredTensor& moment, std::uint64_t first, std::uint64_t count);
-/// The moment of such a block; (M + M') / 2 of a whole matrix.
-SecondMoment<double> moment_of(arma::mat block);
+
+/// [Spectral] Section 1.1: st(A) = tr(M) / lambda_max(M) for a symmetric M = A A' (k, k), or its
+/// diagonal (k, 1); NaN of a zero matrix. Throws Interrupted.
+double stable_rank_of_moment(const arma::mat& M, const Trial& trial);
 
 /// st(A) of these features from A A'. Throws Interrupted.
 MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature,

@@ -291,21 +291,14 @@ double bytes_of(const Pair& pair) {
 }  // namespace
 
 double flops_of(const Pair& pair) {
-  double flops = 0;
-  const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
-               side = std::min(k, n), length = std::max(k, n);
-  if (pair.has_activation()) {
-    const bool recorded = !pair.second_moment.empty();
-    flops += recorded ? 2 * lanczos_steps * k * moment_columns(pair)
-                      : side * side * length + 2 * lanczos_steps * side * side;
-    if (pair.has_gradient() && !recorded)
-      flops += outside_span_flops(static_cast<double>(pair.m()), k, n);
-    // Each batch is read again when the batches of a step are joined.
-    if (pair.has_gradient() && pair.when.batch >= 0) flops += recorded ? k * k : k * k * n;
-  }
+  const auto k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
+             m = static_cast<double>(pair.m());
+  const bool has_samples = !pair.activation.empty();
+  double flops = has_samples ? std::min(k, n) * k * n : k * k;
+  if (has_samples && pair.has_gradient()) flops += outside_span_flops(m, k, n);
   for (const Layer& layer : pair.layers) {
-    const double m = static_cast<double>(layer.m);
-    flops += 4 * m * k * std::min(m, k);
+    const auto rows = static_cast<double>(layer.m);
+    flops += 4 * rows * k * std::min(rows, k);
   }
   return flops;
 }

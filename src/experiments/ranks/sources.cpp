@@ -249,8 +249,7 @@ std::vector<std::pair<std::string, std::string>> flags_of_paths(
       printable_key(paths.front()) + (paths.size() > 1 ? ", ..." : "") +
       " is not allowed; allowed: recordings or folders of recordings, manifests (.json), "
       "ACTIVATIONS GRADIENTS (two .npy files or two archives), or one archive, index.json or "
-      "folder "
-      "of weights");
+      "folder of weights");
 }
 
 }  // namespace ranklab

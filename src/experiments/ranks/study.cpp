@@ -101,8 +101,7 @@ class FilesStudy : public Study {
     require_archive("--activations", c.activations);
     require_archive("--gradients", c.gradients);
     std::error_code error;
-    if (!c.weights_only.ends_with(".index.json") &&
-        !std::filesystem::is_directory(c.weights_only, error))
+    if (!c.weights_only.ends_with(".json") && !std::filesystem::is_directory(c.weights_only, error))
       require_archive("--weights-only", c.weights_only);
     gates_of(c);
     for (const std::string& text : c.pair) parse_pair(c, text);

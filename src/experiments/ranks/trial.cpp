@@ -105,29 +105,25 @@ struct LayerOfPair {
   std::size_t pair, layer;
 };
 
-// A A' of the pair's features, or its diagonal.
-SecondMoment<double> moment_in(const Pair& pair, const Trial& trial, OpenTensors& open) {
+// A A' of the pair's features, or its diagonal (k x 1).
+arma::mat moment_in(const Pair& pair, const Trial& trial, OpenTensors& open) {
   if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
-  return moment_of(moment_block(open_second_moment(pair, open), pair.first_feature, pair.k).block);
+  return moment_block(open_second_moment(pair, open), pair.first_feature, pair.k).block;
 }
 
 // nr/st of the batches joined into one.
 double join(const Plan& plan, const std::vector<LayerOfPair>& batches, const Trial& trial,
             OpenTensors& open) {
-  arma::mat gradient;
-  SecondMoment<double> moment;
+  arma::mat gradient, moment;
   for (const LayerOfPair& one : batches) {
     const Pair& pair = plan.pairs[one.pair];
-    arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[one.layer]).block;
-    SecondMoment<double> own = moment_in(pair, trial, open);
-    if (gradient.is_empty()) {
-      gradient = std::move(rows), moment = std::move(own);
-    } else {
-      gradient += rows, add_to(moment, own);
-    }
+    const arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[one.layer]).block,
+                    own = moment_in(pair, trial, open);
+    gradient = gradient.is_empty() ? rows : gradient + rows;
+    moment = moment.is_empty() ? own : moment + own;
   }
-  return nuclear_rank(singular_values(gradient)) /
-         stable_rank_of_moment(moment, [&] { trial.check_interrupt(); });
+  if (moment.is_square()) moment = arma::mat(moment + moment.t()) / 2;
+  return nuclear_rank(singular_values(gradient)) / stable_rank_of_moment(moment, trial);
 }
 
 /// Whether a layer of a pair has both ranks and passes the checks.

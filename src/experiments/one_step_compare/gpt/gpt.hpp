@@ -66,8 +66,8 @@ struct Config {
   std::shared_ptr<OncePerRun<Corpus>> read_text = std::make_shared<OncePerRun<Corpus>>();
 };
 
-/// In --spectral-on: the matrices inside layers that the advice of `ranklab advise` puts on a
-/// spectral step, and those that it does not.
+/// In --spectral-on: the matrices inside layers whose ratio nr/st is at least 2, which puts them on
+/// a spectral step, and those that it does not.
 inline constexpr char advice_word[] = "advice", against_advice_word[] = "against-advice";
 /// The steps of a run of Adam at which the advice is taken.
 inline constexpr std::array<std::uint64_t, 4> watched_steps = {4, 8, 16, 32};
