@@ -389,7 +389,14 @@ PREFIX  ?= /usr/local
 DESTDIR ?=
 PLACE    = $(DESTDIR)$(PREFIX)
 
-.PHONY: man install install-files dist deb
+# The folder of the Python package: a folder below PREFIX that Python searches, else the usual
+# site-packages folder below PREFIX.
+PYTHON_PLACE ?= $(shell python3 -c 'import site, sys, sysconfig; prefix = sys.argv[1]; \
+  searched = [path for path in [site.getusersitepackages(), *sys.path] if path.startswith(prefix + "/")]; \
+  print((searched or [sysconfig.get_path("purelib", "posix_prefix", {"base": prefix})])[0])' $(abspath $(PREFIX)) 2>/dev/null \
+  || echo $(PREFIX)/share/ranklab)
+
+.PHONY: man install install-files dist deb wheel
 
 man: build ## write the man page, build/ranklab.1
 	@$(MAKE) --no-print-directory $(BUILD)/ranklab.1
@@ -407,6 +414,7 @@ install-files: $(BUILD)/ranklab.1
 	@install -m 644 experiments/*.json experiments/shards.sbatch $(PLACE)/share/ranklab/experiments
 	@install -D -m 644 $(BUILD)/ranklab.1 $(PLACE)/share/man/man1/ranklab.1
 	@install -D -m 644 packaging/ranklab.bash $(PLACE)/share/bash-completion/completions/ranklab
+	@install -D -m 644 -t $(DESTDIR)$(PYTHON_PLACE)/ranklab python/ranklab/*.py
 
 # Packs the last commit with its name in .revision, so that the tarball builds without git. In an
 # unpacked tarball, packs its files.
@@ -439,6 +447,17 @@ deb: ## build build/ranklab_VERSION_ARCH.deb for x86-64-v3 processors
 	  DEB_BUILD_OPTIONS="noautodbgsym nocheck" dpkg-buildpackage -b -us -uc > ../log 2>&1 || { tail -n 20 ../log >&2; exit 1; }
 	@mv $(BUILD)/deb/ranklab_$(VERSION)_*.deb $(BUILD) && rm -rf $(BUILD)/deb/ranklab-$(VERSION)
 	@ls $(BUILD)/ranklab_$(VERSION)_*.deb
+
+# -lgfortran and -lquadmath are for OpenBLAS's LAPACK. libc and libm stay shared.
+# src/linalg/blas.cpp relies on OpenBLAS starting before our own constructors, so it comes first.
+FIRST  := -s -Wl,-u,gotoblas_init -l:libopenblas.a
+STATIC := -static-libgcc -static-libstdc++ -Wl,-Bstatic -lopenblas -lgfortran -lquadmath -lz -Wl,-Bdynamic -lm -lpthread
+wheel: deps ## build build/ranklab-VERSION-py3-none-linux_x86_64.whl, which pip installs: the program for x86-64-v3 and the Python package
+	@rm -rf build-wheel/root && mkdir -p $(BUILD)
+	@$(MAKE) --no-print-directory $(JOBS) install-files BUILD=build-wheel MARCH=x86-64-v3 LDFLAGS='$(FIRST)' LDLIBS='$(STATIC)' \
+	  DESTDIR=build-wheel/root PREFIX= PYTHON_PLACE=/python
+	@python3 packaging/wheel.py build-wheel/root $(VERSION) $(BUILD)
+	@objdump -T build-wheel/ranklab | grep -o 'GLIBC_[0-9.]*' | sort -uV | tail -n 1 | sed 's/GLIBC_/needs glibc /'
 
 clean: ## remove the build folders; keep results
 	@rm -rf build build-*

@@ -38,7 +38,7 @@ class Groups:
 def groups(model, loss):
     """The parameters of a model in two groups; see Groups.
 
-    loss: a function without arguments that runs one forward pass and returns the scalar loss.
+    loss: loss(model) runs one forward pass and returns the scalar loss.
     Muon gets the hidden matrices with two axes. Stacks of experts and convolutions are hidden
     matrices too, but torch.optim.Muon does not take them: they are in `other`, and notes says so.
     Parameters that are frozen in the model are in no group. The forward pass runs with gradients
@@ -49,8 +49,8 @@ def groups(model, loss):
     """
     check_model("groups()", model)
     if not callable(loss):
-        raise TypeError("groups(): loss must be a function without arguments that computes the "
-                        "loss: groups(model, lambda: loss_fn(model(x), y))")
+        raise TypeError("groups(): loss must be a function of the model that computes the loss: "
+                        "groups(model, lambda model: loss_fn(model(x), y))")
     frozen = [p for p in model.parameters() if not p.requires_grad and p.is_floating_point()]
     try:
         for p in frozen:
@@ -78,7 +78,7 @@ def forward(model, loss):
     recording = Recording(model, measure=False)
     try:
         with torch.enable_grad():
-            value = loss()
+            value = loss(model)
         if recording.hidden:  # a reentrant checkpoint has a graph only during the backward pass
             gradients = [(p, p.grad) for p in model.parameters()]
             try:
@@ -89,7 +89,7 @@ def forward(model, loss):
     finally:
         recording.stop()
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.grad_fn is None:
-        raise TypeError("groups(): loss() must return a scalar tensor with a gradient")
+        raise TypeError("groups(): loss(model) must return a scalar tensor with a gradient")
     return recording, value
 
 

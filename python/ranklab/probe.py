@@ -61,7 +61,7 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
             raise ValueError(f"probe(): the loss is not finite: {before[0]} on batch, {before[1]} "
                              "on other")
         set_random_state(random)
-        found = groups(model, lambda: loss(model, batch))
+        found = groups(model, lambda model: loss(model, batch))
         weights = {name: p for name, p in model.named_parameters()
                    if p.requires_grad and p.dim() > 1 and type(p).__name__ != "DTensor"}
         set_random_state(random)

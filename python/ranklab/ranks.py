@@ -16,9 +16,11 @@ import math
 
 import torch
 
+from .grams import add_lower, mirror
+
 SMALL = 256  # up to this size A A' is converted to float64
 BATCH = 2 ** 24  # most numbers that are stacked, so that the copies stay below about 1 GB
-STEPS = 24  # of the first Lanczos iteration; each repetition has three times as many
+STEPS = 24  # of the Lanczos iteration, before the result is looked at for the first time on a GPU
 # GPUs (compute capability) whose products in float64 are as fast as in float32. On an H100, 16
 # matrices of 1024 x 1024 take 0.6 ms per product, and 164 ms for their eigenvalues; one of
 # 4096 x 4096 takes 118 ms for its eigenvalues, which is less than its products.
@@ -81,48 +83,79 @@ def largest_eigenvalues(matrices):
     small = {i for i, m in enumerate(matrices) if len(m) <= SMALL and not m.is_cuda}
     out = [float(torch.linalg.eigvalsh(m.double())[-1]) if i in small else 0.0
            for i, m in enumerate(matrices)]
-    rest, steps = [i for i in range(len(matrices)) if i not in small], STEPS
-    while rest:
-        found = [([rest[i] for i in indices], lanczos(stack, steps))
-                 for indices, stack in batches([matrices[i] for i in rest], 4 * BATCH)]
-        rest = []
-        for (indices, table), numbers in zip(found, on_host([table for _, table in found])):
-            table = torch.tensor(numbers, dtype=torch.float64, device="cpu").view(table.shape)
-            diagonal, beside = table.unbind(1)
-            values, vectors = torch.linalg.eigh(
-                torch.diag_embed(diagonal) + torch.diag_embed(beside[:, :-1], -1))
-            residuals = beside[:, -1] * vectors[:, -1, -1].abs()
-            for i, value, residual in zip(indices, values[:, -1].tolist(), residuals.tolist()):
-                out[i], size = value, len(matrices[i])
-                # The error is at most the residual, and about its square over the gap.
-                limit = 1e-9 if size <= SMALL or matrices[i].dtype == torch.float64 else 1e-5
-                if residual > limit * value and steps < size:
-                    rest.append(i)
-        steps *= 3
+    rest = [i for i in range(len(matrices)) if i not in small]
+    running = [([rest[i] for i in indices], Lanczos(stack))
+               for indices, stack in batches([matrices[i] for i in rest], 4 * BATCH)]
+    while running:
+        for _, iteration in running:
+            iteration.go_on()
+        tables = on_host([iteration.table for _, iteration in running])
+        unfinished = []
+        for (indices, iteration), numbers in zip(running, tables):
+            values, residuals = iteration.largest(numbers)
+            for i, value in zip(indices, values):
+                out[i] = value
+            # The error is at most the residual, and about its square over the gap.
+            rest = [j for j, (value, residual) in enumerate(zip(values, residuals))
+                    if residual > iteration.limit * value]
+            if rest and not iteration.ended():
+                iteration.keep(rest)
+                unfinished.append(([indices[j] for j in rest], iteration))
+        running = unfinished
     return out
 
 
-def lanczos(stack, steps):
-    """Diagonal and subdiagonal (batch x 2 x steps) of the tridiagonal matrices that the Lanczos
-    iteration with full reorthogonalization finds for a stack (batch x k x k)."""
-    count, size, steps = len(stack), stack.shape[-1], min(steps, stack.shape[-1])
-    stack = stack.double() if size <= SMALL else stack
-    start = torch.randn(size, 1, generator=torch.Generator("cpu").manual_seed(0), device="cpu",
-                        dtype=torch.float64)
-    v = (start / start.norm()).to(stack.device).expand(count, size, 1)
-    basis = v.new_zeros(count, size, steps)
-    table = v.new_zeros(count, 2, steps)
-    for j in range(steps):
-        basis[:, :, j:j + 1] = v
-        known = basis[:, :, :j + 1]
-        w = (stack @ v.to(stack.dtype)).double()
-        table[:, 0, j] = (v * w).sum((1, 2))
-        for _ in range(2):
-            w = w - known @ (known.transpose(1, 2) @ w)
-        length = torch.linalg.vector_norm(w, dim=1, keepdim=True)
-        table[:, 1, j] = length[:, 0, 0]
-        v = w / length.clamp(min=1e-300)
-    return table
+class Lanczos:
+    """The Lanczos iteration with full reorthogonalization for a stack (batch x k x k).
+
+    table: diagonal and subdiagonal (batch x 2 x steps) of the tridiagonal matrices so far.
+    """
+
+    def __init__(self, stack):
+        count, size = len(stack), stack.shape[-1]
+        self.stack = stack.double() if size <= SMALL else stack
+        self.limit = 1e-9 if self.stack.dtype == torch.float64 else 1e-5
+        start = torch.randn(size, 1, generator=torch.Generator("cpu").manual_seed(0), device="cpu",
+                            dtype=torch.float64)
+        self.next = (start / start.norm()).to(stack.device).expand(count, size, 1)
+        self.basis, self.table = self.next[:, :, :0], self.next.new_zeros(count, 2, 0)
+
+    def ended(self):
+        return self.basis.shape[2] >= self.stack.shape[-1]
+
+    def keep(self, which):
+        """Goes on with some of the matrices."""
+        if len(which) < len(self.stack):
+            self.stack, self.next, self.basis, self.table = (
+                t[which] for t in (self.stack, self.next, self.basis, self.table))
+
+    def go_on(self):
+        """More steps: few at a time on a CPU, where looking at the result costs nothing."""
+        before = self.basis.shape[2]
+        steps = max(STEPS, 2 * before) if self.stack.is_cuda else STEPS // 3 + before // 2
+        steps = min(steps, self.stack.shape[-1] - before)
+        self.basis = torch.cat([self.basis, self.basis.new_zeros(*self.basis.shape[:2], steps)], 2)
+        self.table = torch.cat([self.table, self.table.new_zeros(len(self.stack), 2, steps)], 2)
+        for j in range(before, before + steps):
+            v = self.next
+            self.basis[:, :, j:j + 1] = v
+            known = self.basis[:, :, :j + 1]
+            w = (self.stack @ v.to(self.stack.dtype)).double()
+            self.table[:, 0, j] = (v * w).sum((1, 2))
+            for _ in range(2):
+                w = w - known @ (known.transpose(1, 2) @ w)
+            length = torch.linalg.vector_norm(w, dim=1, keepdim=True)
+            self.table[:, 1, j] = length[:, 0, 0]
+            self.next = w / length.clamp(min=1e-300)
+
+    def largest(self, numbers):
+        """(largest eigenvalues, residuals) from the table on the host."""
+        table = torch.tensor(numbers, dtype=torch.float64, device="cpu").view(self.table.shape)
+        diagonal, beside = table.unbind(1)
+        values, vectors = torch.linalg.eigh(
+            torch.diag_embed(diagonal) + torch.diag_embed(beside[:, :-1], -1))
+        residuals = beside[:, -1] * vectors[:, -1, -1].abs()
+        return values[:, -1].tolist(), residuals.tolist()
 
 
 def nuclear_ranks(gradients):
@@ -133,8 +166,7 @@ def nuclear_ranks(gradients):
             values = torch.linalg.svdvals(stack)
             total, square = values.sum(-1), values.square().sum(-1)
         else:
-            wide = stack.double()
-            gram = wide @ wide.transpose(1, 2)
+            gram = grams(stack)
             square = gram.diagonal(0, 1, 2).sum(-1)
             total = (nuclear_norms(gram, square) if products_pay(gram) else
                      torch.linalg.eigvalsh(gram).clamp(min=0).sqrt().sum(-1))
@@ -142,6 +174,17 @@ def nuclear_ranks(gradients):
     for (indices, _), numbers in zip(found, on_host([table for _, table in found])):
         for place, i in enumerate(indices):
             out[i] = numbers[2 * place:2 * place + 2]
+    return out
+
+
+def grams(stack):
+    """G G' of each G, in float64."""
+    wide = stack.double()
+    if stack.is_cuda or stack.shape[1] <= 64:
+        return wide @ wide.transpose(1, 2)
+    out = wide.new_zeros(len(stack), stack.shape[1], stack.shape[1])
+    for gram, g in zip(out, wide):
+        mirror(add_lower(gram, g.t()))
     return out
 
 

@@ -10,6 +10,7 @@ import torch.nn.functional as F
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .causes import Refused, failure
+from .grams import add_lower, mirror
 
 PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
@@ -70,7 +71,7 @@ class Sums:
             return
         if self.sketch is None:
             self.begin(errors)
-        sizes = errors.abs().amax(1)
+        sizes = torch.maximum(errors.amax(1), -errors.amin(1))  # abs() would copy them all
         used = sizes > 0
         faint = used & (sizes < NEGLIGIBLE * sizes.sum() / used.sum())
         if self.kind == "embedding":
@@ -104,7 +105,7 @@ class Sums:
             here, at = slice(at, at + len(inputs)), at + len(inputs)
             if errors.is_cuda or not bool(used[here].all()):  # 0 * inf would be NaN
                 inputs = torch.where(used[here, None], inputs, inputs.new_zeros(()))
-            squares.append(inputs.square().sum(1))
+            squares.append(torch.linalg.vector_norm(inputs, dim=1).square())
             self.sketch.addmm_((inputs @ self.probe).t(), errors[here])
             if few:
                 self.kept.append(inputs.clone())
@@ -115,7 +116,7 @@ class Sums:
             self.count += len(errors)
             return torch.cat(squares)
         if new is not None:
-            known = new.tril() + new.tril(-1).t()
+            known = mirror(new)
             if layout is not None:
                 shared.keep(value, layout, used, known)
         if self.kept:
@@ -210,14 +211,6 @@ class precision:
     def __exit__(self, *_):
         if self.before is not None:
             torch.set_float32_matmul_precision(self.before)
-
-
-def add_lower(gram, samples):
-    """Adds a a' of samples x k to a k x k matrix, of which blocks below the diagonal do."""
-    step = max(64, -(-len(gram) // 8))
-    for start in range(0, len(gram), step):
-        end = min(start + step, len(gram))
-        gram[start:end, :end].addmm_(samples[:, start:end].t(), samples[:, :end])
 
 
 def rows(tensor):

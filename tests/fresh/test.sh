@@ -1,8 +1,8 @@
 #!/bin/bash
 # `make fresh-test`: follows the README as a new user would, in clean chroots of Debian 12 and 13. mmdebstrap creates a chroot with only
-# git, make and g++. The test clones the last commit, runs the two commands of the README, and builds the package with `make deb`. A second
-# clean chroot installs the package and runs it as an ordinary user. Each step prints its seconds and ok or FAILED; the last line counts
-# the steps.
+# git, make and g++. The test clones the last commit, runs the two commands of the README, and builds the package with `make deb` and the
+# wheel with `make wheel`. Two more clean chroots install one of them and run it as an ordinary user. Each step prints its seconds and ok
+# or FAILED; the last line counts the steps.
 #
 # SUITES="bookworm trixie" sets the releases, FULL=1 adds `make check-reference`, and TORCH=1 adds
 # `make test-torch` with the PyTorch of each release (1.13 and 2.6). Needs mmdebstrap, a network, and root or user
@@ -35,6 +35,7 @@ newcomer() {
   [ -z "${TORCH:-}" ] || step "make test-torch" make test-torch
   step "make deb" make deb
   step "lintian" lintian_finds_no_error
+  step "make wheel" make wheel
   echo "         versions in Debian $(cat /etc/debian_version):"
   for package in g++ libarmadillo-dev libopenblas0-pthread nlohmann-json3-dev doctest-dev librsvg2-bin python3; do
     printf '         %-22s %s\n' $package "$(dpkg-query -W -f='${Version}' $package)"
@@ -53,6 +54,20 @@ package() {
   step "man ranklab" as_user 'man -P cat ranklab | grep -q one-step-compare'
   step "completion" as_user 'set +eu; source /usr/share/bash-completion/bash_completion; { _comp_load ranklab || _completion_loader ranklab; } 2>/dev/null
     complete -p ranklab && COMP_WORDS=(ranklab run spectral-fig0) COMP_CWORD=2 && _ranklab && [[ ${COMPREPLY[*]} == *spectral-fig03* ]]'
+  step "the package has ranklab" as_user 'python3 -c "from importlib.util import find_spec; print(find_spec(\"ranklab\").origin)"'
+}
+
+# Nothing is installed but Python. TORCH=1 adds Debian's PyTorch, which the environment sees.
+wheel() {
+  useradd -m -s /bin/bash someone
+  install -m 644 /root/ranklab-*.whl /tmp
+  install_packages --no-install-recommends python3-venv ${TORCH:+python3-torch} > /dev/null 2>&1
+  step "pip install ranklab-*.whl" as_user 'python3 -m venv --system-site-packages env && env/bin/pip install -q --no-index /tmp/ranklab-*.whl'
+  step "the wheel's program" as_user 'source env/bin/activate && ranklab run spectral-fig03 &&
+    ranklab plot results/spectral-fig03.json && grep -q "</svg>" results/spectral-fig03.svg && ranklab --version'
+  step "libc and libm alone" as_user 'ldd env/bin/ranklab && ! ldd env/bin/ranklab | grep -vE "linux-vdso|libm\.so|libc\.so|ld-linux"'
+  step "man page of the wheel" as_user 'grep -q "one.*step.*compare" env/share/man/man1/ranklab.1'
+  [ -z "${TORCH:-}" ] || step "import ranklab" as_user 'env/bin/python -c "import ranklab, torch; ranklab.watch(torch.nn.Linear(2, 2)).close()"'
 }
 
 if [ $# -gt 0 ]; then
@@ -101,15 +116,18 @@ count() {
 }
 
 for suite in ${SUITES:-bookworm trixie}; do
-  for who in newcomer package; do mkdir -p "$work/logs/$suite/$who"; done
+  for who in newcomer package wheel; do mkdir -p "$work/logs/$suite/$who"; done
   clean "$suite" git,make,g++,ca-certificates "upload $work/ranklab.bundle /root/ranklab.bundle" "$inside newcomer $suite $commit" \
-    "sync-out /root/logs $work/logs/$suite/newcomer" "cp \"\$1\"/root/ranklab/build/ranklab_*.deb $work/logs/$suite/ || true" ||
+    "sync-out /root/logs $work/logs/$suite/newcomer" "cp \"\$1\"/root/ranklab/build/ranklab_*.deb \"\$1\"/root/ranklab/build/ranklab-*.whl $work/logs/$suite/ || true" ||
     { echo "$suite: cannot create the chroot or clone into it"; failed=$((failed + 1)); }
   count "$work/logs/$suite/newcomer"
-  deb=$(ls "$work/logs/$suite/"*.deb 2> /dev/null) || { echo "$suite: no package to install"; failed=$((failed + 1)); continue; }
-  clean "$suite" ca-certificates "copy-in $deb /root" "$inside package $suite" "sync-out /root/logs $work/logs/$suite/package" ||
-    { echo "$suite: cannot create the chroot for the package"; failed=$((failed + 1)); }
-  count "$work/logs/$suite/package"
+  for who in package wheel; do
+    file=$(ls "$work/logs/$suite/"*.$([ $who = wheel ] && echo whl || echo deb) 2> /dev/null) ||
+      { echo "$suite: no $who to install"; failed=$((failed + 1)); continue; }
+    clean "$suite" ca-certificates "copy-in $file /root" "$inside $who $suite" "sync-out /root/logs $work/logs/$suite/$who" ||
+      { echo "$suite: cannot create the chroot for the $who"; failed=$((failed + 1)); }
+    count "$work/logs/$suite/$who"
+  done
 done
 if [ $failed = 0 ]; then rm -rf --one-file-system "$work"; else rm -rf --one-file-system "$work/tmp" "$work/ranklab.bundle"; echo "logs: $work/logs"; fi
 echo "fresh-test: $passed passed, $failed failed"

@@ -151,12 +151,12 @@ class NewTest(unittest.TestCase):
         watcher.close()
         self.assertEqual(set(found), set(expected))
         self.assertAlmostEqual(found["0"]["ratio"], expected["0"]["ratio"], places=4)
-        self.assertEqual(ranklab.groups(compiled, lambda: loss(compiled)).roles["2.weight"], "head")
+        self.assertEqual(ranklab.groups(compiled, lambda compiled: loss(compiled)).roles["2.weight"], "head")
 
     @unittest.skipUnless(hasattr(torch.optim, "Muon"), "before PyTorch 2.9")
     def test_torch_optim_muon(self):
         model, ids = GPT(32, 16, 2, 2), torch.randint(32, (2, 4, 9))
-        found = ranklab.groups(model, lambda: language_loss(model, ids[0]))
+        found = ranklab.groups(model, lambda model: language_loss(model, ids[0]))
         optimizers = [torch.optim.Muon(found.muon, lr=0.01), torch.optim.AdamW(found.other, lr=0.01)]
         self.assertEqual(ranklab.check_groups(optimizers, model), [])
         with ranklab.watch(model, every=1) as watcher:

@@ -42,7 +42,7 @@ class GroupsTest(unittest.TestCase):
 
     def roles(self, model, loss):
         """Roles of the matrices by groups(), which must be those that watch() finds."""
-        found = ranklab.groups(model, loss)
+        found = ranklab.groups(model, lambda _: loss())
         self.assertEqual(sorted(map(id, found.muon + found.other)),
                          sorted(id(p) for p in model.parameters() if p.requires_grad))
         watcher = ranklab.watch(model)
@@ -119,7 +119,7 @@ class GroupsTest(unittest.TestCase):
                     experts=nn.Parameter(torch.randn(4, 6, 6)), conv=nn.Conv1d(6, 6, 3, padding=1),
                     e=nn.Parameter(torch.randn(6, 6)), head=nn.Linear(6, 2), unused=nn.Linear(2, 2))
         x = torch.randn(7, 5)
-        found = ranklab.groups(model, lambda: model(x).exp().mean())
+        found = ranklab.groups(model, lambda model: model(x).exp().mean())
         self.assertEqual({name: role for name, role in found.roles.items() if role != "vector"}, {
             "place": "other", "experts": "hidden", "e": "hidden", "first.weight": "first", "loop.weight": "hidden",
             "conv.weight": "hidden", "head.weight": "head", "unused.weight": "unused"})
@@ -132,7 +132,7 @@ class GroupsTest(unittest.TestCase):
     def test_a_tied_table(self):
         model, ids = language_model(), torch.randint(11, (4, 6))
         model.head.weight = model.table.weight
-        found = ranklab.groups(model, lambda: model(ids).exp().mean())
+        found = ranklab.groups(model, lambda model: model(ids).exp().mean())
         name, = (name for name, role in found.roles.items() if role == "tied")
         self.assertIn("tied to", found.notes[name])
         self.assertEqual(len(found.muon), 4)
@@ -142,16 +142,16 @@ class GroupsTest(unittest.TestCase):
         with self.assertRaisesRegex(TypeError, "function without arguments"):
             ranklab.groups(model, model(x).sum())
         with self.assertRaisesRegex(TypeError, "scalar"):
-            ranklab.groups(model, lambda: model(x))
+            ranklab.groups(model, lambda model: model(x))
         with self.assertRaisesRegex(TypeError, "torch.nn.Module"):
-            ranklab.groups({}, lambda: 0)
+            ranklab.groups({}, lambda _: 0)
 
     def test_check_groups(self):
         class Muon(torch.optim.SGD):
             pass
 
         model, ids = language_model(), torch.randint(11, (4, 6))
-        loss = lambda: model(ids).exp().mean()
+        loss = lambda model: model(ids).exp().mean()
         found = ranklab.groups(model, loss)
         good = [Muon(found.muon, 0.1), torch.optim.AdamW(found.other)]
         self.assertEqual(ranklab.check_groups(good, model), [])
