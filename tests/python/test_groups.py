@@ -139,7 +139,7 @@ class GroupsTest(unittest.TestCase):
 
     def test_wrong_arguments(self):
         model, x = nn.Linear(3, 3), torch.randn(2, 3)
-        with self.assertRaisesRegex(TypeError, "function without arguments"):
+        with self.assertRaisesRegex(TypeError, "function of the model"):
             ranklab.groups(model, model(x).sum())
         with self.assertRaisesRegex(TypeError, "scalar"):
             ranklab.groups(model, lambda model: model(x))
