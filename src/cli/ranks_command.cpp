@@ -11,7 +11,7 @@
 #include "cli/resolve.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/config.hpp"
+#include "experiments/ranks/ranks.hpp"
 
 namespace ranklab {
 namespace {

@@ -1,6 +1,6 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
-#include "experiments/ranks/config.hpp"
+#include "experiments/ranks/ranks.hpp"
 
 namespace ranklab {
 

@@ -1,4 +1,4 @@
-#include "experiments/ranks/config.hpp"
+#include "experiments/ranks/ranks.hpp"
 
 #include <filesystem>
 #include <optional>

@@ -6,7 +6,7 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
-#include "experiments/ranks/config.hpp"
+#include "experiments/ranks/ranks.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"

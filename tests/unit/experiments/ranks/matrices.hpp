@@ -6,7 +6,7 @@
 #include <string>
 
 #include "core/tolerances.hpp"
-#include "experiments/ranks/config.hpp"
+#include "experiments/ranks/ranks.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 #include "gaussian.hpp"
