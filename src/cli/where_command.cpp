@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cstdio>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string_view>
 
 #include "cli/commands.hpp"
@@ -119,9 +121,11 @@ std::vector<const PaperStatement*> statements_named(const std::vector<std::strin
   return out;
 }
 
-int show(const std::vector<std::string>& words, const std::string& folder) {
+int show(const std::vector<std::string>& given, const std::string& folder) {
   const auto results = results_in(folder);
-  const std::string word = joined(words, " ");
+  const std::string word = joined(given, " ");
+  std::istringstream separate(word);  // a statement may be one argument: "[Spectral] Theorem 3.7"
+  const std::vector<std::string> words(std::istream_iterator<std::string>(separate), {});
   Wanted is_wanted = [&](const Claim& claim) { return claim.id == word; };
   Judging found = judging(results, is_wanted);
   if (found.best.empty()) {

@@ -128,7 +128,7 @@ class PapersCommandTest(ProgramTest):
 
     def test_where_takes_a_statement(self):
         os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
-        for words in (["shallow", "Lemma", "A.1"], ["shallow", "lemma-A.1"], ["shallow/lemma-A.1"]):
+        for words in (["shallow", "Lemma", "A.1"], ["shallow", "lemma-A.1"], ["shallow/lemma-A.1"], ["[Shallow] Lemma A.1"]):
             self.assertIn(": judges shallow/lemma-A.1", self.where(*words).stdout)
         self.assertIn("no claim judges spectral/table-1: A definition.", self.where("spectral", "Table", "1", exit_code=2).stderr)
 
