@@ -27,7 +27,12 @@ struct Judging {
   std::string best;  // most of the claims, then the shortest trial; empty: no claim is wanted
 };
 
-Judging judging(const std::vector<std::pair<std::string, ResultFile>>& results,
+// False if a hypothesis is not met.
+bool applies(const Claim& claim) {
+  return claim.verdict != Verdict::not_applicable || claim.undecided || claim.shortened;
+}
+
+Judging judging_all(const std::vector<std::pair<std::string, ResultFile>>& results,
                 const Wanted& is_wanted) {
   Judging out;
   std::size_t most = 0;
@@ -44,6 +49,14 @@ Judging judging(const std::vector<std::pair<std::string, ResultFile>>& results,
   }
   std::erase_if(out.ids, [](const auto& preset) { return preset.second.empty(); });
   return out;
+}
+
+// Of the claims that apply, or of all if none does.
+Judging judging(const std::vector<std::pair<std::string, ResultFile>>& results,
+                const Wanted& is_wanted) {
+  Judging out = judging_all(
+      results, [&](const Claim& claim) { return is_wanted(claim) && applies(claim); });
+  return out.best.empty() ? judging_all(results, is_wanted) : out;
 }
 
 // One trial of a preset.

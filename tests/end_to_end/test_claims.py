@@ -192,6 +192,15 @@ class OwnStatementTest(ProgramTest):
                        "fails" if mean + half < low or mean - half > high else "not-applicable")
             self.assertEqual(claim["verdict"], verdict, text)
 
+    def test_a_count_names_the_case_with_the_least_margin(self):
+        margins = {"never diff(gd.nuclear_rank) > 0": lambda t: [(-x, i) for i, x in enumerate(diff(t[NR]), 1)],
+                   "gd.nuclear_rank >= 3": lambda t: [(x - 3, i) for i, x in enumerate(t[NR])],
+                   "gd.objective_gap < specgd.objective_gap": lambda t: [(b - a, i) for i, (a, b) in enumerate(zip(t[GD], t[SPECGD]))]}
+        trials = trials_of(self.result(RUN))
+        for claim, of_trial in zip(self.judged(margins), margins.values(), strict=True):
+            margin, i, trial = min((margin, i, number) for number, t in enumerate(trials) for margin, i in of_trial(t))
+            self.assertIn(f"least margin {margin:.4g} at iteration {i} of trial {trial}", claim["detail"])
+
     def test_the_printed_claims_of_a_trajectory_in_the_language(self):
         condition = "gd.nuclear_rank / stable_rank_A >= 1", "specgd.nuclear_rank / stable_rank_A >= 1"
         last = "log10(last(specgd.objective_gap) / last(gd.objective_gap))"
@@ -250,6 +259,13 @@ class OwnStatementTest(ProgramTest):
         own = own_claims(loads(self.read("r.json")))
         self.assertEqual([claim["verdict"] for claim in own], ["not-applicable", "holds"])
 
+    def test_two_trials_refute_a_count_but_do_not_confirm_it(self):
+        statements = "gd.nuclear_rank >= 1", "gd.nuclear_rank >= 1000"  # nr(G) is from 1 to the rank of G, at most 10
+        for trials, verdicts in ((2, [("not-applicable", True), ("fails", False)]), (3, [("holds", False), ("fails", False)])):
+            self.result(RUN.replace("--trials 5", f"--trials {trials}"), name="out.json")
+            own = self.judged(statements)
+            self.assertEqual([(claim["verdict"], claim.get("undecided", False)) for claim in own], verdicts)
+
     def preset(self, **more):
         os.makedirs(self.path("experiments"), exist_ok=True)
         self.write("experiments/conjecture.json", {
@@ -276,7 +292,7 @@ class OwnStatementTest(ProgramTest):
         page = self.read("page.html")
         self.assertIn("Own statements: 3 of 4 hold", page)
         self.assertIn("nr/st &lt;falls&gt; along GD", page)
-        self.assertIn("<code>never diff(gd.nuclear_rank / stable_rank_A) &gt; 0</code>", page)
+        self.assertIn("own statement · <code>never diff(gd.nuclear_rank / stable_rank_A) &gt; 0</code>", page)
         self.assertIn("reproduced bit for bit", self.run_program("verify r.json").stdout)
         # A run with the config of a result has its statements.
         self.run_program("random-features --config r.json --out again.json -q")
@@ -398,9 +414,10 @@ class TerminalTest(ProgramTest):
 
     def test_a_claim_that_does_not_hold_says_what_it_claims(self):
         run = self.run_program("rank-collapse --study eta --dim 4,8 --t 0.1,1 --trials 2 --out a.json".split())
-        for claim in loads(self.read("a.json"))["claims"]:
-            if claim.get("undecided"):
-                self.assertIn("says: " + claim["statement"], " ".join(run.stderr.split()))
+        undecided = [claim for claim in loads(self.read("a.json"))["claims"] if claim.get("undecided")]
+        self.assertTrue(undecided)
+        for claim in undecided:
+            self.assertIn("says: " + claim["statement"], " ".join(run.stderr.split()))
 
 
 if __name__ == "__main__":

@@ -130,6 +130,9 @@ class PapersCommandTest(ProgramTest):
         os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
         for words in (["shallow", "Lemma", "A.1"], ["shallow", "lemma-A.1"], ["shallow/lemma-A.1"], ["[Shallow] Lemma A.1"]):
             self.assertIn(": judges shallow/lemma-A.1", self.where(*words).stdout)
+        # Its hypothesis is met in one of two presets that have the claim.
+        self.assertTrue(self.where("spectral/fig-11/gd-ahead").stdout.startswith("one trial of spectral-fig11,"))
+        self.assertNotIn("judges it too", self.where("spectral/fig-11/gd-ahead").stdout)
         self.assertIn("no claim judges spectral/table-1: A definition.", self.where("spectral", "Table", "1", exit_code=2).stderr)
 
     def test_where_needs_a_result(self):

@@ -28,7 +28,7 @@ void read_claim(std::string_view bytes) {
   const std::vector<OwnStatement> statements = checked({{"", "", std::string(bytes)}}, "--claim");
   std::vector<std::string> mistakes;
   ResultFile judged = one;
-  add_own(judged, judge_own(statements, one, mistakes));
+  add_own(judged, judge_own(statements, {&one}, mistakes));
   judge_own(statements, {&one, &two}, mistakes);
 }
 

@@ -85,10 +85,10 @@ struct Source {
   // A A' (k x k), or its diagonal, and the number of samples instead of the activation A
   std::string second_moment = {};
   std::uint64_t samples = 0;
-  // The gradient's rows are so many equal blocks NAME.1, NAME.2, ...; 0: not cut
+  // number of equal blocks of the gradient's rows, NAME.1, NAME.2, ...; 0: not cut
   std::uint64_t blocks = 0;
   std::string role = {};    // as recorded: hidden, first, head, embedding, tied
-  double loss_scale = 1.0;  // the gradient is so many times that of the loss
+  double loss_scale = 1.0;  // factor of the gradient over that of the loss
   bool is_weight = false;   // `gradient` is a weight of --weights-only
   Dequantization quantized = {};
   bool may_repeat = false;  // repeated samples are not padding

@@ -137,7 +137,7 @@ bool is_recording(const std::string& path) {
     const TensorFile file = TensorFile::open(path);
     const auto format = file.metadata().find("format");
     return format != file.metadata().end() && format->second.starts_with(formats);
-  } catch (const Failure&) {  // whoever reads the file reports the error
+  } catch (const Failure&) {  // the reader of the file reports the error
     return false;
   }
 }

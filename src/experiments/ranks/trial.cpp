@@ -166,7 +166,7 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
     ratios[g] = join(plan, in_order[g].second, trial, open[worker]);
   });
   for (std::size_t g = 0; g < in_order.size(); ++g)
-    record.set(joined_key_of(in_order[g].first.first, in_order[g].first.second), {ratios[g]});
+    record.set(joined_key_of(in_order[g].first.first, in_order[g].first.second), ratios[g]);
 }
 
 }  // namespace

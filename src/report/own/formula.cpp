@@ -162,10 +162,7 @@ class Parser {
       out.form = take("never") ? Form::never : Form::always;
       out.first = either();
     }
-    if (take("from")) {
-      out.from = either();
-      out.has_from = true;
-    }
+    if (take("from")) out.from = either();
     if (now().kind != Token::Kind::end) {
       const bool is_value = out.form == Form::always || out.form == Form::never;
       refuse(now().column, shown(now()) + " is not expected here" +

@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -37,8 +38,7 @@ struct Formula {
   Node first, second;   // second: x of a slope, and what `first` is like
   Region allowed = {};  // of a mean or a slope
   double margin = 0;    // of what is alike
-  Node from = {};       // the condition on x
-  bool has_from = false;
+  std::optional<Node> from = {};  // the condition on x
 };
 
 /// Throws UsageError "column 12: ..." for a mistake, and for more than 1,000 characters or 40

@@ -41,6 +41,13 @@ std::string left_out_text(std::size_t curve_values, std::size_t trials) {
       trials == 0 ? "" : "undefined in " + plural(trials, "trial"));
 }
 
+// Trials of several runs are paired by their numbers, so each of these is one independent unit.
+std::size_t fewest_trials(const std::vector<Run>& runs) {
+  std::size_t out = runs.front().trials();
+  for (const Run& run : runs) out = std::min(out, run.trials());
+  return out;
+}
+
 // "at iteration 37 of trial 3, layer 2": where a case is. Trials have the numbers of the journal,
 // from 0.
 struct Where {
@@ -162,8 +169,7 @@ Claim judge_slope(const OwnStatement& own, const Formula& formula, const Run& ru
 Claim judge_slope_over(const OwnStatement& own, const Formula& formula,
                        const std::vector<Run>& runs, const Match& match,
                        const std::string& ending) {
-  std::size_t trials = runs.front().trials();
-  for (const Run& run : runs) trials = std::min(trials, run.trials());
+  const std::size_t trials = fewest_trials(runs);
   std::vector<std::vector<double>> x(trials), y(trials);
   for (const Run& run : runs) {
     Evaluation evaluation(formula, run, match);
@@ -258,17 +264,14 @@ std::vector<OwnStatement> own_statements_of(const ResultFile& result) {
   return out;
 }
 
-std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements, const ResultFile& result,
-                             std::vector<std::string>& mistakes) {
-  return judge_own(statements, std::vector<const ResultFile*>{&result}, mistakes);
-}
-
 std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
                              const std::vector<const ResultFile*>& results,
                              std::vector<std::string>& mistakes) {
   std::vector<Run> runs;
   for (const ResultFile* result : results) runs.emplace_back(*result);
-  std::vector<Claim> out;
+  Claims out;
+  out.set_unit(unit_of(*results.front()));
+  out.set_units(fewest_trials(runs));
   for (const OwnStatement& own : statements) {
     std::vector<Claim> claims;
     try {
@@ -279,11 +282,10 @@ std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
     }
     for (Claim& claim : claims) {
       claim.formula = own.claim;
-      claim.unit = unit_of(*results.front());
-      out.push_back(std::move(claim));
+      out.add(std::move(claim));
     }
   }
-  return out;
+  return out.list();
 }
 
 void add_own(ResultFile& result, std::vector<Claim> claims) {

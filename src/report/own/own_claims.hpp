@@ -23,14 +23,10 @@ std::vector<OwnStatement> checked(std::vector<OwnStatement> statements, const st
 /// The statements of a result's own claims.
 std::vector<OwnStatement> own_statements_of(const ResultFile& result);
 
-/// The claims about one result; a statement with a glob has several, unless it counts cases. A
-/// statement that does not fit the run is not applicable, with the mistake as its detail, and
-/// `mistakes` has a line about it.
-std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements, const ResultFile& result,
-                             std::vector<std::string>& mistakes);
-
-/// The same over several results, each a size: a slope has one point for each of them, paired by
-/// the number of the trial, cases are counted in all of them, and means are judged in each.
+/// The claims about one result; a statement with a glob has several, unless it counts cases. Over
+/// several results, each a size, a slope has one point for each of them, paired by the number of the
+/// trial; cases are counted in all of them, and means are judged in each. A statement that does not
+/// fit a run is not applicable, with the mistake as its detail, and `mistakes` has a line about it.
 std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
                              const std::vector<const ResultFile*>& results,
                              std::vector<std::string>& mistakes);

@@ -174,13 +174,13 @@ Evaluation::Evaluation(const Formula& formula, const Run& run, Match match)
       if (found != nullptr && found->axis != nullptr) axes_.emplace(found->axis->name, found->axis);
     });
   }
-  if (!formula.has_from) return;
+  if (!formula.from) return;
   bool restricts = false;
-  for_each_name(formula.from, [&](const Node& name) { restricts |= axes_.contains(name.word); });
+  for_each_name(*formula.from, [&](const Node& name) { restricts |= axes_.contains(name.word); });
   if (restricts) return;
   std::vector<std::string> names;
   for (const auto& [name, unused] : axes_) names.push_back(name);
-  refuse(formula.from.column, names.empty()
+  refuse(formula.from->column, names.empty()
                                   ? "'from' restricts curves, and the statement has none"
                                   : "'from' needs a condition on " + joined(names, " or "));
 }
@@ -202,20 +202,20 @@ const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis
   if (found != kept_.end()) return found->second;
   Kept out;
   bool is_about_it = false;
-  for_each_name(formula_.from, [&](const Node& name) { is_about_it |= name.word == axis->name; });
+  for_each_name(*formula_.from, [&](const Node& name) { is_about_it |= name.word == axis->name; });
   Axis rest{axis->name, {}};
   restricting_ = axis.get();
-  const Values keeps = is_about_it ? value(formula_.from, 0)
+  const Values keeps = is_about_it ? value(*formula_.from, 0)
                                    : Values{std::vector<double>(axis->x.size(), 1), axis, true};
   restricting_ = nullptr;
-  if (!keeps.is_condition) refuse(formula_.from.column, "'from' needs a condition");
+  if (!keeps.is_condition) refuse(formula_.from->column, "'from' needs a condition");
   for (std::size_t i = 0; i < axis->x.size(); ++i) {
     if (keeps.at[keeps.axis == nullptr ? 0 : i] != 1) continue;
     out.places.push_back(i);
     rest.x.push_back(axis->x[i]);
   }
   if (out.places.empty())
-    refuse(formula_.from.column, say("no {} of the run meets this condition", axis->name));
+    refuse(formula_.from->column, say("no {} of the run meets this condition", axis->name));
   out.axis = std::make_shared<const Axis>(std::move(rest));
   return kept_[axis.get()] = std::move(out);
 }
@@ -229,7 +229,7 @@ Values Evaluation::named(const Node& node, std::size_t trial) {
   const std::string name = full_name(node.word);
   const auto restricted = [&](const std::shared_ptr<const Axis>& axis,
                               const std::vector<double>& all) -> Values {
-    if (!formula_.has_from) return {all, axis};
+    if (!formula_.from) return {all, axis};
     const Kept& keeps = kept(axis);
     Values out{{}, keeps.axis};
     for (const std::size_t i : keeps.places) out.at.push_back(all.at(i));

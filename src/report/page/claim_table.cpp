@@ -22,7 +22,7 @@ Markup words_of_kind(const Claim& claim) {
     case Kind::reading:
       return "our threshold: " + prose(claim.threshold);
     case Kind::own:
-      return Markup("own statement: <code>") + escape_markup(claim.formula) + "</code>";
+      return Markup("<code>") + escape_markup(claim.formula) + "</code>";
     case Kind::beyond:
       break;
   }
