@@ -24,8 +24,8 @@ std::vector<double> differences(const std::vector<double>& a, const std::vector<
   return out;
 }
 
-std::vector<double> RunRecords::losses() const {
-  std::vector<double> out = numbers(final_validation_loss);
+std::vector<double> RunRecords::losses(const std::string& name) const {
+  std::vector<double> out = numbers(name);
   for (double& loss : out) {
     if (std::isnan(loss)) loss = std::numeric_limits<double>::infinity();
   }
