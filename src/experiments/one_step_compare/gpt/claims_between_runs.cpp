@@ -474,25 +474,27 @@ void judge_scales(const Plan& plan, const Records& records, Claims& claims) {
                                          scale))),
                  {run, original}, "", records, claims);
     }
-    // At twice the width: the rate of this width, against the best of all rates.
+    // At twice the width: the rate of this width, against the best of the other rates.
     RunPair wide;
     double best = std::numeric_limits<double>::infinity();
     for (const Run& each : plan.runs) {
       if (!has_scale(each, scale, 2 * dim)) continue;
-      if (each.rate() == run->rate()) wide.first = &each;
+      if (each.rate() == run->rate()) {
+        wide.first = &each;
+        continue;
+      }
       const double loss = summarize(losses_of(each, records)).mean;
       if (loss < best) best = loss, wide.second = &each;
     }
     const Statement carries = reading(
         place(say("{}/carries", scale),
               say("With --muon-scale {}, Muon's rate of width {} ends at width {} less than 0.02 "
-                  "nats above its best rate there",
+                  "nats above the best other rate of the run",
                   scale, dim, 2 * dim)),
         say("{} nats", carried));
-    const std::string missing = !wide                       ? "needs runs at twice the width"
-                                : wide.first == wide.second ? "its rate is the best one there too"
-                                                            : "";
-    if (!claims.applies(beyond(carries), missing)) continue;
+    if (!claims.applies(beyond(carries),
+                        wide ? "" : "needs runs at twice the width, with this rate and another"))
+      continue;
     const auto runs = claims.about(divergences({wide.first, wide.second}, records));
     claims.mean(beyond(carries), loss_differences(wide, records), compared(at_most(carried)),
                 losses_text(wide, records));
