@@ -19,6 +19,10 @@ struct Corpus {
   std::uint64_t bytes = 0;  // of the text
   std::string checksum;     // of the text, 16 hexadecimal digits
   std::string text;         // "the King James Bible", or the file's name
+  // Of a text of facts (zipf_facts.hpp): the frequent and the rare ones, each stated once, and the
+  // smallest token of an object.
+  std::vector<std::uint32_t> frequent = {}, rare = {};
+  std::uint32_t first_object = 0;
 };
 
 /// The V of "bpe:<V>", from 2 to 16384, or 0 for "char". Throws a UsageError that names --vocab.

@@ -42,6 +42,9 @@ class Trainer {
     return loss < largest_loss ? loss : undefined;
   }
 
+  /// Multiplies the rate of a parameter, by its place in the list.
+  void scale_rate(std::size_t i, double factor) { states_.at(i).rate *= factor; }
+
   /// Updates the parameters from their gradients.
   void step(double lr, const PartRunner& parts = {}) {
     parts.run(costs_, [&](std::size_t i) {

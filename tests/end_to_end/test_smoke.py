@@ -51,6 +51,8 @@ RUNS["curvature of a transformer"] = "one-step-compare --study curvature --model
 RUNS["mlp-init"] = "one-step-compare --study mlp-init --d 4 --width 8 --n 8,16,32 --trials 3"
 _GPT = "one-step-compare --study gpt --vocab char --layers 1 --dim 8 --heads 2 --context 8 --batch 2 --steps 3 --trials 2"
 RUNS["gpt"] = _GPT + " --optimizer muon,adam --one-step on --also muon,spectral-on=W2"
+RUNS["gpt on facts"] = (_GPT.replace("--vocab char ", "").replace("--steps 3", "--steps 34") + " --text zipf-facts --also muon,muon-scale=measured "
+                       "--also muon,spectral-on=criterion --also muon,spectral-on=Wv+Wo+W1+W2")
 RUNS["gpt of GPT-2's architecture"] = _GPT + " --norm layer --position learned --activation gelu --init gpt2 --precision f32"
 RUNS["transformer-init"] = "one-step-compare --study transformer-init --d 16 --n 16 --layers 3 --trials 3"
 

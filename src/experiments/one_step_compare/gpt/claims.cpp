@@ -18,8 +18,8 @@ double mean_log(std::vector<double> values) {
   return mean_of_finite(values);
 }
 
-std::vector<double> RunRecords::losses() const {
-  std::vector<double> out = numbers(final_validation_loss);
+std::vector<double> RunRecords::losses(const std::string& name) const {
+  std::vector<double> out = numbers(name);
   for (double& loss : out) {
     if (std::isnan(loss)) loss = std::numeric_limits<double>::infinity();
   }

@@ -28,8 +28,8 @@ class RunRecords {
   std::vector<double> numbers(const std::string& name) const {
     return scalars_of(records_, run_.key(name));
   }
-  /// The final validation losses, infinite if the run diverged.
-  std::vector<double> losses() const;
+  /// The final validation losses, or other final losses. Infinite if the run diverged.
+  std::vector<double> losses(const std::string& name = final_validation_loss) const;
   /// "Adam 3.76", for the detail of a claim.
   std::string losses_text() const;
 
@@ -151,10 +151,12 @@ std::vector<MeanTokenEffect> mean_token_effects();
 
 /// Claims about the best single steps (claims_one_step.cpp).
 void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
-/// Claims that compare runs (claims_between_runs.cpp): all of them; about runs that follow the
-/// advice or do the opposite, and about runs with and without the mean token, if there are any.
+/// Claims that compare runs (claims_between_runs.cpp): all of them; about Muon on groups of
+/// matrices, about scales of its step, and about runs with and without the mean token, if there are
+/// any.
 void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);
-void judge_advice(const Plan& plan, const Records& records, Claims& claims);
+void judge_blocks(const Plan& plan, const Records& records, Claims& claims);
+void judge_scales(const Plan& plan, const Records& records, Claims& claims);
 void judge_mean_token(const Plan& plan, const Records& records, Claims& claims);
 
 /// The trials in which each run diverged; a null run is left out.

@@ -1,4 +1,6 @@
-// Claims that compare runs: initialization, widths, optimizers, gates, Table 2, advice, mean token.
+// Claims that compare runs: initialization, widths, optimizers, gates, Table 2, groups
+// of matrices, scales, mean token.
+#include <limits>
 #include <numeric>
 #include <set>
 
@@ -315,58 +317,186 @@ Table2 table_2(const Plan& plan, const Records& records) {
           share_of_gain(plan, records, {{"activation", "swiglu"}}, 0.27)};
 }
 
-// Does following the advice pay? ------------------------------------------------------------------
-// Final losses of runs that put Muon on the matrices that the advice names, against simpler
-// choices. Each run has its own learning rates, so that each can be tuned.
+// Which matrices, which scale? --------------------------------------------------------------------
+// Final losses of runs that put Muon on some of the matrices, or give its step another size. Each
+// run has its own learning rates, so that each can be tuned. Source of the statements about groups
+// of matrices and about rare facts: arXiv:2509.26030, "Muon outperforms Adam in tail-end
+// associative memory learning", called [Tail] in the claims.
 
 namespace {
 
-std::string text_of(const Changes& workload, const std::string& between) {
-  std::vector<std::string> words;
-  for (const auto& [key, value] : workload) words.push_back(key + "=" + value);
-  return joined(words, between);
+using Matrices = std::vector<std::string>;
+const Matrices attention_scores = {"Wq", "Wk"}, attention_values = {"Wv", "Wo"},
+               nets = {"W1", "W2"}, values_and_nets = {"Wv", "Wo", "W1", "W2"};
+
+/// The first run of the main model that puts this optimizer on these matrices.
+const Run* run_on(const Plan& plan, const std::string& optimizer, const Matrices& matrices) {
+  return plan.first_where([&](const Run& run) {
+    return run.workload().empty() && run.optimizer == optimizer &&
+           run.config.spectral_on == matrices;
+  });
 }
 
-void judge_workload(const Plan& plan, const Changes& workload, const Records& records,
-                    Claims& claims) {
-  const std::string id = text_of(workload, ","),
-                    where = id.empty() ? "" : say(" ({})", text_of(workload, ", "));
-  const Place place{"spectral/eq-1.8", "spectral/eq-1.8/advice/" + (id.empty() ? "" : id + "/"),
-                    "Section 1.2.1, eq. (1.8)"};
-  const auto run_on = [&](const std::string& optimizer, const std::vector<std::string>& matrices) {
-    return plan.first_where([&](const Run& run) {
-      return run.workload() == workload && run.optimizer == optimizer &&
-             run.config.spectral_on == matrices;
-    });
-  };
-  const struct {
-    const char *id, *what;
-    const Run* run;
-  } others[] = {{"adam", "Adam on all matrices", run_on("adam", {"hidden"})},
-                {"hidden", "Muon on all matrices inside layers", run_on("muon", {"hidden"})},
-                {"everything", "Muon on all matrices, embedding and head included",
-                 run_on("muon", {"hidden", "embedding", "head"})},
-                {"reverse", "Muon on the other matrices inside layers",
-                 run_on("muon", {against_advice_word})}};
-  for (const auto& other : others) {
-    judge_pair(
-        beyond(place(other.id, say("Muon on the matrices inside layers with nr/st of 2 or more at "
-                                   "steps 4 to 32 ends at a held-out loss of at most that of {}{}",
-                                   other.what, where))),
-        {run_on("muon", {advice_word}), other.run}, say("needs a run of {}", other.what), records,
-        claims);
+/// Judges that the loss called `number` of a run is at most the mean of those of others.
+void judge_below_mean(const Statement& statement, const char* number, const Run* run,
+                      const std::vector<const Run*>& others, const Records& records,
+                      Claims& claims) {
+  std::vector<const Run*> all = others;
+  all.push_back(run);
+  if (!claims.applies(statement, contains(all, nullptr) ? "needs the runs of muon-blocks" : ""))
+    return;
+  const auto runs = claims.about(divergences(all, records));
+  const auto losses = [&](const Run* of) { return RunRecords(*of, records).losses(number); };
+  std::vector<double> above = losses(run);
+  std::vector<std::string> means = {say("{} {}", run->label, summarize(above).mean)};
+  for (const Run* other : others) {
+    const std::vector<double> loss = losses(other);
+    means.push_back(say("{} {}", other->label, summarize(loss).mean));
+    for (std::size_t i = 0; i < above.size(); ++i)
+      above[i] -= loss[i] / static_cast<double>(others.size());
   }
+  claims.mean(statement, above, compared(at_most(0.0)),
+              say("difference of the losses in nats; {}", joined(means)));
 }
 
 }  // namespace
 
-void judge_advice(const Plan& plan, const Records& records, Claims& claims) {
-  std::set<Changes> workloads;
-  for (const Run& run : plan.runs) {
-    if (run.optimizer == "muon" && run.config.spectral_on == std::vector<std::string>{advice_word})
-      workloads.insert(run.workload());
+void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
+  const Run *const adam = run_on(plan, "adam", {"hidden"}),
+                   *const all = run_on(plan, "muon", {"hidden"}),
+                   *const scores = run_on(plan, "muon", attention_scores),
+                   *const values = run_on(plan, "muon", attention_values),
+                   *const net = run_on(plan, "muon", nets),
+                   *const both = run_on(plan, "muon", values_and_nets),
+                   *const criterion = run_on(plan, "muon", {criterion_word});
+  if (!both && !criterion) return;
+  const std::string text = plan.config().has_facts() ? "facts/" : "";
+  const Place tail{"spectral/eq-1.8", "spectral/eq-1.8/" + text + "blocks/",
+                   "arXiv:2509.26030, with Section 1.2.1"},
+      rule{"spectral/eq-1.8", "spectral/eq-1.8/" + text + "criterion/", "Section 1.2.1, eq. (1.8)"};
+  const struct {
+    const Place& place;
+    const char *id, *says;
+    const Run* run;
+    std::vector<const Run*> others;
+    const char* number = final_validation_loss;
+  } cases[] = {
+      {tail,
+       "half",
+       "[Tail]: Muon on Wv, Wo, W1 and W2 gives at least half of the gain over Adam "
+       "of Muon on all matrices inside layers",
+       both,
+       {adam, all}},
+      {tail,
+       "values",
+       "[Tail]: Muon on Wv and Wo gains more than Muon on Wq and Wk",
+       values,
+       {scores}},
+      {tail, "nets", "[Tail]: Muon on W1 and W2 gains more than Muon on Wq and Wk", net, {scores}},
+      {tail,
+       "hidden",
+       "Muon on all matrices inside layers ends at a held-out loss of at most "
+       "Adam's",
+       all,
+       {adam}},
+      {tail,
+       "embedding",
+       "Muon on the embedding too ends at a held-out loss of at most that of "
+       "Muon on all matrices inside layers",
+       run_on(plan, "muon", {"hidden", "embedding"}),
+       {all}},
+      {rule,
+       "adam",
+       "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out loss "
+       "of at most Adam's",
+       criterion,
+       {adam}},
+      {rule,
+       "hidden",
+       "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out "
+       "loss of at most that of Muon on all matrices inside layers",
+       criterion,
+       {all}},
+      {rule,
+       "reverse",
+       "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out "
+       "loss of at most that of Muon on the others",
+       criterion,
+       {run_on(plan, "muon", {against_criterion_word})}},
+      {tail,
+       "frequent",
+       "[Tail]: Muon on all matrices inside layers ends at a loss of frequent "
+       "facts of at most Adam's",
+       all,
+       {adam},
+       frequent_loss},
+      {tail,
+       "rare",
+       "[Tail]: Muon on all matrices inside layers ends at a loss of rare facts of at "
+       "most Adam's",
+       all,
+       {adam},
+       rare_loss},
+      {tail,
+       "rare-half",
+       "[Tail]: Muon on Wv, Wo, W1 and W2 gives at least half of the gain over "
+       "Adam in the loss of rare facts",
+       both,
+       {adam, all},
+       rare_loss}};
+  for (const auto& each : cases) {
+    if (each.number != final_validation_loss && text.empty()) continue;
+    judge_below_mean(beyond(each.place(each.id, each.says)), each.number, each.run, each.others,
+                     records, claims);
   }
-  for (const Changes& workload : workloads) judge_workload(plan, workload, records, claims);
+}
+
+void judge_scales(const Plan& plan, const Records& records, Claims& claims) {
+  const Place place{"spectral/section-1/muon", "spectral/section-1/scale/", "Section 1"};
+  const auto has_scale = [](const Run& run, const std::string& scale, std::uint64_t dim) {
+    return run.optimizer == "muon" && run.config.muon_scale == scale && run.config.dim == dim;
+  };
+  constexpr double carried = 0.02;  // nats
+  const std::uint64_t dim = plan.config().dim;
+  const Run* const original =
+      plan.first_where([&](const Run& run) { return has_scale(run, "original", dim); });
+  if (!original ||
+      !plan.first_where([](const Run& run) { return run.config.muon_scale != "original"; }))
+    return;
+  for (const char* scale : {"original", "match-rms", "spectral", "none", measured_scale}) {
+    const Run* const run =
+        plan.first_where([&](const Run& each) { return has_scale(each, scale, dim); });
+    if (!run) continue;
+    if (run != original) {
+      judge_pair(beyond(place(scale, say("With --muon-scale {}, the final held-out loss of Muon is "
+                                         "at most that with max(1, m/n)^0.5",
+                                         scale))),
+                 {run, original}, "", records, claims);
+    }
+    // At twice the width: the rate of this width, against the best of the other rates.
+    RunPair wide;
+    double best = std::numeric_limits<double>::infinity();
+    for (const Run& each : plan.runs) {
+      if (!has_scale(each, scale, 2 * dim)) continue;
+      if (each.rate() == run->rate()) {
+        wide.first = &each;
+        continue;
+      }
+      const double loss = summarize(losses_of(each, records)).mean;
+      if (loss < best) best = loss, wide.second = &each;
+    }
+    const Statement carries = beyond(
+        place(say("{}/carries", scale),
+              say("With --muon-scale {}, Muon's rate of width {} ends at width {} less than {} "
+                  "nats above the best other rate of the run",
+                  scale, dim, 2 * dim, carried)));
+    if (!claims.applies(carries,
+                        wide ? "" : "needs runs at twice the width, with this rate and another"))
+      continue;
+    const auto runs = claims.about(divergences({wide.first, wide.second}, records));
+    claims.mean(carries, loss_differences(wide, records), compared(at_most(carried)),
+                losses_text(wide, records));
+  }
 }
 
 // With and without the mean token -----------------------------------------------------------------
@@ -477,7 +607,8 @@ void judge_comparisons(const Plan& plan, const Records& records, Claims& claims)
   judge_optimizers(plan, records, claims);
   judge_gate(plan, records, claims);
   judge_table_2(plan, records, claims);
-  judge_advice(plan, records, claims);
+  judge_blocks(plan, records, claims);
+  judge_scales(plan, records, claims);
   judge_mean_token(plan, records, claims);
 }
 

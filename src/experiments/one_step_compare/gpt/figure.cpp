@@ -18,7 +18,7 @@ bool is_comparable(const Run& run, const Plan& plan) {
 /// The changes of a run, without what is the optimizer's own: its learning rate and its matrices.
 Changes shared_changes(const Run& run) {
   std::set<std::string> own = inner_rates;
-  own.insert({"lr-outer", "spectral-on"});
+  own.insert({"lr-outer", "spectral-on", "muon-scale"});
   return run.changes_without(own);
 }
 
@@ -36,9 +36,12 @@ const Run* adam_for(const Run& run, const Plan& plan) {
   });
 }
 
-/// Whether a run follows the advice or does the opposite.
-bool follows_advice(const Plan& plan) {
-  return plan.first_where([](const Run& run) { return run.follows_advice(); });
+/// Whether runs choose the matrices or the scale of Muon.
+bool chooses(const Plan& plan) {
+  return plan.first_where([](const Run& run) {
+    return run.follows_criterion() || run.config.spectral_on.size() > 2 ||
+           run.config.muon_scale != "original";
+  });
 }
 
 double final_loss(const TrialRecord& record, const Run& run) {
@@ -94,41 +97,51 @@ std::vector<std::string> measured_cells(const Records& records, const Share& sha
   return out;
 }
 
-/// Adds a table of how many matrices of each name the advice puts on a spectral step.
-void add_advice_table(ResultBuilder& out, const Plan& plan) {
+/// Adds a table of how many matrices of each name meet (1.8) early, if runs follow it.
+void add_criterion_table(ResultBuilder& out, const Plan& plan) {
   FigureTable table{
-      "Matrices that the advice puts on a spectral step, from Adam with each run's learning rates "
-      "(mean over seeds)",
+      say("Matrices with nr(G) >= st(A) at steps 4 to {} of Adam with each run's learning rates "
+          "(mean over seeds)",
+          watched_steps.back()),
       {"run"},
       {}};
   const std::vector<std::string> blocks = plan.runs.front().blocks();
   table.columns.insert(table.columns.end(), blocks.begin(), blocks.end());
   for (const Run& run : plan.runs) {
-    if (!run.follows_advice() || run.blocks() != blocks) continue;
+    if (!run.follows_criterion() || run.blocks() != blocks) continue;
     std::vector<std::string> cells = {run.figure_label()};
     for (const std::string& block : blocks) {
       cells.push_back(
-          short_number(summarize(scalars_of(out.records(), run.key(advised_of(block)))).mean) +
+          short_number(
+              summarize(scalars_of(out.records(), run.key(criterion_met_by(block)))).mean) +
           " of " + std::to_string(run.config.layers));
     }
     table.rows.push_back(std::move(cells));
   }
-  out.figure_table(std::move(table));
+  if (!table.rows.empty()) out.figure_table(std::move(table));
 }
 
-/// Adds a table of the losses after training of all comparable runs; if some follow the advice, of
-/// all runs.
+/// Adds a table of the losses after training of all comparable runs; if runs choose the matrices or
+/// the scale, of all runs. On the text of facts also those of frequent and rare facts.
 void add_loss_table(ResultBuilder& out, const Plan& plan) {
   FigureTable table{
       "Held-out loss after training, nats per token",
       {"run", "loss (\u00B1 99 %)", "minus Adam's with the same settings (\u00B1 99 %)"},
       {}};
+  if (plan.config().has_facts())
+    table.columns.insert(table.columns.end(), {"of frequent facts", "of rare facts"});
   for (const Run& run : plan.runs) {
     const Run* const adam = adam_for(run, plan);
-    if (!is_comparable(run, plan) && !follows_advice(plan)) continue;
-    table.rows.push_back({run.figure_label(),
-                          mean_text(scalars_of(out.records(), run.key(final_validation_loss))),
+    if (!is_comparable(run, plan) && !chooses(plan)) continue;
+    const auto mean_of = [&](const char* number) {
+      return mean_text(scalars_of(out.records(), run.key(number)));
+    };
+    table.rows.push_back({run.figure_label(), mean_of(final_validation_loss),
                           adam ? mean_text(final_differences(out.records(), run, *adam)) : ""});
+    if (plan.config().has_facts()) {
+      table.rows.back().push_back(mean_of(frequent_loss));
+      table.rows.back().push_back(mean_of(rare_loss));
+    }
   }
   out.figure_table(std::move(table));
 }
@@ -277,55 +290,6 @@ void draw_final_differences(ResultBuilder& out, const Plan& plan) {
                 look(color_of(first, plan), LineStyle::points));
   }
   panel.line(0.0, "Adam");
-}
-
-/// What Muon updates, for a tick: "inside layers", "and embedding", "as advised".
-std::string grouping_label(const Run& run) {
-  const std::vector<std::string>& on = run.config.spectral_on;
-  const auto has = [&](const char* word) { return std::count(on.begin(), on.end(), word) > 0; };
-  if (has(advice_word)) return "as advised";
-  if (has(against_advice_word)) return "against it";
-  return has("head") ? "everything" : has("embedding") ? "and embedding" : "inside layers";
-}
-
-std::string workload_label(const Changes& workload, const Plan& plan) {
-  for (const Run& run : plan.runs) {
-    if (run.workload() != workload) continue;
-    const Config& c = run.config;
-    return say("{} steps, {} of width {}", c.steps, plural(c.layers, "layer"), c.dim);
-  }
-  return "";
-}
-
-/// The same with a panel for each workload, and with names of what Muon updates.
-void draw_advice_differences(ResultBuilder& out, const Plan& plan) {
-  std::vector<Changes> workloads;
-  for (const Run& run : plan.runs) {
-    if (std::count(workloads.begin(), workloads.end(), run.workload()) == 0)
-      workloads.push_back(run.workload());
-  }
-  out.columns(2);
-  for (std::size_t w = 0; w < workloads.size(); ++w) {
-    std::vector<std::pair<const Run*, const Run*>> pairs;
-    Axis names{"Muon on ..."};
-    std::vector<double> x;
-    for (const Run& run : plan.runs) {
-      const Run* const adam = adam_for(run, plan);
-      if (!adam || run.workload() != workloads[w]) continue;
-      pairs.emplace_back(&run, adam);
-      names.ticks.push_back(grouping_label(run));
-      x.push_back(static_cast<double>(pairs.size()));
-    }
-    if (pairs.empty()) continue;
-    const std::string name =
-        "final_validation_loss_difference" + (w == 0 ? "" : "." + std::to_string(w + 1));
-    out.series(name, "run", x, [pairs](const TrialRecord& record, std::size_t i) {
-      return final_loss(record, *pairs[i].first) - final_loss(record, *pairs[i].second);
-    });
-    out.panel(workload_label(workloads[w], plan), names, {"final held-out loss minus Adam's, nats"})
-        .curve(name, "", look(static_cast<int>(w), LineStyle::points))
-        .line(0.0, "Adam");
-  }
 }
 
 // With and without the mean token -----------------------------------------------------------------
@@ -532,23 +496,22 @@ void draw_one_step(ResultBuilder& out, const Run& run) {
 }  // namespace
 
 void draw(ResultBuilder& out, const Plan& plan) {
-  const bool has_table_2 = add_table_2(out, plan), has_advice = follows_advice(plan);
+  const bool has_table_2 = add_table_2(out, plan), has_choices = chooses(plan);
   if (draw_mean_token(out, plan))
     out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
-  if (has_advice && !out.records().empty()) {
+  if (has_choices && !out.records().empty()) {
     add_loss_table(out, plan);
-    add_advice_table(out, plan);
+    add_criterion_table(out, plan);
   }
-  if (has_advice) draw_advice_differences(out, plan);
-  if (has_table_2) draw_final_differences(out, plan);
-  if (has_table_2 || has_advice)
+  if (has_table_2 || has_choices) draw_final_differences(out, plan);
+  if (has_table_2 || has_choices)
     out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
   draw_mlp_and_inputs(out, plan.shown_run());
   out.next_figure("Losses of the optimizers");
-  if (!has_table_2 && !has_advice && plan.runs.size() > 1 && !out.records().empty())
+  if (!has_table_2 && !has_choices && plan.runs.size() > 1 && !out.records().empty())
     add_loss_table(out, plan);
   draw_losses(out, plan);
-  if (!has_table_2 && !has_advice) draw_final_differences(out, plan);
+  if (!has_table_2 && !has_choices) draw_final_differences(out, plan);
   draw_other_gradients(out, plan.shown_run());
   draw_condition(out, plan);
   draw_gate(out, plan);

@@ -16,6 +16,7 @@
 
 #include "core/track.hpp"
 #include "data/corpus.hpp"
+#include "data/zipf_facts.hpp"
 #include "experiments/kit.hpp"
 #include "nn/gpt.hpp"
 #include "nn/optimizer.hpp"
@@ -25,7 +26,7 @@ namespace ranklab::gpt {
 
 struct Config {
   std::string precision = "f64";
-  std::string text;                // file; empty: the King James Bible
+  std::string text;                // file, or zipf_facts; empty: the King James Bible
   std::string vocab = "bpe:1024";  // or char
   std::uint64_t layers = 4, dim = 64, heads = 4;
   std::uint64_t context = 64, batch = 16;  // T, tokens per sequence; B, sequences per step
@@ -41,6 +42,7 @@ struct Config {
   double lr_outer = 3;         // the optimizer's, for embedding and head, if it updates them
   std::vector<std::string> spectral_on = {
       "hidden"};                             // what the optimizer updates; Adam updates the rest
+  std::string muon_scale = "original";       // of the step of muon and polar
   std::vector<std::string> also;             // extra runs: "muon,spectral-on=W2"
   std::vector<std::uint64_t> measure_steps;  // empty: 0-4, 8, 16, 32, 64 and every 50
   bool one_step = false;
@@ -56,6 +58,7 @@ struct Config {
   std::vector<Output> outputs(std::uint64_t trial) const;
 
   bool single_precision() const { return precision == "f32"; }
+  bool has_facts() const { return text == zipf_facts; }
   bool is_gated() const { return find_activation(activation).gated; }
   std::vector<std::uint64_t> steps_to_save() const {
     return save_steps.empty() ? std::vector{steps} : save_steps;
@@ -66,11 +69,21 @@ struct Config {
   std::shared_ptr<OncePerRun<Corpus>> read_text = std::make_shared<OncePerRun<Corpus>>();
 };
 
-/// In --spectral-on: the matrices inside layers whose ratio nr/st is at least 2, which puts them on
-/// a spectral step, and those that it does not.
-inline constexpr char advice_word[] = "advice", against_advice_word[] = "against-advice";
-/// The steps of a run of Adam at which the advice is taken.
+/// In --spectral-on: the matrices inside layers that meet (1.8) early in a run of Adam, and those
+/// that do not.
+inline constexpr char criterion_word[] = "criterion",
+                      against_criterion_word[] = "against-criterion";
+/// The steps of that run of Adam. A matrix meets (1.8) if the geometric mean of nr/st over them is
+/// at least 1.
 inline constexpr std::array<std::uint64_t, 4> watched_steps = {4, 8, 16, 32};
+
+/// In --muon-scale: lengths measured along the polar factor of each gradient before this step, for
+/// the rest of the run.
+inline constexpr char measured_scale[] = "measured";
+inline constexpr std::uint64_t scale_step = 32;
+/// The size of a step of Muon on an m x n matrix, by the names of --muon-scale, over that of the
+/// optimizer, max(1, m/n)^0.5. 1 if it is measured.
+double scale_over_original(const std::string& scale, double m, double n);
 
 template <class T>
 bool contains(const std::vector<T>& list, const std::type_identity_t<T>& value) {
@@ -131,11 +144,15 @@ inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validati
 /// 1 / p_max of the batch: the stable rank of the tokens' indicator. Also recorded without a
 /// prefix, at the measured steps of the first run.
 inline constexpr char indicator[] = "indicator.stable_rank";
-/// A run that follows the advice: of the matrices with this name in all layers, how many the advice
-/// puts on a spectral step.
-inline std::string advised_of(const std::string& block) {
-  return "advised." + block;
+/// A run that follows the criterion: of the matrices with this name in all layers, how many meet
+/// it.
+inline std::string criterion_met_by(const std::string& block) {
+  return "criterion." + block;
 }
+/// On the text of facts: the mean loss at the objects of the frequent half of the facts, each once,
+/// and of the rare half.
+inline constexpr char frequent_loss[] = "final_loss_of_frequent_facts",
+                      rare_loss[] = "final_loss_of_rare_facts";
 
 // One step along G and one along polar(G), for each block at each step of run.one_step_at: the
 // ratio that eq. (1.1) predicts, the ratio that the curvature predicts (linalg/kronecker; NaN for
@@ -202,11 +219,10 @@ struct Run {
   std::vector<double> one_steps(const Stage& stage) const;
   Rule rule() const { return optimizer_named(optimizer).rule; }
   double rate() const { return config.*optimizer_named(optimizer).rate; }
-  /// Whether `optimizer` updates a matrix of this block; otherwise Adam does. `is_advised`: whether
-  /// the advice puts this matrix on a spectral step.
-  bool updates(const std::string& block, bool is_advised) const;
-  /// Whether updates() depends on the advice.
-  bool follows_advice() const;
+  /// Whether `optimizer` updates a matrix of this block; otherwise Adam does.
+  bool updates(const std::string& block, bool meets_criterion) const;
+  /// Whether updates() depends on the criterion.
+  bool follows_criterion() const;
   /// The weight matrices inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is gated,
   /// Wg.
   std::vector<std::string> blocks() const { return gpt_blocks(config.is_gated()); }
@@ -216,8 +232,8 @@ struct Run {
   SequenceShape shape(std::uint64_t vocabulary) const;
 
   Changes changes_without(const std::set<std::string>& settings) const;
-  /// Without learning rates and --spectral-on. Runs with equal ones train the same model for the
-  /// same number of steps.
+  /// Without learning rates, --spectral-on and --muon-scale. Runs with equal ones train the same
+  /// model for the same number of steps.
   Changes workload() const;
   /// The name in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate 0.03".
   std::string figure_label() const;

@@ -96,10 +96,18 @@ StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,
                        const SequenceBatch<T>& independent, const Moments& moments,
                        const Trial& trial);
 
-/// The largest decrease f(0) - f(step) over steps > 0 that a line search finds. It starts at
+/// The step > 0 with the largest decrease f(0) - f(step) that a line search finds. It starts at
 /// `first`, doubles the step until f rises (or halves it until f falls), and then refines it at
 /// most twice by the vertex of the parabola through the best step and its neighbors. NaN if 40
 /// halvings find no decrease.
-double best_decrease(const std::function<double(double)>& f, double at_0, double first);
+struct Step {
+  double size, decrease;
+};
+Step best_step(const std::function<double(double)>& f, double at_0, double first);
+
+/// The best step along -polar(G), by the gradient G of the parameter. `loss` computes the loss of
+/// the current weights, which are restored; at_0 is the loss of the weights now.
+template <class T>
+double best_polar_step(Parameter<T>& parameter, double at_0, const std::function<double()>& loss);
 
 }  // namespace ranklab::gpt

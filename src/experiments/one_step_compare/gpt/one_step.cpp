@@ -19,10 +19,6 @@ constexpr double least_share = 1e-4;
 // Relative difference below which two steps count as equal: the decrease is flat near its maximum.
 constexpr double step_tolerance = 0.02;
 
-struct Step {
-  double size, decrease;
-};
-
 // Vertex of the parabola through three steps in ascending order, of which the middle one gives the
 // largest decrease. If the decrease of the last is not finite: the geometric mean of the last two.
 double parabola_vertex(const Step& low, const Step& best, const Step& high) {
@@ -92,8 +88,8 @@ class Losses {
         parameter.W = start - static_cast<T>(step) * direction.D;
         return loss_with(weight, which);
       };
-      return best_decrease(f, start_loss_[which],
-                           first_share * start_loss_[which] / direction.slope);
+      return best_step(f, start_loss_[which], first_share * start_loss_[which] / direction.slope)
+          .decrease;
     };
     const double spectral = decrease(directions.spectral),
                  euclidean = decrease(directions.euclidean);
@@ -118,7 +114,7 @@ class Losses {
       return full_loss(which);
     };
     const double decrease =
-        best_decrease(f, start_loss_[which], first_share * start_loss_[which] / slope);
+        best_step(f, start_loss_[which], first_share * start_loss_[which] / slope).decrease;
     for (std::size_t i = 0; i < parameters.size(); ++i) parameters[i]->W = start[i];
     return decrease;
   }
@@ -169,15 +165,15 @@ double ratio_by_curvature(const GptWeight<Parameter<T>>& weight, const Direction
   const auto decrease = [&](const Direction<T>& direction) {
     const double curvature =
         kronecker_form(arma::conv_to<arma::mat>::from(direction.D), M, *errors);
-    return best_step(direction.slope, curvature).decrease;
+    return ranklab::best_step(direction.slope, curvature).decrease;
   };
   return decrease(directions.spectral) / decrease(directions.euclidean);
 }
 
 }  // namespace
 
-double best_decrease(const std::function<double(double)>& f, double at_0, double first) {
-  if (!std::isfinite(first) || first <= 0) return undefined;
+Step best_step(const std::function<double(double)>& f, double at_0, double first) {
+  if (!std::isfinite(first) || first <= 0) return {undefined, undefined};
   const auto at = [&](double step) {
     const double decrease = at_0 - f(step);
     return Step{step,
@@ -185,7 +181,7 @@ double best_decrease(const std::function<double(double)>& f, double at_0, double
   };
   Step low{0, 0}, best = at(first), high{0, 0};
   for (int halvings = 0; best.decrease <= 0; ++halvings) {
-    if (halvings == 40) return undefined;
+    if (halvings == 40) return {undefined, undefined};
     high = best, best = at(best.size / 2);
   }
   if (high.size == 0) {
@@ -205,8 +201,25 @@ double best_decrease(const std::function<double(double)>& f, double at_0, double
     if (is_better) best = next;
     (worse.size < best.size ? low : high) = worse;
   }
-  return best.decrease;
+  return best;
 }
+
+template <class T>
+double best_polar_step(Parameter<T>& parameter, double at_0, const std::function<double()>& loss) {
+  const arma::Mat<T> start = parameter.W;
+  const Directions<T> directions = directions_of(parameter.G);
+  const arma::Mat<T>& D = directions.spectral.D;
+  const auto f = [&](double step) {
+    parameter.W = start - static_cast<T>(step) * D;
+    return loss();
+  };
+  const double size = best_step(f, at_0, first_share * at_0 / directions.nuclear_norm).size;
+  parameter.W = start;
+  return size;
+}
+
+template double best_polar_step(Parameter<float>&, double, const std::function<double()>&);
+template double best_polar_step(Parameter<double>&, double, const std::function<double()>&);
 
 template <class T>
 StepRatios step_ratios(SequenceModel<T>& model, const SequenceBatch<T>& batch,

@@ -13,11 +13,13 @@ std::vector<Field> Config::flags() {
     return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
   };
   // The rate of an optimizer that no run has does nothing.
+  const auto runs = [&](const char* rule) {
+    return contains(optimizer, rule) ||
+           std::any_of(also.begin(), also.end(),
+                       [&](const std::string& word) { return word.starts_with(rule); });
+  };
   const auto rate_of = [&](const char* rule, double& value, const std::string& help) {
-    const bool runs = contains(optimizer, rule) ||
-                      std::any_of(also.begin(), also.end(),
-                                  [&](const std::string& word) { return word.starts_with(rule); });
-    return only_if(runs, std::string("a run of ") + rule,
+    return only_if(runs(rule), std::string("a run of ") + rule,
                    rate((std::string("lr-") + rule).c_str(), value, help));
   };
   const auto output = [](Field field) {
@@ -27,11 +29,13 @@ std::vector<Field> Config::flags() {
   return {
       precision_field(precision),
       text_field("text", text,
-                 "text file to train on; default: the King James Bible of Debian's package "
+                 "text file to train on, or zipf-facts: statements of facts whose frequency "
+                 "follows Zipf's law; default: the King James Bible of Debian's package "
                  "bible-kjv-text"),
-      text_field("vocab", vocab,
-                 "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the text, V up "
-                 "to 16384"),
+      only_if(!has_facts(), "a text of bytes",
+              text_field("vocab", vocab,
+                         "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the "
+                         "text, V up to 16384")),
       size_field("layers", layers, 1, 1000, "L", "transformer blocks"),
       size_field("dim", dim, 2, largest, "d", "width of the residual stream"),
       size_field("heads", heads, 1, largest, "h", "attention heads; must divide --dim"),
@@ -67,12 +71,19 @@ std::vector<Field> Config::flags() {
            "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
       choice_list_field(
           "spectral-on", spectral_on,
-          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head", advice_word,
-           against_advice_word},
+          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head", criterion_word,
+           against_criterion_word},
           "",
-          "matrices that the optimizer updates; hidden: all inside layers; advice: those inside "
-          "layers whose nr/st is 2 or more at steps 4 to 32 of Adam, against-advice: the others; "
-          "Adam updates the rest"),
+          "matrices that the optimizer updates; hidden: all inside layers; criterion: those inside "
+          "layers with nr(G) >= st(A), eq. (1.8), at steps 4 to 32 of Adam; against-criterion: the "
+          "others; Adam updates the rest"),
+      only_if(runs("muon") || runs("polar"), "a run of muon or polar",
+              choice_field("muon-scale", muon_scale,
+                           {"original", "match-rms", "spectral", "none", measured_scale}, "",
+                           "factor on a step of Muon for an m x n matrix: max(1, m/n)^0.5, 0.2 "
+                           "max(m, n)^0.5, (m/n)^0.5 or 1; measured: original up to step 32, then "
+                           "the best length of each matrix on that batch, over their geometric "
+                           "mean")),
       or_empty(one_per_flag(text_list_field("also", also,
                                             "extra run: an optimizer and the changed settings, as "
                                             "in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
@@ -124,10 +135,9 @@ void check_run(const Run& run) {
             where, c.activation));
   }
   const std::uint64_t watched = watched_steps.back();
-  if (run.follows_advice() && c.steps < watched) {
+  if (run.follows_criterion() && c.steps < watched) {
     throw UsageError(
-        say("{}--steps: {} ends before the steps that advice is taken from; allowed: at "
-            "least {}",
+        say("{}--steps: {} ends before the steps at which (1.8) is measured; allowed: at least {}",
             where, c.steps, watched));
   }
 }
@@ -196,7 +206,8 @@ std::vector<Output> Config::outputs(std::uint64_t trial) const {
 }
 
 const Corpus& Config::corpus() const {
-  return read_text->get([&] { return read_corpus(text, vocab, context + 1); });
+  return read_text->get(
+      [&] { return has_facts() ? draw_zipf_facts() : read_corpus(text, vocab, context + 1); });
 }
 
 Work work(const Config& config) {

@@ -1,8 +1,8 @@
 // One trial: every run on the same batches.
 #include <cmath>
 
+#include "experiments/one_step_compare/gpt/claims.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
-#include "experiments/ranks/pooling.hpp"
 #include "nn/saved_weights.hpp"
 #include "nn/trainer.hpp"
 
@@ -24,16 +24,16 @@ bool keeps_error_moment(WeightRole role, std::uint64_t outputs, std::uint64_t in
          outputs <= 8 * inputs;
 }
 
-/// Names of the matrices that the advice puts on a spectral step.
-using Advised = std::set<std::string>;
+/// Names of the matrices inside layers that meet the criterion.
+using Chosen = std::set<std::string>;
 
 /// One run of one trial, from the initial weights to the last measurement.
 template <class T>
 class Training {
  public:
-  Training(const Run& run, const Advised& advised, const Corpus& corpus, const Trial& trial)
+  Training(const Run& run, const Chosen& chosen, const Corpus& corpus, const Trial& trial)
       : run_(run),
-        advised_(advised),
+        chosen_(chosen),
         corpus_(corpus),
         trial_(trial),
         writes_files_(trial.index() == 0 && run.is_first() &&
@@ -41,7 +41,7 @@ class Training {
         model_(run.shape(corpus.vocabulary),
                gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
         weights_(gpt_weights(model_)),
-        trainer_(model_, trained(run, advised, weights_)),
+        trainer_(model_, trained(run, chosen, weights_)),
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")),
         track_(columns_of(run)) {
@@ -58,33 +58,14 @@ class Training {
     return record();
   }
 
-  /// Trains up to a step and takes the advice from the measured steps, by the rule of [Spectral]
-  /// for one step: a ratio of at least 2, and an interval without 1. Each matrix is paired with its
-  /// own input, as in a recording.
-  Advised advised_at(std::uint64_t last) {
-    train_until(last);
-    // Embedding and head are not advised, but intervals depend on the spread of all matrices.
-    std::vector<const Weight*> judged;
-    std::vector<ranks::LogRatios> ratios;
+  /// Trains up to the last of watched_steps.
+  Chosen chosen_by_criterion() {
+    train_until(watched_steps.back());
+    Chosen out;
     for (const Weight& weight : weights_) {
-      if (weight.role == WeightRole::positions) continue;
       const std::string& name = weight.parameter->name;
-      ranks::LogRatios logs;
-      for (const double ratio :
-           track_.values(weight.block == "Wo" ? ratio_to_H.of(name) : rank_ratio.of(name))) {
-        if (std::isfinite(ratio)) logs.steps.push_back(std::log(ratio));
-      }
-      if (logs.steps.empty()) continue;
-      judged.push_back(&weight);
-      ratios.push_back(std::move(logs));
-    }
-    const std::vector<ranks::PooledRatio> pooled = ranks::pooled(ratios);
-    Advised out;
-    for (std::size_t i = 0; i < judged.size(); ++i) {
-      if (judged[i]->role == WeightRole::in_layer &&
-          pooled[i].ratio >= 2 * (1 - ranks::ratio_rounding) &&
-          inequality_holds(pooled[i]) == ranks::Holds::yes)
-        out.insert(judged[i]->parameter->name);
+      if (weight.role == WeightRole::in_layer && mean_log(track_.values(rank_ratio.of(name))) >= 0)
+        out.insert(name);
     }
     return out;
   }
@@ -106,6 +87,7 @@ class Training {
       if (written) save(t, moments);
       if (measured) measure(t, batch, moments);
       if (t == last) return;
+      if (t == scale_step && run_.config.muon_scale == measured_scale) measure_scales(batch, loss);
       trainer_.step(trapezoid(t, run_.config.steps), trial_);
       trial_.advance();
     }
@@ -116,16 +98,19 @@ class Training {
         draw_windows(tokens, run_.config.batch, run_.config.context, stream));
   }
 
-  static std::vector<typename Trainer<T>::Trained> trained(const Run& run, const Advised& advised,
+  static std::vector<typename Trainer<T>::Trained> trained(const Run& run, const Chosen& chosen,
                                                            const std::vector<Weight>& weights) {
     std::vector<typename Trainer<T>::Trained> out;
     for (const auto& [parameter, role, l, block] : weights) {
-      const bool own_rule = run.updates(block, advised.contains(parameter->name));
+      const bool own_rule = run.updates(block, chosen.contains(parameter->name));
       const double outer_rate =
           own_rule && run.rule() != Rule::adam ? run.config.lr_outer : run.config.lr_embedding;
-      const double rate = role != WeightRole::in_layer ? outer_rate
-                          : own_rule                   ? run.rate()
-                                                       : run.config.lr_adam;
+      double rate = role != WeightRole::in_layer ? outer_rate
+                    : own_rule                   ? run.rate()
+                                                 : run.config.lr_adam;
+      if (own_rule && (run.rule() == Rule::muon || run.rule() == Rule::polar))
+        rate *= scale_over_original(run.config.muon_scale, static_cast<double>(parameter->W.n_rows),
+                                    static_cast<double>(parameter->W.n_cols));
       out.push_back({parameter, {.rule = own_rule ? run.rule() : Rule::adam}, rate});
     }
     return out;
@@ -164,6 +149,28 @@ class Training {
           validation_[i], false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
     }
     return sum / static_cast<double>(batches);
+  }
+
+  /// Multiplies the rates of the matrices inside layers that take spectral steps by their best
+  /// lengths along the polar factor on this batch, over the geometric mean of these. A matrix along
+  /// which no length lowers the loss keeps its rate.
+  void measure_scales(const SequenceBatch<T>& batch, double loss) {
+    std::vector<double> logs(weights_.size(), undefined);
+    for (std::size_t i = 0; i < weights_.size(); ++i) {
+      const Weight& weight = weights_[i];
+      if (weight.role != WeightRole::in_layer ||
+          !run_.updates(weight.block, chosen_.contains(weight.parameter->name)))
+        continue;
+      const auto loss_now = [&] {
+        return model_.loss_by_parts(
+            batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
+      };
+      logs[i] = std::log(best_polar_step(*weight.parameter, loss, loss_now));
+    }
+    const double mean = mean_of_finite(logs);
+    for (std::size_t i = 0; i < logs.size(); ++i) {
+      if (std::isfinite(logs[i])) trainer_.scale_rate(i, std::exp(logs[i] - mean));
+    }
   }
 
   /// `moments` are those of `batch`. Its gradients are in the model and are there again afterwards,
@@ -221,16 +228,35 @@ class Training {
     track_.set(final_validation_loss, has_diverged_ ? undefined : validation(final_batches));
     track_.set(diverged, has_diverged_);
     count_violations();
-    if (run_.follows_advice()) count_advised();
+    if (run_.config.has_facts()) {
+      track_.set(frequent_loss, has_diverged_ ? undefined : loss_at_objects(corpus_.frequent));
+      track_.set(rare_loss, has_diverged_ ? undefined : loss_at_objects(corpus_.rare));
+    }
+    if (run_.follows_criterion()) count_chosen();
     return track_.take();
   }
 
-  void count_advised() {
+  /// The mean loss at the objects of statements.
+  double loss_at_objects(const std::vector<std::uint32_t>& tokens) {
+    SequenceBatch<T> batch;
+    const std::size_t length = run_.config.context;
+    // Whole sequences. The statements repeat to fill the last one, whose repetitions do not count.
+    for (std::size_t i = 0; i < tokens.size() || i % length != 0; ++i) {
+      batch.ids.push_back(tokens[i % tokens.size()]);
+      if (i + 1 >= tokens.size() || tokens[i + 1] < corpus_.first_object) continue;
+      batch.labeled.push_back(i);
+      batch.targets.push_back(tokens[i + 1]);
+    }
+    return model_.loss_by_parts(
+        batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
+  }
+
+  void count_chosen() {
     for (const std::string& block : run_.blocks()) {
       double count = 0;
       for (std::size_t l = 0; l < run_.config.layers; ++l)
-        count += advised_.contains(in_layer(l, block));
-      track_.set(advised_of(block), count);
+        count += chosen_.contains(in_layer(l, block));
+      track_.set(criterion_met_by(block), count);
     }
   }
 
@@ -250,7 +276,7 @@ class Training {
   }
 
   const Run& run_;
-  const Advised advised_;
+  const Chosen chosen_;
   const Corpus& corpus_;
   const Trial& trial_;
   const bool writes_files_;
@@ -263,9 +289,9 @@ class Training {
   bool has_diverged_ = false;
 };
 
-/// The advice from a run of Adam with the learning rates of `run`.
+/// What meets the criterion in a run of Adam with the learning rates of `run`.
 template <class T>
-Advised advised_by_adam(const Run& run, const Corpus& corpus, const Trial& trial) {
+Chosen chosen_along_adam(const Run& run, const Corpus& corpus, const Trial& trial) {
   Run adam = run;
   adam.optimizer = "adam";
   adam.config.spectral_on = {"hidden"};
@@ -274,13 +300,14 @@ Advised advised_by_adam(const Run& run, const Corpus& corpus, const Trial& trial
   adam.one_step_at.clear();
   adam.config.save.clear();
   adam.config.record.clear();
-  return Training<T>(adam, {}, corpus, trial).advised_at(watched_steps.back());
+  return Training<T>(adam, {}, corpus, trial).chosen_by_criterion();
 }
 
 template <class T>
 TrialRecord train(const Run& run, const Corpus& corpus, const Trial& trial) {
-  const Advised advised = run.follows_advice() ? advised_by_adam<T>(run, corpus, trial) : Advised{};
-  return Training<T>(run, advised, corpus, trial).train();
+  const Chosen chosen =
+      run.follows_criterion() ? chosen_along_adam<T>(run, corpus, trial) : Chosen{};
+  return Training<T>(run, chosen, corpus, trial).train();
 }
 
 /// Floating-point operations of one run in one trial, for a vocabulary of this size.
@@ -295,9 +322,9 @@ double run_flops(const Run& run, std::uint64_t vocabulary) {
                forward = sequence_flops(shape, N, N), gram = 16 * N * layers * d * hidden,
                one_step = static_cast<double>(run.one_step_at.size()) * 28 * (6 * layers + 3) *
                           0.6 * forward;
-  const double first = run.follows_advice() ? static_cast<double>(watched_steps.back()) : 0,
+  const double first = run.follows_criterion() ? static_cast<double>(watched_steps.back()) : 0,
                ranks = measured +
-                       (run.follows_advice() ? static_cast<double>(watched_steps.size()) : 0);
+                       (run.follows_criterion() ? static_cast<double>(watched_steps.size()) : 0);
   const double update =
       layers * (4 * step_flops(run.rule(), d, d) + maps * step_flops(run.rule(), hidden, d));
   return first * 3 * forward + steps * (3 * forward + update) +
@@ -311,7 +338,7 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial
   std::uint64_t steps = 0;
   std::vector<double> costs;
   for (const Run& run : plan.runs) {
-    steps += run.config.steps + (run.follows_advice() ? watched_steps.back() : 0);
+    steps += run.config.steps + (run.follows_criterion() ? watched_steps.back() : 0);
     costs.push_back(run_flops(run, corpus.vocabulary));
   }
   trial.expect(steps, "step");

@@ -261,37 +261,89 @@ TEST_CASE("exponents and open constants are asymptotic, and our tolerance makes 
   CHECK(kind_of("table-2/order/table2") == Kind::figure);
 }
 
-TEST_CASE("following the advice is judged against simpler choices, for each workload") {
-  gpt::Config with_advice = config();
-  with_advice.also = {"muon,lr-muon=0.01,spectral-on=advice", "muon,spectral-on=against-advice",
-                      "muon,spectral-on=hidden+embedding+head", "muon,layers=1,spectral-on=advice",
-                      "adam,layers=1,lr-adam=0.1"};
+/// Three seeds whose final losses are `loss` of each run, with a little noise for the first run.
+Records with_losses(const gpt::Plan& plan, const std::function<double(const gpt::Run&)>& loss) {
   Records records;
-  const gpt::Plan plan = gpt::plan_of(with_advice);
-  for (const double seed : {0.0, 0.001, -0.001}) {
+  for (const double noise : {0.0, 0.001, -0.001}) {
     TrialRecord record;
     for (const gpt::Run& run : plan.runs) {
+      const double own = loss(run) + (&run == &plan.runs.front() ? noise : 0);
       record.set(run.name + ".diverged", 0.0);
-      record.set(run.name + ".final_validation_loss", 3 + (run.follows_advice() ? seed : 0.1));
+      for (const char* number : {gpt::final_validation_loss, gpt::frequent_loss, gpt::rare_loss})
+        record.set(run.name + "." + number, own);
     }
     records.push_back(record);
   }
+  return records;
+}
+
+TEST_CASE("groups of matrices are judged by the losses of Adam, of Muon and of each other") {
+  gpt::Config of;
+  of.layers = 2, of.steps = 100;
+  of.text = zipf_facts;
+  of.also = {"muon,lr-embedding=0.1",
+             "muon,spectral-on=Wq+Wk",
+             "muon,spectral-on=Wv+Wo",
+             "muon,spectral-on=W1+W2",
+             "muon,lr-muon=0.01,spectral-on=Wv+Wo+W1+W2",
+             "muon,spectral-on=hidden+embedding",
+             "muon,spectral-on=criterion",
+             "muon,spectral-on=against-criterion"};
+  const gpt::Plan plan = gpt::plan_of(of);
+  // By the order of the runs, Adam first.
+  std::vector<double> losses = {3, 2, 2.9, 2.5, 2.6, 2.3, 1.8, 1.9, 2.2};
   const auto verdict = [&](const std::string& id) {
+    const Records records = with_losses(plan, [&](const gpt::Run& run) {
+      return losses[static_cast<std::size_t>(&run - plan.runs.data())];
+    });
     Claims claims;
-    gpt::judge_advice(plan, records, claims);
+    gpt::judge_blocks(plan, records, claims);
     Result result;
     result.claims = claims.take();
-    return find_claim(result, "spectral/eq-1.8/advice/" + id).verdict;
+    return find_claim(result, "spectral/eq-1.8/facts/" + id).verdict;
   };
-  const std::string advised = "muon,lr-muon=0.01,spectral-on=advice.final_validation_loss";
-  for (const char* id : {"adam", "hidden", "everything", "layers=1/adam"})
+  const std::vector<std::pair<const char*, std::size_t>> decided_by = {
+      {"blocks/half", 5},      {"blocks/values", 3},     {"blocks/nets", 4},
+      {"blocks/hidden", 1},    {"blocks/embedding", 6},  {"criterion/adam", 7},
+      {"criterion/hidden", 7}, {"criterion/reverse", 7}, {"blocks/frequent", 1},
+      {"blocks/rare", 1},      {"blocks/rare-half", 5}};
+  for (const auto& [id, run] : decided_by) {
+    CAPTURE(id);
     CHECK(verdict(id) == Verdict::holds);
-  CHECK(verdict("reverse") == Verdict::not_applicable);  // equal on average: undecided
-  CHECK(verdict("layers=1/hidden") == Verdict::not_applicable);
-  for (TrialRecord& record : records) record.set(advised, record.scalar(advised) + 0.2);
-  for (const char* id : {"adam", "hidden", "everything", "reverse"})
+    const double before = losses[run];
+    losses[run] = 3.5;
     CHECK(verdict(id) == Verdict::fails);
-  CHECK(verdict("layers=1/adam") == Verdict::holds);
+    losses[run] = before;
+  }
+  losses[5] = 2.6;  // less than half of the gain from 3 to 2
+  CHECK(verdict("blocks/half") == Verdict::fails);
+}
+
+TEST_CASE("scales are judged against the original one, and their rates at twice the width") {
+  gpt::Config of;
+  of.layers = 2, of.steps = 100, of.dim = 32;
+  of.optimizer = {"muon"};
+  of.also = {"muon,dim=64", "muon,dim=64,lr-muon=0.04", "muon,lr-muon=0.01,muon-scale=none",
+             "muon,dim=64,lr-muon=0.01,muon-scale=none", "muon,dim=64,muon-scale=none"};
+  const gpt::Plan plan = gpt::plan_of(of);
+  std::vector<double> losses = {3, 2.51, 2.5, 2.9, 2.6, 2.5};
+  const auto claim = [&](const std::string& id) {
+    const Records records = with_losses(plan, [&](const gpt::Run& run) {
+      return losses[static_cast<std::size_t>(&run - plan.runs.data())];
+    });
+    Claims claims;
+    gpt::judge_scales(plan, records, claims);
+    Result result;
+    result.claims = claims.take();
+    return find_claim(result, "spectral/section-1/scale/" + id).verdict;
+  };
+  CHECK(claim("none") == Verdict::holds);
+  CHECK(claim("original/carries") == Verdict::holds);  // 0.01 nats
+  CHECK(claim("none/carries") == Verdict::fails);      // 0.1 nats
+  losses[3] = 3.1, losses[1] = 2.6, losses[5] = 2.7;
+  CHECK(claim("none") == Verdict::fails);
+  CHECK(claim("original/carries") == Verdict::fails);
+  CHECK(claim("none/carries") == Verdict::holds);  // 0.1 nats below
 }
 
 TEST_CASE(

@@ -44,9 +44,9 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
     out.set(prefix + "violations", 0.25);
     out.set(prefix + "violations_early", std::nan(""));
     out.set(prefix + "diverged", 0.0);
-    if (run.follows_advice()) {
+    if (run.follows_criterion()) {
       for (const std::string& block : run.blocks())
-        out.set(prefix + "advised." + block, static_cast<double>(run.config.layers));
+        out.set(prefix + "criterion." + block, static_cast<double>(run.config.layers));
     }
     for (const char* when : {"", "early."}) {
       out.set(prefix + when + "one_step.predicted", std::vector<double>{1, 2 + noise});
@@ -206,26 +206,25 @@ TEST_CASE("if there are more than four runs, curves over steps show those of --o
         Words{"Adam", "Muon", "Muon at rate 0.1", "Muon at rate 0.2"});
 }
 
-TEST_CASE("the first figure of runs that follow the advice has their losses and their matrices") {
+TEST_CASE("the first figure of runs that choose matrices has their losses and what meets (1.8)") {
   gpt::Config of = config();
   of.optimizer = {"adam"};
-  of.also = {"muon,lr-embedding=0.01", "muon,spectral-on=advice", "muon,spectral-on=against-advice",
-             "adam,layers=1", "muon,layers=1,spectral-on=advice"};
+  of.also = {"muon,lr-embedding=0.01", "muon,lr-adam=0.1,spectral-on=criterion",
+             "muon,spectral-on=against-criterion", "muon,spectral-on=Wv+Wo+W1+W2"};
   const Result result = drawn(of);
   REQUIRE(result.figure.tables.size() == 2);
-  CHECK(result.figure.tables[0].rows.size() == 6);
+  CHECK(result.figure.tables[0].rows.size() == 5);
   CHECK(result.figure.tables[0].rows[1].back() != "");  // against Adam at its own embedding rate
   const FigureTable& matrices = result.figure.tables[1];
   CHECK(matrices.columns == Words{"run", "Wq", "Wk", "Wv", "Wo", "W1", "W2"});
-  REQUIRE(matrices.rows.size() == 3);
-  CHECK(matrices.rows[0] ==
-        Words{"Muon as advised", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2"});
-  CHECK(matrices.rows[2][0] == "Muon as advised, 1 layer");
-  CHECK(titles_of(result.figure) ==
-        Words{"100 steps, 2 layers of width 32", "100 steps, 1 layer of width 32"});
-  CHECK(result.figure.panels[0].x.ticks == Words{"inside layers", "as advised", "against it"});
-  CHECK(result.figure.panels[1].x.ticks == Words{"as advised"});
-  const Series& differences = find_series(result, "final_validation_loss_difference");
+  REQUIRE(matrices.rows.size() == 2);
+  CHECK(matrices.rows[1] == Words{"Muon where (1.8) fails", "2 of 2", "2 of 2", "2 of 2", "2 of 2",
+                                  "2 of 2", "2 of 2"});
+  REQUIRE(result.figure.panels.size() == 1);
+  CHECK(result.figure.panels[0].x.ticks == Words{"Muon, emb. rate 0.01", "Muon where (1.8) holds",
+                                                 "Muon where (1.8) fails",
+                                                 "Muon on Wv + Wo + W1 + W2"});
+  const Series& differences = find_series(result, "muon.final_validation_loss_difference");
   CHECK(differences.mean[1] == doctest::Approx(0.2).epsilon(1e-9));  // third run minus the first
 }
 

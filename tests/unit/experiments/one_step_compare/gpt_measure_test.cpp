@@ -162,20 +162,21 @@ TEST_CASE("the best decrease along a line is found from any starting step size")
   const auto parabola = [](double s) { return 1 + 2 * (s - 1) * (s - 1); };
   for (const double first : {1e-6, 0.01, 0.3, 0.9, 1.0, 1.3, 5.0, 1e4}) {
     CAPTURE(first);
-    CHECK(std::fabs(gpt::best_decrease(parabola, 3, first) - 2) <= 1e-3);
+    CHECK(std::fabs(gpt::best_step(parabola, 3, first).decrease - 2) <= 1e-3);
   }
   // f = 1 - s e^-s has its largest decrease e^-1 at s = 1. A starting step near 1 needs few losses.
   for (const double first : {1e-3, 0.4, 0.7, 1.0, 1.6, 3.0}) {
     CAPTURE(first);
     int evaluations = 0;
     const auto humped = [&](double s) { return ++evaluations, 1 - s * std::exp(-s); };
-    CHECK(std::fabs(gpt::best_decrease(humped, 1, first) * std::numbers::e - 1) <= 2e-3);
+    CHECK(std::fabs(gpt::best_step(humped, 1, first).decrease * std::numbers::e - 1) <= 2e-3);
     if (first > 0.5 && first < 2) CHECK(evaluations <= 6);
   }
-  CHECK(std::isnan(gpt::best_decrease([](double s) { return 1 + s; }, 1, 0.1)));
-  CHECK(std::isnan(gpt::best_decrease(parabola, 3, 0.0)));
+  CHECK(std::isnan(gpt::best_step([](double s) { return 1 + s; }, 1, 0.1).decrease));
+  CHECK(std::isnan(gpt::best_step(parabola, 3, 0.0).decrease));
   // A loss that is undefined beyond some step size.
-  CHECK(gpt::best_decrease([](double s) { return s > 0.5 ? std::nan("") : 1 - s; }, 1, 0.1) >= 0.4);
+  CHECK(gpt::best_step([](double s) { return s > 0.5 ? std::nan("") : 1 - s; }, 1, 0.1).decrease >=
+        0.4);
 }
 
 TEST_CASE(

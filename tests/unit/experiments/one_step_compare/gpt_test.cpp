@@ -124,30 +124,79 @@ TEST_CASE("a run of --also equals a run with the same settings") {
   CHECK(loss(also, "adam") != loss(itself, "muon"));
 }
 
-TEST_CASE("runs along and against the advice equal runs whose list has the same matrices") {
+TEST_CASE("the criterion names the matrices whose nr/st along Adam is at least 1 early on") {
   const Fixture fixture;
   const auto run_on = [&](const std::string& list) {
     return fixture.run({{"optimizer", "muon"}, {"spectral-on", list}});
   };
-  const Result along = run_on("advice"), against = run_on("against-advice");
-  std::string advised, others;  // of the only layer
-  for (const char* block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
-    const bool is_advised = find_scalar(along, std::string("muon.advised.") + block).front() == 1;
-    std::string& list = is_advised ? advised : others;
-    list += (list.empty() ? "" : ",") + std::string(block);
+  const Result adam = fixture.run({{"measure-steps", "4,8,16,32"}}), along = run_on("criterion"),
+               against = run_on("against-criterion");
+  std::string named, others;  // of the only layer
+  for (const std::string block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
+    double product = 1;
+    for (std::size_t i = 0; i < 4; ++i)
+      product *= find_series(adam, "adam.layer0." + block + ".ratio").mean[i];
+    CHECK(find_scalar(along, "muon.criterion." + block).front() == (product >= 1 ? 1 : 0));
+    std::string& list = product >= 1 ? named : others;
+    list += (list.empty() ? "" : ",") + block;
   }
-  REQUIRE(!advised.empty());
+  REQUIRE(!named.empty());
   REQUIRE(!others.empty());
-  CHECK(loss(along, "muon") == loss(run_on(advised), "muon"));
+  CHECK(loss(along, "muon") == loss(run_on(named), "muon"));
   CHECK(loss(against, "muon") == loss(run_on(others), "muon"));
   CHECK(loss(along, "muon") != loss(against, "muon"));
 }
 
-TEST_CASE("advice is taken with learned positions, whose table is not among the judged matrices") {
+TEST_CASE("a scale of Muon's step is a factor on the rate of each matrix") {
+  // W1 is 64 x 16, W2 16 x 64, the others 16 x 16.
+  CHECK(gpt::scale_over_original("match-rms", 64, 16) == doctest::Approx(0.8).epsilon(1e-12));
+  CHECK(gpt::scale_over_original("match-rms", 16, 64) == doctest::Approx(1.6).epsilon(1e-12));
+  CHECK(gpt::scale_over_original("spectral", 64, 16) == 1);
+  CHECK(gpt::scale_over_original("spectral", 16, 64) == 0.5);
+  CHECK(gpt::scale_over_original("none", 64, 16) == 0.5);
+  CHECK(gpt::scale_over_original("none", 16, 64) == 1);
   const Fixture fixture;
-  const Result result =
-      fixture.run({{"optimizer", "muon"}, {"spectral-on", "advice"}, {"position", "learned"}});
-  CHECK(std::isfinite(find_scalar(result, "muon.advised.W2").at(0)));
+  const auto on = [&](const std::string& list, const std::string& scale, const std::string& rate) {
+    return loss(fixture.run({{"optimizer", "muon"},
+                             {"spectral-on", list},
+                             {"muon-scale", scale},
+                             {"lr-muon", rate}}),
+                "muon");
+  };
+  CHECK(on("W1", "none", "0.02") == on("W1", "original", "0.01"));
+  CHECK(on("W2", "spectral", "0.02") == on("W2", "original", "0.01"));
+  CHECK(on("Wq,W2", "none", "0.02") == on("Wq,W2", "original", "0.02"));
+}
+
+TEST_CASE("measured scales start after step 32 and leave a single matrix at its rate") {
+  const Fixture fixture;
+  const auto on = [&](const std::string& list, const std::string& scale) {
+    return loss(fixture.run({{"optimizer", "muon"}, {"spectral-on", list}, {"muon-scale", scale}}),
+                "muon");
+  };
+  // The geometric mean of one length is that length.
+  const std::vector<double> one = on("W2", "measured"), same = on("W2", "original");
+  for (std::size_t t = 0; t < one.size(); ++t)
+    CHECK(one[t] == doctest::Approx(same[t]).epsilon(1e-9));
+  const std::vector<double> measured = on("hidden", "measured"), plain = on("hidden", "original");
+  for (std::size_t t = 0; t <= 32; ++t) CHECK(measured[t] == plain[t]);
+  CHECK(measured[33] != plain[33]);
+}
+
+TEST_CASE("the loss of frequent facts falls below that of rare ones") {
+  const Result result = run_configured(make_gpt_study(),
+                                       {{"text", "zipf-facts"},
+                                        {"layers", "1"},
+                                        {"dim", "32"},
+                                        {"heads", "2"},
+                                        {"context", "20"},
+                                        {"batch", "32"},
+                                        {"steps", "150"}},
+                                       1, 1);
+  const double frequent = find_scalar(result, "adam.final_loss_of_frequent_facts").front(),
+               rare = find_scalar(result, "adam.final_loss_of_rare_facts").front();
+  CHECK(rare < 1.2 * std::log(64.0));  // 64 objects
+  CHECK(frequent < rare);
 }
 
 TEST_CASE("without the mean token, little of the inputs of attention is common to all tokens") {
