@@ -54,7 +54,7 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   if (!run.input_checksums().empty()) file.environment["inputs"] = run.input_checksums();
   file.timing = timing;
   add_result(file, std::move(result));
-  add_own(file, judge_own(run.own, {&file}, out.mistakes));
+  add_own(file, judge_own(run.own, {{&file, ""}}, out.mistakes));
   file.keeps_trials = run.options.keep_trials;
   if (!file.keeps_trials) drop_unused_trials(file);
   file.non_finite = count_non_finite(file);

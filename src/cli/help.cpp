@@ -191,10 +191,11 @@ const std::vector<Term>& glossary() {
         "mean share(a >= 2 * b) in [0.5, 1]          how often a condition holds in a trial",
         "slope log(st) over log(n) in [0.4, 0.6]     an exponent, along a curve or over results",
         "alike loss[muon], loss[adam] within 0.01    paired by trial; loss[muon] is muon.loss",
-        "... from iteration >= 100                   only these points of curves", "",
+        "... from iteration > argmax(loss)           only these points of curves", "",
         "values      + - * / ^ log log10 log2 exp sqrt abs min max",
         "conditions  < <= > >= and or not",
         "curves      first last sum mean median min max argmin argmax share diff at(CURVE, X)",
+        "            when(CONDITION): x where it first holds",
         "names       'd=10.eta' in quotes if not of letters, digits, _ and dots; layer*.ratio for "
         "all"}},
       {"word",

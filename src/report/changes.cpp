@@ -93,7 +93,7 @@ void withhold_verdicts(ResultFile& file) {
   for (Claim& claim : file.claims) {
     if (claim.verdict == Verdict::not_applicable && !claim.undecided) continue;
     const bool counts = std::holds_alternative<CountEvidence>(claim.evidence);
-    const bool is_kept = (counts && (claim.kind == Kind::theorem || claim.kind == Kind::own)) ||
+    const bool is_kept = (counts && claim.kind == Kind::theorem) ||
                          (!shorter && counts && claim.verdict == Verdict::fails) ||
                          (!shorter && !counts && !claim.holm_undecided);
     if (is_kept && !claim.undecided) continue;

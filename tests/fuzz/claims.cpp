@@ -28,8 +28,8 @@ void read_claim(std::string_view bytes) {
   const std::vector<OwnStatement> statements = checked({{"", "", std::string(bytes)}}, "--claim");
   std::vector<std::string> mistakes;
   ResultFile judged = one;
-  add_own(judged, judge_own(statements, {&one}, mistakes));
-  judge_own(statements, {&one, &two}, mistakes);
+  add_own(judged, judge_own(statements, {{&one, ""}}, mistakes));
+  judge_own(statements, {{&one, "one"}, {&two, "two"}}, mistakes);
 }
 
 }  // namespace ranklab::fuzz

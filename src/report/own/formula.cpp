@@ -17,9 +17,9 @@ constexpr std::size_t most_characters = 1000, most_levels = 40;
 
 constexpr std::array<std::string_view, 6> of_numbers = {"log", "log10", "log2",
                                                         "exp", "sqrt",  "abs"};
-constexpr std::array<std::string_view, 12> of_curves = {"first",  "last",  "sum",  "mean",
-                                                        "median", "min",   "max",  "argmin",
-                                                        "argmax", "share", "diff", "at"};
+constexpr std::array<std::string_view, 13> of_curves = {
+    "first",  "last",   "sum",   "mean", "median", "min", "max",
+    "argmin", "argmax", "share", "when", "diff",   "at"};
 constexpr std::array<std::string_view, 9> reserved = {"and",    "or", "not",   "from", "over",
                                                       "within", "in", "never", "inf"};
 
@@ -89,7 +89,9 @@ class Lexer {
     }
     if (c == '=' || c == '!')
       refuse(begin + 1,
-             "compare by <, <=, >, >=; `alike A, B within 0.01` says that two are equal");
+             "compare by <, <=, >, >=; `alike A, B within 0.01` says that two are equal; a name "
+             "with such characters needs quotes");
+    if ((c & 0x80) != 0) refuse(begin + 1, "only ASCII is allowed here; write >= for \u2265");
     if (std::string_view("+-*/^<>(),[]").find(c) == std::string_view::npos)
       refuse(begin + 1, "'" + printable_key(text_.substr(begin, 1)) +
                             "' is not allowed here; put a name with such characters in quotes");
@@ -140,6 +142,9 @@ class Parser {
 
   Formula statement() {
     Formula out;
+    const bool names_a_quantity =
+        std::any_of(tokens_.begin(), tokens_.end(),
+                    [](const Token& each) { return each.kind == Token::Kind::name; });
     if (take_leading("mean")) {
       out.form = Form::mean;
       out.first = sum();
@@ -164,10 +169,14 @@ class Parser {
     }
     if (take("from")) out.from = either();
     if (now().kind != Token::Kind::end) {
+      if (i_ == 1 && now().kind != Token::Kind::symbol && !contains(reserved, now().text))
+        refuse(1, shown(tokens_[0]) +
+                      " begins no statement; allowed: never, mean, slope, alike, or a comparison");
       const bool is_value = out.form == Form::always || out.form == Form::never;
       refuse(now().column, shown(now()) + " is not expected here" +
                                (is_value ? "; allowed: and, or, a comparison, from" : ""));
     }
+    if (!names_a_quantity) refuse(1, "the statement names no quantity");
     return out;
   }
 
@@ -239,6 +248,9 @@ class Parser {
       const std::size_t column = now().column;
       if (!take(symbol)) continue;
       Node right = sum();
+      for (const char* next : {"<=", ">=", "<", ">"}) {
+        if (is(next)) refuse(now().column, "join two comparisons by and: 0 <= A and A <= 1");
+      }
       return operation(symbol, {std::move(left), std::move(right)}, column);
     }
     return left;
@@ -316,6 +328,7 @@ class Parser {
     }
     if (take("<=")) return at_most(constant());
     if (take(">=")) return at_least(constant());
+    // If all values are equal to the bound, it is a tie, and undecided.
     if (take("<")) return compared(at_most(constant()));
     if (take(">")) return compared(at_least(constant()));
     refuse(column, "expected <=, >=, <, > or `in [LOW, HIGH]`, got " + shown(now()));
@@ -338,7 +351,7 @@ class Parser {
     if (node.word == "^") return std::pow(part(0), part(1));
     if (node.word == "log") return std::log(part(0));
     if (node.word == "sqrt") return std::sqrt(part(0));
-    refuse(column, "must be a number");
+    refuse(column, "must be a number; compare two quantities as `mean A - B <= 0`");
   }
 
   std::vector<Token> tokens_;

@@ -35,9 +35,9 @@ enum class Form { always, never, mean, slope, alike };
 
 struct Formula {
   Form form = Form::always;
-  Node first, second;   // second: x of a slope, and what `first` is like
-  Region allowed = {};  // of a mean or a slope
-  double margin = 0;    // of what is alike
+  Node first, second;             // second: x of a slope, and what `first` is like
+  Region allowed = {};            // of a mean or a slope
+  double margin = 0;              // of what is alike
   std::optional<Node> from = {};  // the condition on x
 };
 

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 
 #include "core/error.hpp"
 #include "core/fits.hpp"
 #include "core/text.hpp"
+#include "report/divergence.hpp"
 #include "report/own/formula.hpp"
 #include "report/own/values.hpp"
 
@@ -39,6 +41,12 @@ std::string left_out_text(std::size_t curve_values, std::size_t trials) {
   return clauses(
       curve_values == 0 ? "" : plural(curve_values, "undefined value") + " of curves left out",
       trials == 0 ? "" : "undefined in " + plural(trials, "trial"));
+}
+
+// A claim rests on a majority of the trials: the lost ones could have any value.
+void require_majority(Claim& claim, std::size_t lost, std::size_t trials) {
+  if (lost > 0 && 2 * lost >= trials && claim.verdict != Verdict::not_applicable)
+    leave_undecided(claim, "at least half of the trials have no value");
 }
 
 // Trials of several runs are paired by their numbers, so each of these is one independent unit.
@@ -77,6 +85,8 @@ class Counting {
         own::refuse(formula_.first.column,
                     "this is no condition: compare numbers by <, <=, >, >=, or begin with mean, "
                     "slope or alike");
+      ++trials_;
+      lost_ += !cases.at.empty() && std::isnan(cases.at.back());
       const std::vector<double> margins = margins_of(evaluation, trial);
       for (std::size_t i = 0; i < cases.at.size(); ++i) {
         if (std::isnan(cases.at[i])) {
@@ -100,7 +110,10 @@ class Counting {
         !has_least_ ? "" : say("least margin {} ", least_) + where_.text(names_run);
     if (undefined_ > 0)
       detail = clauses(detail, plural(undefined_, "undefined case") + " not judged");
-    return judge_tally(statement_of(own, ""), tally_, clauses(detail, left_out_text(left_out_, 0)));
+    Claim claim =
+        judge_tally(statement_of(own, ""), tally_, clauses(detail, left_out_text(left_out_, 0)));
+    if (claim.verdict == Verdict::holds) require_majority(claim, lost_, trials_);
+    return claim;
   }
 
  private:
@@ -119,6 +132,7 @@ class Counting {
   const Formula& formula_;
   Tally tally_;
   std::size_t undefined_ = 0, left_out_ = 0;
+  std::size_t trials_ = 0, lost_ = 0;  // lost: undefined at the end, as after a divergence
   double least_ = 0;
   bool has_least_ = false;
   Where where_;
@@ -129,28 +143,47 @@ std::size_t count_undefined(const std::vector<double>& values) {
       std::count_if(values.begin(), values.end(), [](double x) { return std::isnan(x); }));
 }
 
-// The slope of y over x, from at least three finite points with different x.
-double slope_of(const std::vector<double>& x, const std::vector<double>& y) {
-  std::vector<double> at, of;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
-    at.push_back(x[i]);
-    of.push_back(y[i]);
+// The slopes of y over x in the trials, each through at least three finite points with different x.
+class Slopes {
+ public:
+  void add(const std::vector<double>& x, const std::vector<double>& y) {
+    std::vector<double> at, of;
+    for (std::size_t i = 0; i < x.size(); ++i) {
+      if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
+      at.push_back(x[i]);
+      of.push_back(y[i]);
+    }
+    left_out_ += x.size() - at.size();
+    const bool has_line = at.size() >= 3 && std::ranges::min(at) < std::ranges::max(at);
+    slopes_.push_back(has_line ? fit_line(at, of).slope : undefined);
+    fewest_ = std::min(fewest_, at.size());
+    most_ = std::max(most_, at.size());
   }
-  if (at.size() < 3 || std::ranges::min(at) == std::ranges::max(at)) return undefined;
-  return fit_line(at, of).slope;
-}
 
-std::string points_text(std::size_t points) {
-  return say("slope of a line through {} in each trial", plural(points, "point"));
-}
+  Claim judge(const Statement& statement, Region allowed) const {
+    const std::size_t lost = count_undefined(slopes_);
+    const std::string points =
+        fewest_ == most_ ? plural(most_, "point") : say("{} to {} points", fewest_, most_);
+    std::string detail = say("slope of a line through {} in each trial", points);
+    if (left_out_ > 0) detail = clauses(detail, plural(left_out_, "undefined point") + " left out");
+    if (lost > 0)
+      detail =
+          clauses(detail, say("no line in {}: it needs three different x", plural(lost, "trial")));
+    Claim claim = judge_mean(statement, slopes_, allowed, detail);
+    require_majority(claim, lost, slopes_.size());
+    return claim;
+  }
+
+ private:
+  std::vector<double> slopes_;
+  std::size_t fewest_ = std::numeric_limits<std::size_t>::max(), most_ = 0, left_out_ = 0;
+};
 
 // A slope along the curves of one run.
 Claim judge_slope(const OwnStatement& own, const Formula& formula, const Run& run,
                   const Match& match, const std::string& ending) {
   Evaluation evaluation(formula, run, match);
-  std::vector<double> slopes;
-  std::size_t points = 0;
+  Slopes slopes;
   for (std::size_t trial = 0; trial < run.trials(); ++trial) {
     const Values y = evaluation.value(formula.first, trial),
                  x = evaluation.value(formula.second, trial);
@@ -158,11 +191,9 @@ Claim judge_slope(const OwnStatement& own, const Formula& formula, const Run& ru
       own::refuse(formula.first.column,
                   "a slope needs two curves over the same x, or several results: `ranklab judge "
                   "A.json B.json C.json`");
-    points = y.at.size();
-    slopes.push_back(slope_of(x.at, y.at));
+    slopes.add(x.at, y.at);
   }
-  return judge_mean(statement_of(own, ending), slopes, formula.allowed,
-                    clauses(points_text(points), left_out_text(0, count_undefined(slopes))));
+  return slopes.judge(statement_of(own, ending), formula.allowed);
 }
 
 // A slope with one point for each run.
@@ -178,11 +209,14 @@ Claim judge_slope_over(const OwnStatement& own, const Formula& formula,
       y[trial].push_back(evaluation.number(formula.first, trial));
     }
   }
-  std::vector<double> slopes;
-  for (std::size_t trial = 0; trial < trials; ++trial)
-    slopes.push_back(slope_of(x[trial], y[trial]));
-  return judge_mean(statement_of(own, ending), slopes, formula.allowed,
-                    clauses(points_text(runs.size()), left_out_text(0, count_undefined(slopes))));
+  Slopes slopes;
+  for (std::size_t trial = 0; trial < trials; ++trial) slopes.add(x[trial], y[trial]);
+  Claim claim = slopes.judge(statement_of(own, ending), formula.allowed);
+  const bool unpaired =
+      std::ranges::any_of(runs, [&](const Run& run) { return run.trials() > trials; });
+  if (unpaired)
+    claim.detail = clauses(claim.detail, say("paired: the first {}", plural(trials, "trial")));
+  return claim;
 }
 
 Claim judge_values(const OwnStatement& own, const Formula& formula, const Run& run,
@@ -195,9 +229,13 @@ Claim judge_values(const OwnStatement& own, const Formula& formula, const Run& r
     values.push_back(value);
   }
   const Statement statement = statement_of(own, ending);
-  const std::string detail = left_out_text(evaluation.left_out(), count_undefined(values));
-  return formula.form == Form::alike ? judge_equivalence(statement, values, formula.margin, detail)
-                                     : judge_mean(statement, values, formula.allowed, detail);
+  const std::size_t lost = count_undefined(values);
+  const std::string detail = left_out_text(evaluation.left_out(), lost);
+  Claim claim = formula.form == Form::alike
+                    ? judge_equivalence(statement, values, formula.margin, detail)
+                    : judge_mean(statement, values, formula.allowed, detail);
+  require_majority(claim, lost, values.size());
+  return claim;
 }
 
 std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& runs) {
@@ -214,10 +252,16 @@ std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& ru
   const auto ending_of = [](const Match& match) {
     return match.empty() ? "" : "/" + joined(match, "/");
   };
+  const auto is_along_curve = [&](const Match& match) {
+    return Evaluation(formula, runs.front(), match).value(formula.second, 0).axis != nullptr;
+  };
   if (formula.form == Form::slope && several) {
-    for (const Match& match : own::matches_of(formula, runs.front()))
-      out.push_back(judge_slope_over(own, formula, runs, match, ending_of(match)));
-    return out;
+    const std::vector<Match> matches = own::matches_of(formula, runs.front());
+    if (!is_along_curve(matches.front())) {
+      for (const Match& match : matches)
+        out.push_back(judge_slope_over(own, formula, runs, match, ending_of(match)));
+      return out;
+    }
   }
   for (std::size_t i = 0; i < runs.size(); ++i) {
     for (const Match& match : own::matches_of(formula, runs[i])) {
@@ -225,6 +269,7 @@ std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& ru
       out.push_back(formula.form == Form::slope
                         ? judge_slope(own, formula, runs[i], match, ending)
                         : judge_values(own, formula, runs[i], match, ending));
+      if (several) out.back().detail = clauses(runs[i].name(), out.back().detail);
     }
   }
   return out;
@@ -232,12 +277,17 @@ std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& ru
 
 }  // namespace
 
-std::vector<OwnStatement> checked(std::vector<OwnStatement> statements, const std::string& label) {
+std::vector<OwnStatement> checked(std::vector<OwnStatement> statements, const std::string& label,
+                                  const std::vector<OwnStatement>& others) {
   std::set<std::string> ids;
+  for (const OwnStatement& other : others) ids.insert(other.id);
   for (std::size_t i = 0; i < statements.size(); ++i) {
     OwnStatement& own = statements[i];
     const std::string place = say("{} '{}'", label, printable_key(own.claim));
-    if (own.id.empty()) own.id = say("{}{}", own_prefix, i + 1);
+    for (std::size_t number = i + 1; own.id.empty(); ++number) {
+      const std::string id = say("{}{}", own_prefix, number);
+      if (!ids.contains(id)) own.id = id;
+    }
     if (own.says.empty()) own.says = own.claim;
     if (!own.id.starts_with(own_prefix) || own.id.size() == std::string(own_prefix).size() ||
         own.id.size() > 100)
@@ -265,12 +315,12 @@ std::vector<OwnStatement> own_statements_of(const ResultFile& result) {
 }
 
 std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
-                             const std::vector<const ResultFile*>& results,
+                             const std::vector<NamedResult>& results,
                              std::vector<std::string>& mistakes) {
   std::vector<Run> runs;
-  for (const ResultFile* result : results) runs.emplace_back(*result);
+  for (const auto& [file, name] : results) runs.emplace_back(*file, name);
   Claims out;
-  out.set_unit(unit_of(*results.front()));
+  out.set_unit(unit_of(*results.front().file));
   out.set_units(fewest_trials(runs));
   for (const OwnStatement& own : statements) {
     std::vector<Claim> claims;

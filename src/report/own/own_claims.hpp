@@ -16,19 +16,28 @@ struct OwnStatement {
   std::string claim;  // the formula (report/own/formula.hpp)
 };
 
-/// The statements with their defaults. Throws UsageError, which begins with `label`, for a formula
-/// with a mistake, an id that is not "mine/..." and an id that is there twice.
-std::vector<OwnStatement> checked(std::vector<OwnStatement> statements, const std::string& label);
+/// The statements with their defaults; those without an id get numbers that `others` do not have.
+/// Throws UsageError, which begins with `label`, for a formula with a mistake, an id that is not
+/// "mine/..." and an id that is there twice.
+std::vector<OwnStatement> checked(std::vector<OwnStatement> statements, const std::string& label,
+                                  const std::vector<OwnStatement>& others = {});
 
 /// The statements of a result's own claims.
 std::vector<OwnStatement> own_statements_of(const ResultFile& result);
 
+struct NamedResult {
+  const ResultFile* file;
+  std::string name;  // in details and mistakes, if there are several
+};
+
 /// The claims about one result; a statement with a glob has several, unless it counts cases. Over
-/// several results, each a size, a slope has one point for each of them, paired by the number of the
-/// trial; cases are counted in all of them, and means are judged in each. A statement that does not
-/// fit a run is not applicable, with the mistake as its detail, and `mistakes` has a line about it.
+/// several results, each a size, a slope has one point for each of them, paired by the number of
+/// the trial; cases are counted in all of them, and all else is judged in each. A statement that
+/// does not fit a run is not applicable, with the mistake as its detail, and `mistakes` has a line
+/// about it. If half of the trials or more have no value, a claim is undecided, unless it is
+/// violated.
 std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
-                             const std::vector<const ResultFile*>& results,
+                             const std::vector<NamedResult>& results,
                              std::vector<std::string>& mistakes);
 
 /// Appends the claims; Holm's method corrects their means for all means of the run.

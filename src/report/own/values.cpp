@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -87,7 +88,8 @@ std::optional<Match> stars_of(const std::string& glob, const std::string& name) 
 
 }  // namespace
 
-Run::Run(const ResultFile& result) : name_(result.preset.value_or(result.study)) {
+Run::Run(const ResultFile& result, std::string of)
+    : name_(std::move(of)), keeps_trials_(result.keeps_trials) {
   for (const Scalar& scalar : result.scalars) {
     quantities_[scalar.name] = {nullptr, &scalar.per_trial, nullptr};
     trials_ = std::max(trials_, scalar.per_trial.size());
@@ -138,7 +140,8 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
   near.resize(near.size() - rest);
   if (rest > 0) near.push_back(say("{} more", rest));
   const std::string otherwise = near.empty() ? "" : "; it has " + joined(near);
-  refuse(node.column, "no quantity '" + printable_key(name) + "' in this run" +
+  refuse(node.column, "no quantity '" + printable_key(name) + "' in " +
+                          (name_.empty() ? "this run" : name_) +
                           (has_all != known.end() ? "; did you mean '" + *has_all + "'?"
                                                   : did_you_mean(name, known, otherwise)));
 }
@@ -175,14 +178,32 @@ Evaluation::Evaluation(const Formula& formula, const Run& run, Match match)
     });
   }
   if (!formula.from) return;
-  bool restricts = false;
-  for_each_name(*formula.from, [&](const Node& name) { restricts |= axes_.contains(name.word); });
+  const bool restricts = std::any_of(axes_.begin(), axes_.end(), [&](const auto& each) {
+    return is_about(*formula.from, *each.second);
+  });
   if (restricts) return;
   std::vector<std::string> names;
   for (const auto& [name, unused] : axes_) names.push_back(name);
-  refuse(formula.from->column, names.empty()
-                                  ? "'from' restricts curves, and the statement has none"
-                                  : "'from' needs a condition on " + joined(names, " or "));
+  if (!names.empty())
+    refuse(formula.from->column, "'from' needs a condition on " + joined(names, " or "));
+  for (const Node* node : {&formula.first, &formula.second}) {
+    for_each_name(*node, [&](const Node& name) {
+      const std::string full = full_name(name.word);
+      if (run.quantity(full) == nullptr && run.flag(full) == nullptr) run.refuse_name(name, full);
+    });
+  }
+  refuse(formula.from->column, "'from' restricts curves, and the statement has none");
+}
+
+// Whether the condition has the name of the axis or a curve over it.
+bool Evaluation::is_about(const Node& from, const Axis& axis) const {
+  bool found = false;
+  for_each_name(from, [&](const Node& name) {
+    const Run::Quantity* quantity = run_.quantity(full_name(name.word));
+    found |= name.word == axis.name || (quantity != nullptr && quantity->axis != nullptr &&
+                                        quantity->axis->name == axis.name);
+  });
+  return found;
 }
 
 std::string Evaluation::full_name(const std::string& word) const {
@@ -197,40 +218,45 @@ std::string Evaluation::full_name(const std::string& word) const {
   return out;
 }
 
-const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis) {
+const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis,
+                                         std::size_t trial) {
+  if (trial != kept_in_) kept_.clear();
+  kept_in_ = trial;
   const auto found = kept_.find(axis.get());
   if (found != kept_.end()) return found->second;
   Kept out;
-  bool is_about_it = false;
-  for_each_name(*formula_.from, [&](const Node& name) { is_about_it |= name.word == axis->name; });
   Axis rest{axis->name, {}};
-  restricting_ = axis.get();
-  const Values keeps = is_about_it ? value(*formula_.from, 0)
-                                   : Values{std::vector<double>(axis->x.size(), 1), axis, true};
+  restricting_ = axis;
+  const Values keeps = is_about(*formula_.from, *axis)
+                           ? value(*formula_.from, trial)
+                           : Values{std::vector<double>(axis->x.size(), 1), axis, true};
   restricting_ = nullptr;
   if (!keeps.is_condition) refuse(formula_.from->column, "'from' needs a condition");
+  if (keeps.axis == nullptr || keeps.axis->x != axis->x)
+    refuse(formula_.from->column, say("'from' needs a condition at every {}", axis->name));
   for (std::size_t i = 0; i < axis->x.size(); ++i) {
-    if (keeps.at[keeps.axis == nullptr ? 0 : i] != 1) continue;
+    if (keeps.at[i] != 1) continue;
     out.places.push_back(i);
     rest.x.push_back(axis->x[i]);
   }
-  if (out.places.empty())
+  bool varies = false;  // with the trial, so that another one may have such points
+  for_each_name(*formula_.from, [&](const Node& name) {
+    varies |= run_.quantity(full_name(name.word)) != nullptr;
+  });
+  if (out.places.empty() && !varies)
     refuse(formula_.from->column, say("no {} of the run meets this condition", axis->name));
   out.axis = std::make_shared<const Axis>(std::move(rest));
   return kept_[axis.get()] = std::move(out);
 }
 
 Values Evaluation::named(const Node& node, std::size_t trial) {
-  if (restricting_ != nullptr) {
-    if (node.word == restricting_->name)
-      return {restricting_->x, std::make_shared<const Axis>(*restricting_)};
-    refuse(node.column, "'from' needs a condition on " + restricting_->name + " alone");
-  }
+  if (restricting_ != nullptr && node.word == restricting_->name)
+    return {restricting_->x, restricting_};
   const std::string name = full_name(node.word);
   const auto restricted = [&](const std::shared_ptr<const Axis>& axis,
                               const std::vector<double>& all) -> Values {
-    if (!formula_.from) return {all, axis};
-    const Kept& keeps = kept(axis);
+    if (!formula_.from || restricting_ != nullptr) return {all, axis};
+    const Kept& keeps = kept(axis, trial);
     Values out{{}, keeps.axis};
     for (const std::size_t i : keeps.places) out.at.push_back(all.at(i));
     return out;
@@ -238,9 +264,11 @@ Values Evaluation::named(const Node& node, std::size_t trial) {
   if (const Run::Quantity* found = run_.quantity(name)) {
     if (found->numbers != nullptr) return {{found->numbers->at(trial)}};
     if (found->curves->empty())
-      refuse(node.column, "the result has only the mean of '" + printable_key(name) +
-                              "' over its trials; a run with --keep-trials keeps the curves that "
-                              "its trials measure");
+      refuse(node.column,
+             "the result has only the mean of '" + printable_key(name) + "' over its trials; " +
+                 (run_.keeps_trials() ? "no single trial has this curve"
+                                      : "a run with --keep-trials keeps the curves that its trials "
+                                        "measure"));
     return restricted(found->axis, found->curves->at(trial));
   }
   if (const auto axis = axes_.find(name); axis != axes_.end())
@@ -277,8 +305,21 @@ Values Evaluation::reduced(const Node& node, Values of, std::size_t trial) {
   const Axis& axis = of.axis == nullptr ? single : *of.axis;
   if (word == "share" && !of.is_condition)
     refuse(node.column, "share() takes a condition, such as share(a >= b)");
-  if (word != "share" && of.is_condition)
+  if (word == "when" && !(of.is_condition && of.axis != nullptr))
+    refuse(node.column, "when() takes a condition on a curve, such as when(a <= 0.1)");
+  if (word != "share" && word != "when" && of.is_condition)
     refuse(node.column, word + "() takes numbers; share(...) is how often a condition holds");
+  if (word == "diff") {
+    if (of.axis == nullptr) refuse(node.column, "diff() takes a curve, not one number");
+    Axis after{axis.name, {}};
+    Values out;
+    for (std::size_t i = 1; i < of.at.size(); ++i) {
+      out.at.push_back(of.at[i] - of.at[i - 1]);
+      after.x.push_back(axis.x[i]);
+    }
+    out.axis = std::make_shared<const Axis>(std::move(after));
+    return out;
+  }
   if (of.at.empty()) return {{undefined}};
   if (word == "first") return {{of.at.front()}};
   if (word == "last") return {{of.at.back()}};
@@ -292,13 +333,14 @@ Values Evaluation::reduced(const Node& node, Values of, std::size_t trial) {
                               : say("the curve has no {} {}; it has {} from {} to {}", axis.name, x,
                                     axis.x.size(), axis.x.front(), axis.x.back()));
   }
-  if (word == "diff") {
-    if (of.axis == nullptr) refuse(node.column, "diff() takes a curve, not one number");
-    Values out{{},
-               std::make_shared<const Axis>(Axis{axis.name, {axis.x.begin() + 1, axis.x.end()}})};
-    for (std::size_t i = 1; i < of.at.size(); ++i) out.at.push_back(of.at[i] - of.at[i - 1]);
-    return out;
+  if (word == "when") {
+    const auto found = std::find(of.at.begin(), of.at.end(), 1);
+    if (found == of.at.end())
+      return {{std::isnan(of.at.back()) ? undefined : std::numeric_limits<double>::infinity()}};
+    return {{axis.x[static_cast<std::size_t>(found - of.at.begin())]}};
   }
+  // After a divergence, a curve is undefined to its end: what is left of it says nothing of all.
+  if (std::isnan(of.at.back())) return {{undefined}};
   std::vector<double> defined, x;
   for (std::size_t i = 0; i < of.at.size(); ++i) {
     if (std::isnan(of.at[i])) continue;
@@ -306,7 +348,6 @@ Values Evaluation::reduced(const Node& node, Values of, std::size_t trial) {
     x.push_back(axis.x[i]);
   }
   left_out_ += of.at.size() - defined.size();
-  if (defined.empty()) return {{undefined}};
   const double sum = std::accumulate(defined.begin(), defined.end(), 0.0);
   if (word == "sum") return {{sum}};
   if (word == "mean" || word == "share") return {{sum / static_cast<double>(defined.size())}};

@@ -29,7 +29,7 @@ struct Values {
 /// What the trials of a run have measured, by name, and the numbers among its flags.
 class Run {
  public:
-  explicit Run(const ResultFile& result);
+  Run(const ResultFile& result, std::string name);
 
   std::size_t trials() const { return trials_; }
   const std::string& name() const { return name_; }
@@ -46,12 +46,14 @@ class Run {
   [[noreturn]] void refuse_name(const Node& node, const std::string& name) const;
 
   const std::map<std::string, Quantity>& quantities() const { return quantities_; }
+  bool keeps_trials() const { return keeps_trials_; }
 
  private:
   std::string name_;
   std::size_t trials_ = 0;
   std::map<std::string, Quantity> quantities_;
   std::map<std::string, double> flags_;
+  bool keeps_trials_ = false;
 };
 
 /// What the stars of a formula's globs stand for. A formula without a glob has one match, without
@@ -76,20 +78,22 @@ class Evaluation {
   Values named(const Node& node, std::size_t trial);
   Values reduced(const Node& node, Values of, std::size_t trial);
   Values combined(const Node& node, const Values& a, const Values& b) const;
-  /// The places of an axis that `from` keeps, and the axis of these.
+  /// The places of an axis that `from` keeps in this trial, and the axis of these.
   struct Kept {
     std::vector<std::size_t> places;
     std::shared_ptr<const Axis> axis;
   };
-  const Kept& kept(const std::shared_ptr<const Axis>& axis);
+  const Kept& kept(const std::shared_ptr<const Axis>& axis, std::size_t trial);
+  bool is_about(const Node& from, const Axis& axis) const;
   std::string full_name(const std::string& word) const;
 
   const Formula& formula_;
   const Run& run_;
   Match match_;
   std::map<std::string, std::shared_ptr<const Axis>> axes_;  // of the formula's curves, by name
-  std::map<const Axis*, Kept> kept_;
-  const Axis* restricting_ = nullptr;  // its x is what names in `from` mean
+  std::map<const Axis*, Kept> kept_;                         // in the trial kept_in_
+  std::size_t kept_in_ = 0;
+  std::shared_ptr<const Axis> restricting_;  // its x is what its name means in `from`
   std::size_t left_out_ = 0;
 };
 
