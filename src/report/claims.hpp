@@ -94,6 +94,17 @@ struct Place {
   Kind kind = Kind::theorem;
   std::vector<std::string> figures = {};
 
+  /// A prefix that starts with "/" continues the id of the statement.
+  Place(std::string of_statement, const std::string& begins, std::string in_paper,
+        Part of_part = Part::statement, Kind of_kind = Kind::theorem,
+        std::vector<std::string> about = {})
+      : statement_id(std::move(of_statement)),
+        prefix((begins.starts_with('/') ? statement_id : "") + begins),
+        source(std::move(in_paper)),
+        part(of_part),
+        kind(of_kind),
+        figures(std::move(about)) {}
+
   Statement operator()(const std::string& id, std::string text) const {
     return {statement_id, prefix + id, source, std::move(text), part, kind, figures};
   }

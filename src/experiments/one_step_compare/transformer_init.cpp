@@ -361,7 +361,7 @@ void judge_lemmas(const Judging& judging) {
       return block.rank(after) / (columns.high / columns.low * block.rank(before));
     };
   };
-  const Place lemma_2_10{"spectral/lemma-2.10", "spectral/lemma-2.10/", "Lemma 2.10"};
+  const Place lemma_2_10{"spectral/lemma-2.10", "/", "Lemma 2.10"};
   judging.every_block(
       lemma_2_10("attention-input",
                  "st(RMSNorm(X)) <= (U/L) st(X), where L <= ||x_t||^2 <= U for every column of X"),
@@ -511,7 +511,7 @@ void judge_proposition(const Judging& judging) {
                            "column of X_plus"},
                  open_constants),
       columns_ratio("X_plus", delta, output_columns), hypothesis(judging.c));
-  const Place ranks{"spectral/prop-2.14", "spectral/prop-2.14/ii/", "Proposition 2.14 (ii)"};
+  const Place ranks{"spectral/prop-2.14", "/ii/", "Proposition 2.14 (ii)"};
   for (const BoundedRank& each : bounded_ranks) {
     const Statement statement = ranks(each.matrix, each.text);
     judging.every_block(each.for_every_weight ? statement : asymptotic(statement, open_constants),
@@ -519,7 +519,7 @@ void judge_proposition(const Judging& judging) {
   }
 }
 
-const Place cor_2_15{"spectral/cor-2.15", "spectral/cor-2.15/", "Corollary 2.15"};
+const Place cor_2_15{"spectral/cor-2.15", "/", "Corollary 2.15"};
 
 // The bounds of the corollary, from the embedding of one trial.
 DepthBounds corollary_bounds(const Config& c, const TrialRecord& record) {

@@ -402,9 +402,9 @@ void judge_reading(const std::string& name, const Activation& activation,
 
 // Claims: Theorems 2.6 to 2.8 ---------------------------------------------------------------------
 
-const Place thm_2_6{"spectral/thm-2.6", "spectral/thm-2.6/", "Theorem 2.6"},
-    thm_2_7{"spectral/thm-2.7", "spectral/thm-2.7/", "Theorem 2.7"},
-    thm_2_8{"spectral/thm-2.8", "spectral/thm-2.8/", "Theorem 2.8, eq. (2.12)"};
+const Place thm_2_6{"spectral/thm-2.6", "/", "Theorem 2.6"},
+    thm_2_7{"spectral/thm-2.7", "/", "Theorem 2.7"},
+    thm_2_8{"spectral/thm-2.8", "/", "Theorem 2.8, eq. (2.12)"};
 const std::string too_likely =
     "The probability that st(A_l) exceeds (1 + eps1)/(1 - eps2)^2 pi is at most ";
 const Misprint exponent_2_7 = thm_2_7.misprint(
@@ -576,8 +576,8 @@ constexpr std::uint64_t observed_vocabulary = 50257;
 constexpr double about = 0.1;  // "about 26" for a random sequence: within a tenth; our reading
 
 void judge_zipf(const Config& c, const Records& records, Claims& claims) {
-  const Place below_2_15{"spectral/eq-2.15", "spectral/eq-2.15/", "Section 2.2.1, below eq. (2.15)",
-                         Part::text, Kind::printed_number};
+  const Place below_2_15{"spectral/eq-2.15", "/", "Section 2.2.1, below eq. (2.15)", Part::text,
+                         Kind::printed_number};
   const Statement zipf_law = below_2_15(
       "zipf", "1/p_max is about 26 if p_j is proportional to j^(-0.86) over 50,257 tokens");
   const Statement zipf_sampled =

@@ -126,8 +126,8 @@ constexpr char first_ahead[] = "first_iteration_specgd_ahead", diverged[] = "div
 
 // Statements about single steps. A trial counts no case if the steps are not those of the
 // statements.
-const Place eq_1_4{"spectral/eq-1.4", "spectral/eq-1.4/", "Section 1.2, after eq. (1.4)"},
-    after_1_5{"spectral/eq-1.5", "spectral/eq-1.5/", "Section 1.2, after eq. (1.5)"};
+const Place eq_1_4{"spectral/eq-1.4", "/", "Section 1.2, after eq. (1.4)"},
+    after_1_5{"spectral/eq-1.5", "/", "Section 1.2, after eq. (1.5)"};
 const Inequality guarantee_gd = eq_1_4.counted("guarantee-gd",
                                                "A Euclidean step 1/L_F decreases the loss by at "
                                                "least ||G||_F^2 / (2 L_F)"),
@@ -439,7 +439,7 @@ std::vector<double> first_violation(const Records& records, const std::string& r
 }
 
 void judge_violated_early(const std::string& run, const Records& records, Claims& claims) {
-  const Place fig_11{"spectral/fig-11",  "spectral/fig-11/eq-1.5-violated-early/",
+  const Place fig_11{"spectral/fig-11",  "/eq-1.5-violated-early/",
                      "Figure 11, right", Part::text,
                      Kind::figure,       {"Figure 11"}};
   const Statement violated =

@@ -186,8 +186,7 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
 // [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
 // figure: random weights were not trained with their gate.
 void judge_gating(const Config& c, const Records& records, Claims& claims) {
-  const Place figure_3 =
-      in_figure("lambda-skip/fig-3", "lambda-skip/fig-3/", "Section 5.2, Figure 3", {"Figure 3"});
+  const Place figure_3 = in_figure("lambda-skip/fig-3", "/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [&](bool gate, bool norm) { return curve_of(c, {gate, norm}); };
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome,
                             SourceLine line = SourceLine::current()) {
@@ -261,8 +260,8 @@ void judge_skip(const Config& c, const Records& records, Claims& claims) {
                 curve, Outcome::collapses, c, records, claims);
     return;
   }
-  const Place figure_4 = in_figure("lambda-skip/fig-4", "lambda-skip/fig-4/",
-                                   "Appendix A.13.1, Figure 4", {"Figure 4"});
+  const Place figure_4 =
+      in_figure("lambda-skip/fig-4", "/", "Appendix A.13.1, Figure 4", {"Figure 4"});
   for (const std::string& curve : all_curves(c)) {
     judge_final(figure_4(curve, "The tokens do not collapse in S4D with " + curve), curve,
                 Outcome::keeps, c, records, claims);

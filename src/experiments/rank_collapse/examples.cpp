@@ -192,7 +192,7 @@ Forms forms_of(bool selective) {
 // [LambdaSkip] Proposition 4.3.2, about Sys-2. For every lambda except -1, mu^2 = 1 - x_k/sqrt(1 +
 // x_k^2), where x_k = r^k alpha_0/beta_0 and r = (2 + lambda)/(1 + lambda). For alpha_0 = beta_0
 // this is 1 - r^k/sqrt(1 + r^(2k)).
-const Place prop_4_3_2 = {"lambda-skip/prop-4.3.2", "lambda-skip/prop-4.3.2/", "Proposition 4.3.2"},
+const Place prop_4_3_2 = {"lambda-skip/prop-4.3.2", "/", "Proposition 4.3.2"},
             its_proof = {prop_4_3_2.statement_id, prop_4_3_2.prefix,
                          "Proposition 4.3.2, Appendix A.12", Part::proof};
 const Inequality mu_as_printed =

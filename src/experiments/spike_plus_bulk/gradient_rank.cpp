@@ -584,7 +584,7 @@ void judge_assumption(const SizeClaims& over_k, bool teacher) {
 void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
   const std::string step = say(", with the step eta = 1/({} + ||B||)", c.theorem_offset());
   if (c.teacher()) {
-    const Place theorem{"spectral/thm-3.9", "spectral/thm-3.9/", "Theorem 3.9, eq. (3.20)"};
+    const Place theorem{"spectral/thm-3.9", "/", "Theorem 3.9, eq. (3.20)"};
     judge_exponent(over_k,
                    theorem("nr-1-linear",
                            "The nuclear rank of the gradient at W_1 is at least of order d" + step),
@@ -592,7 +592,7 @@ void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
     return;
   }
   // The lemma leaves its constants open; with_constants states it with those of its proof.
-  const Place lemma{"spectral/lemma-3.5", "spectral/lemma-3.5/", "Lemma 3.5"},
+  const Place lemma{"spectral/lemma-3.5", "/", "Lemma 3.5"},
       with_constants{lemma.statement_id, lemma.prefix,
                      lemma.source + " with the constants of its proof"};
   judge_exponent(over_k,
@@ -626,7 +626,7 @@ void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
 // Compares the closed form with the iteration, per trial, at the smallest k.
 void judge_closed_form(const Config& c, const SizeClaims& over_k) {
   const Place place = c.teacher()
-                          ? Place{"spectral/lemma-3.10", "spectral/lemma-3.10/", "Lemma 3.10"}
+                          ? Place{"spectral/lemma-3.10", "/", "Lemma 3.10"}
                           : Place{"spectral/section-3.1.4/recursion", "spectral/section-3.1.4/",
                                   "Section 3.1.4, before Theorem 3.6"};
   const Tally tally = tally_of(over_k.records, [&](const TrialRecord& record, Tally& t) {

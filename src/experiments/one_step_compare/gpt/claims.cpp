@@ -90,12 +90,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
               pre = view.count(view.in_layers(stable_rank, {"Z"}), any),
               normed = view.count(inputs, [&](double st) { return st < d / 4; });
   claims.never_violated(
-      named(Place{"spectral/fig-2",
-                  "spectral/fig-2/",
-                  "Figure 2",
-                  Part::caption,
-                  Kind::figure,
-                  {"Figure 2"}},
+      named(Place{"spectral/fig-2", "/", "Figure 2", Part::caption, Kind::figure, {"Figure 2"}},
             "s-low",
             "The stable ranks of the MLP post-activations are below a tenth of the MLP width at "
             "every measured step",
@@ -106,7 +101,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
           post.largest, width, pre.largest),
       WorstCase::largest);
   claims.never_violated(
-      named(in_text("spectral/fig-6", "spectral/fig-6/", "Figure 6", {"Figure 6"}), "rms-low",
+      named(in_text("spectral/fig-6", "/", "Figure 6", {"Figure 6"}), "rms-low",
             "The stable ranks of the normalized inputs of attention (A), MLP (Am) and head (Af) "
             "are below d/4 at every measured step",
             "a quarter of d"),
@@ -119,7 +114,7 @@ void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& cla
       view.in_layers(gradient_rank, {"W1", "W2"}), [&](double nr) { return nr > d / 4; },
       at_least(50));
   claims.never_violated(
-      named(in_text("spectral/fig-5", "spectral/fig-5/", "Figure 5", {"Figure 5"}), "mlp-nr",
+      named(in_text("spectral/fig-5", "/", "Figure 5", {"Figure 5"}), "mlp-nr",
             "The nuclear ranks of the MLP gradients are above d/4 at every measured step from 50 "
             "on",
             "a quarter of d from step 50 on"),
@@ -182,8 +177,8 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
        "every matrix and every measured step from 32 on", MeasuredOn::training_batch, late.steps},
       {along_run("spectral/eq-1.8/early/"), "before step 32",
        "every matrix and every measured step before 32", MeasuredOn::training_batch, early.steps},
-      {ours(in_text("spectral/eq-1.8", "spectral/eq-1.8/probe/", source)),
-       "on held-out text from step 32 on", "", MeasuredOn::held_out_text, late.steps}};
+      {ours(in_text("spectral/eq-1.8", "/probe/", source)), "on held-out text from step 32 on", "",
+       MeasuredOn::held_out_text, late.steps}};
   for (const auto& [place, where, threshold, text, when] : cases) {
     Tally all;
     std::vector<std::string> rates;
@@ -265,7 +260,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
     return last_over_first(view.series(record, gradient_rank.of("embedding")), view.run().measured);
   });
   claims.mean(
-      named(in_text("spectral/fig-10", "spectral/fig-10/", "Figure 10", {"Figure 10"}), "emb-grow",
+      named(in_text("spectral/fig-10", "/", "Figure 10", {"Figure 10"}), "emb-grow",
             "The nuclear rank of the last embedding gradient is at least twice that of the first "
             "nonzero one",
             "twice the first"),
@@ -278,7 +273,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
 }
 
 const Place indicator_place =
-    in_text("spectral/fig-10", "spectral/fig-10/", "Section 2.2.1, Figure 10", {"Figure 10"});
+    in_text("spectral/fig-10", "/", "Section 2.2.1, Figure 10", {"Figure 10"});
 
 /// 1 / p_max belongs to the batches, which all runs share.
 void judge_indicator(const RunRecords& view, Claims& claims) {

@@ -285,7 +285,7 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes, d
 
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   const auto [plain, gated] = table_2(plan, records);
-  const Place place = in_figure("spectral/table-2", "spectral/table-2/", "Table 2", {"Table 2"});
+  const Place place = in_figure("spectral/table-2", "/", "Table 2", {"Table 2"});
   const auto judge_share = [&](const Statement& about, const Share& share) {
     const Statement statement = reading(about, "15 percentage points");
     if (!claims.applies(statement, share.missing)) return;
@@ -371,9 +371,9 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
                    *const criterion = run_on(plan, "muon", {criterion_word});
   if (!both && !criterion) return;
   const std::string text = plan.config().has_facts() ? "facts/" : "";
-  const Place tail{"spectral/eq-1.8", "spectral/eq-1.8/" + text + "blocks/",
+  const Place tail{"spectral/eq-1.8", "/" + text + "blocks/",
                    "arXiv:2509.26030, with Section 1.2.1"},
-      rule{"spectral/eq-1.8", "spectral/eq-1.8/" + text + "criterion/", "Section 1.2.1, eq. (1.8)"};
+      rule{"spectral/eq-1.8", "/" + text + "criterion/", "Section 1.2.1, eq. (1.8)"};
   const struct {
     const Place& place;
     const char *id, *says;
@@ -583,8 +583,7 @@ void judge_losses(const Place& place, const Plan& plan, const Records& records, 
 }  // namespace
 
 void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) {
-  const Place place{"spectral/eq-1.8", "spectral/eq-1.8/mean-token/",
-                    "Section 1.2.1, with [Shallow] eq. (21)"};
+  const Place place{"spectral/eq-1.8", "/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
   bool any = false;
   for (const std::string optimizer : {"adam", "muon"}) {
     const RunPair pair = plan.mean_token_pair(optimizer);

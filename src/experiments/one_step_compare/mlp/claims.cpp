@@ -117,9 +117,8 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
 }
 
 void judge_figure_4(const Config& config, const Records& records, Claims& claims) {
-  const Place caption{"spectral/fig-4", "spectral/fig-4/", "Figure 4",
-                      Part::caption,    Kind::figure,      {"Figure 4"}},
-      text{"spectral/fig-4", "spectral/fig-4/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
+  const Place caption{"spectral/fig-4", "/", "Figure 4", Part::caption, Kind::figure, {"Figure 4"}},
+      text{"spectral/fig-4", "/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
   for (const std::size_t layer : {2u, 3u}) {
     const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
@@ -238,8 +237,8 @@ void judge_losses(const Config& config, const Method& method, const Records& rec
 }
 
 void judge_figure_18(const Config& config, const Records& records, Claims& claims) {
-  const Place caption{"spectral/fig-18", "spectral/fig-18/", "Figure 18, caption",
-                      Part::caption,     Kind::figure,       {"Figure 18"}};
+  const Place caption{"spectral/fig-18", "/",          "Figure 18, caption",
+                      Part::caption,     Kind::figure, {"Figure 18"}};
   if (const auto method = config.method(specgd)) judge_losses(config, *method, records, claims);
   for (const Method& method : config.methods()) {
     if (method.name != gd && method.name != specgd) continue;

@@ -163,16 +163,16 @@ inline Statement small_stable_rank(const Method& method) {
 // rank bounds the stable and nuclear rank, and a matrix with equal nonzero singular values attains
 // it.
 inline const Misprint largest_stable_rank =
-    Place{"spectral/fig-1", "spectral/fig-1/",    "Figure 1, caption",
-          Part::caption,    Kind::printed_number, {"Figure 1"}}
+    Place{"spectral/fig-1",     "/",         "Figure 1, caption", Part::caption,
+          Kind::printed_number, {"Figure 1"}}
         .misprint(
             "spectral/fig-1/maximum", "maximum",
             "The largest possible stable rank of the post-activations is 256",
             "The largest possible stable rank of the post-activations is 4 d = n = 512, and their "
             "ranks are above 256");
 inline const Misprint largest_nuclear_rank =
-    Place{"spectral/fig-4", "spectral/fig-4/",    "Figure 4, caption",
-          Part::caption,    Kind::printed_number, {"Figure 4"}}
+    Place{"spectral/fig-4",     "/",         "Figure 4, caption", Part::caption,
+          Kind::printed_number, {"Figure 4"}}
         .misprint("spectral/fig-4/maximum", "maximum",
                   "The largest possible nuclear rank of the gradients is 128 at layer 1 and 256 at "
                   "layers 2 and 3",

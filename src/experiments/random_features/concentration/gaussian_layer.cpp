@@ -173,7 +173,7 @@ void judge_block(const Config& c, const std::string& sigma, const Records& recor
 
 // The last line of the proof says c1 where c_sigma is meant.
 const Misprint exponent_constant =
-    Place{"spectral/lemma-2.12", "spectral/lemma-2.12/", "Lemma 2.12, proof", Part::proof}.misprint(
+    Place{"spectral/lemma-2.12", "/", "Lemma 2.12, proof", Part::proof}.misprint(
         "spectral/lemma-2.12/symbol", "constant", "c1 = tau^2 p/2, read as the c1 of (2.16)",
         "(2.16) holds with c_sigma = tau^2 p/2 and c1 = p/2");
 

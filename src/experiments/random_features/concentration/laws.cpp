@@ -85,19 +85,19 @@ struct Bounded {
   std::string quotient() const { return array + ".quotient"; }
 };
 const Bounded theorem_2_3{".rank",
-                          {"spectral/thm-2.3", "spectral/thm-2.3/", "Theorem 2.3"},
+                          {"spectral/thm-2.3", "/", "Theorem 2.3"},
                           "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)",
                           5.0},
     theorem_B_1{".trace",
-                {"spectral/thm-B.1", "spectral/thm-B.1/", "Theorem B.1, eq. (B.2)"},
+                {"spectral/thm-B.1", "/", "Theorem B.1, eq. (B.2)"},
                 "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)",
                 4.0},
     theorem_B_2{".moment",
-                {"spectral/thm-B.2", "spectral/thm-B.2/", "Theorem B.2"},
+                {"spectral/thm-B.2", "/", "Theorem B.2"},
                 "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + u)/n) ||M||_op",
                 4.0};
 const Misprint split_of_moment =
-    Place{"spectral/thm-B.2", "spectral/thm-B.2/", "Theorem B.2, proof", Part::proof}.misprint(
+    Place{"spectral/thm-B.2", "/", "Theorem B.2, proof", Part::proof}.misprint(
         "spectral/thm-B.2/split", "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
         "M_n - M = z-bar mu' + mu z-bar' + Sigma_n - Sigma");
 
@@ -294,11 +294,10 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
 // K >= 1. Counterexample: z = (mu + sigma g) e_1 with mu^2 = 2 sigma^2, which satisfies (B.1) with
 // K = 1.
 void judge_cross_term(Claims& claims) {
-  const Misprint cross =
-      Place{"spectral/thm-B.1", "spectral/thm-B.1/", "Theorem B.1, proof", Part::proof}.misprint(
-          "spectral/thm-B.1/cross-term", "cross-term",
-          "||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu) under (B.1)",
-          "||<z - mu, mu>||_psi2 <= K sqrt(mu' M mu) under (B.1)");
+  const Misprint cross = Place{"spectral/thm-B.1", "/", "Theorem B.1, proof", Part::proof}.misprint(
+      "spectral/thm-B.1/cross-term", "cross-term",
+      "||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu) under (B.1)",
+      "||<z - mu, mu>||_psi2 <= K sqrt(mu' M mu) under (B.1)");
   const double sigma = 1.0, mu = std::sqrt(2.0), M = mu * mu + sigma * sigma;
   const double K = std::max(1.0, gaussian_psi_2 * sigma / std::sqrt(M)),
                norm = gaussian_psi_2 * sigma * mu;

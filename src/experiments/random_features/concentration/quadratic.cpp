@@ -63,8 +63,7 @@ class QuadraticNetwork {
 constexpr std::uint64_t deepest = 6;  // layers of the exact statements: degree 64
 const double log_3 = std::log(3.0);
 
-const Place proof_of_2_8{"spectral/thm-2.8", "spectral/thm-2.8/", "Theorem 2.8, proof",
-                         Part::proof};
+const Place proof_of_2_8{"spectral/thm-2.8", "/", "Theorem 2.8, proof", Part::proof};
 const std::string ratio_text = "E z_i^2/(E z_i)^2 = ";
 const Misprint moment_ratio = proof_of_2_8.misprint(
     "spectral/thm-2.8/moment-ratio", "moment-ratio",

@@ -83,8 +83,7 @@ const char samples_slip[] = "spectral/thm-2.2/sample-size";
 const Misprint theorem_2_2 =
     Place{"spectral/thm-2.2", "spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
         samples_slip, "thm-2.2", holds_if + "log(1/(2c))/(8 p0)", holds_if + "8 log(1/c)/p0");
-const Place proof_of_2_2{"spectral/thm-2.2", "spectral/thm-2.2/", "Theorem 2.2, proof",
-                         Part::proof};
+const Place proof_of_2_2{"spectral/thm-2.2", "/", "Theorem 2.2, proof", Part::proof};
 const Misprint union_bound = proof_of_2_2.misprint(
     samples_slip, "union-bound",
     "c + exp(-p0 n/8) <= 2c at n = log(1/(2c))/(8 p0), so that the proof's two events fail with "

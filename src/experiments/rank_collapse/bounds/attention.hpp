@@ -49,7 +49,7 @@ void normalize_split_rows(SplitState& state);
 
 namespace thm_4_2 {
 
-inline const Place place = {"lambda-skip/thm-4.2", "lambda-skip/thm-4.2/", "Theorem 4.2 (A.2)"},
+inline const Place place = {"lambda-skip/thm-4.2", "/", "Theorem 4.2 (A.2)"},
                    in_appendix = {"lambda-skip/thm-A.2", place.prefix, "Theorem A.2"};
 // Counts the stacks; a violation is a stack that does not start with phi >= 0.
 inline const std::string hypothesis = place.prefix + "hypothesis";
@@ -96,7 +96,7 @@ void judge_theorem_4_2(const StackClaims& stacks);
 
 namespace thm_A_3 {
 
-inline const Place place = {"lambda-skip/thm-A.3", "lambda-skip/thm-A.3/", "Theorem A.3"};
+inline const Place place = {"lambda-skip/thm-A.3", "/", "Theorem A.3"};
 inline const Statement as_printed =
     place("as-printed", "||res(Y^K)|| <= (4 gamma beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||^(3^K)");
 inline const Statement cubic =

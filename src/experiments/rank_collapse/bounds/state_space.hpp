@@ -14,7 +14,7 @@ namespace ranklab::bounds {
 
 namespace thm_4_3 {
 
-inline const Place place = {"lambda-skip/thm-4.3", "lambda-skip/thm-4.3/", "Theorem 4.3"},
+inline const Place place = {"lambda-skip/thm-4.3", "/", "Theorem 4.3"},
                    proof = {place.statement_id, place.prefix, "Theorem 4.3, proof (Appendix A.7)",
                             Part::proof};
 // Counts the stacks; a violation is a stack that does not meet the hypotheses.
@@ -144,7 +144,7 @@ void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks);
 
 namespace thm_A_10 {
 
-inline const Place place = {"lambda-skip/thm-A.10", "lambda-skip/thm-A.10/", "Theorem A.10"};
+inline const Place place = {"lambda-skip/thm-A.10", "/", "Theorem A.10"};
 inline const Statement as_printed =
     showing(place.prefix + "exponent",
             place("as-printed", "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^(k-1)+1)/2) ||Y^0||_F^(3^k)"));
@@ -161,7 +161,7 @@ inline const Statement doubly_exponential = asymptotic(
               "norm and skip: each step of log mu is three times the previous one",
               Part::text},
     cubic_growth);
-inline const Place lemma_A_9 = {"lambda-skip/lemma-A.9", "lambda-skip/lemma-A.9/", "Lemma A.9"},
+inline const Place lemma_A_9 = {"lambda-skip/lemma-A.9", "/", "Lemma A.9"},
                    lemma_A_9_proof = {lemma_A_9.statement_id, lemma_A_9.prefix, "Lemma A.9, proof",
                                       Part::proof};
 inline const Statement growth_bound =
@@ -244,10 +244,10 @@ inline const Statement lemma_A_6 = {
     "||Y^k||_F <= ||W||_2^k ||Y^0||_F in an LTI state-space model without norm and skip, with one "
     "W for all layers"};
 inline const Misprint step_A_8 =
-    Place{"lambda-skip/thm-A.8", "lambda-skip/thm-A.8/", "Theorem A.8, proof", Part::proof}
-        .misprint("lambda-skip/thm-A.8/sqrt-n", "step-norm",
-                  "sqrt(N) ||Y^K||_F <= prod_k ||W^(k)||_F ||Y^0||_F",
-                  "||Y^K||_F <= prod_k ||W^(k)||_2 ||Y^0||_F");
+    Place{"lambda-skip/thm-A.8", "/", "Theorem A.8, proof", Part::proof}.misprint(
+        "lambda-skip/thm-A.8/sqrt-n", "step-norm",
+        "sqrt(N) ||Y^K||_F <= prod_k ||W^(k)||_F ||Y^0||_F",
+        "||Y^K||_F <= prod_k ||W^(k)||_2 ||Y^0||_F");
 inline const Statement norm_not_needed = beyond(Statement{
     "lambda-skip/section-A.13.1/norm-below-1", "lambda-skip/section-A.13.1/norm-below-1",
     "not in the paper, which calls ||W^(k)||_F < 1 sufficient",

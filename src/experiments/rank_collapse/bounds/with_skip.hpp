@@ -291,7 +291,7 @@ namespace remark_4_1 {
 inline constexpr double rate = 0.9999, largest_in_figure_2 = 5;
 inline constexpr std::uint64_t layers = 64;
 
-inline const Place place = {"lambda-skip/remark-4.1", "lambda-skip/remark-4.1/", "Remark 4.1"};
+inline const Place place = {"lambda-skip/remark-4.1", "/", "Remark 4.1"};
 inline const Misprint value_norm = [] {
   Place number = place;
   number.kind = Kind::printed_number;

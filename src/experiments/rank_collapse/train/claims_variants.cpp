@@ -102,12 +102,11 @@ class Judge {
     return best == comparison.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
-    if (!config_.removal.empty())
-      return {"shallow/sec-3.5", "shallow/sec-3.5/" + part + "/", "Section 3.5"};
-    return images_ ? in_figure("shallow/fig-6", "shallow/fig-6/" + part + "/",
-                               "Section 3.3, Figure 6", {"Figure 6"})
-                   : in_figure("shallow/fig-7", "shallow/fig-7/" + part + "/",
-                               "Section 3.4, Figure 7", {"Figure 7"});
+    if (!config_.removal.empty()) return {"shallow/sec-3.5", "/" + part + "/", "Section 3.5"};
+    return images_
+               ? in_figure("shallow/fig-6", "/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
+               : in_figure("shallow/fig-7", "/" + part + "/", "Section 3.4, Figure 7",
+                           {"Figure 7"});
   }
 
   /// Whether losses of this depth and these initial weights are about Figure 6 or 7. Figure 6 does
@@ -337,7 +336,7 @@ class Judge {
       const std::string at = moment;
       const auto runs = claims_.about(runs_.divergences({&curve, &other}), true);
       claims_.mean(
-          reading(Place{"shallow/sec-1.3", "shallow/sec-1.3/" + name + "/", "Sections 1.3, 4"}(
+          reading(Place{"shallow/sec-1.3", "/" + name + "/", "Sections 1.3, 4"}(
                       "share-of-" + than + "/" + moment,
                       "De-escalation does not discount attention: the geometric mean of "
                       "||A||_F / ||X||_F over blocks is at least that of " +

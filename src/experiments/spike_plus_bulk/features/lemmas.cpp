@@ -12,7 +12,7 @@ namespace ranklab::features {
 
 namespace {
 
-const Place lemma_3_1{"spectral/lemma-3.1", "spectral/lemma-3.1/", "Lemma 3.1"};
+const Place lemma_3_1{"spectral/lemma-3.1", "/", "Lemma 3.1"};
 const std::array<Inequality, 3> items = {
     lemma_3_1.counted("1", "||Q o P||_op <= max_ij |Q_ij| ||P||_F for any two matrices"),
     lemma_3_1.counted("2", "||Q o P||_op <= max_i Q_ii ||P||_op if Q >= 0"),
@@ -190,8 +190,7 @@ void judge_hypothesis(Claims& claims) {
       up_to_proven.count(upper > 0.0, upper);  // a single row has no pair of rows
     }
   }
-  const Place place{"spectral/lemma-3.3", "spectral/lemma-3.3/",
-                    "Lemma 3.3, hypothesis of eq. (3.7)"};
+  const Place place{"spectral/lemma-3.3", "/", "Lemma 3.3, hypothesis of eq. (3.7)"};
   const Misprint enough = place.misprint(
       "spectral/lemma-3.3/hypothesis", "hypothesis",
       "log(k)/d <= 1/4 suffices for a failure probability of at most 4/k in eq. (3.7)",

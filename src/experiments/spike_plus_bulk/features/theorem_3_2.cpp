@@ -58,8 +58,7 @@ void judge_figure(const FeatureClaims& over_d) {
         std::fabs(sum / n - feature_phi(activation, points[i])) / (std::sqrt(variance) / n);
     deviations.count(!(deviation <= tolerance::standard_errors), deviation);
   }
-  Place figure = in_figure("spectral/fig-16", "spectral/fig-16/", "Section 3.1.1 and Figure 16",
-                           {"Figure 16"});
+  Place figure = in_figure("spectral/fig-16", "/", "Section 3.1.1 and Figure 16", {"Figure 16"});
   figure.part = Part::caption;
   over_d.claims.never_violated(
       figure("phi", "phi(t) is 2 pi times the covariance of two features at correlation t"),
@@ -391,7 +390,7 @@ void judge_expansion(const FeatureClaims& over_d) {
 
   // The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal
   // entry. A worked example with k = d = 2: V V' = 1.5 I, and its Hadamard square is 2.25 I.
-  const Place proof{"spectral/thm-3.2", "spectral/thm-3.2/", "Theorem 3.2, proof", Part::proof};
+  const Place proof{"spectral/thm-3.2", "/", "Theorem 3.2, proof", Part::proof};
   const Misprint square =
       proof.misprint("spectral/thm-3.2/hadamard-square", "hadamard-square",
                      "||(V V')^(o 2)|| <= ||V V'||", "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||");
@@ -414,9 +413,9 @@ void judge_expansion(const FeatureClaims& over_d) {
 // The Gram matrix: Theorem 3.4 and Lemma 3.5 ------------------------------------------------------
 
 void judge_samples(const FeatureClaims& over_d) {
-  const Place theorem{"spectral/thm-3.4", "spectral/thm-3.4/", "Theorem 3.4"},
+  const Place theorem{"spectral/thm-3.4", "/", "Theorem 3.4"},
       proof{theorem.statement_id, theorem.prefix, "Theorem 3.4, proof", Part::proof},
-      lemma{"spectral/lemma-3.5", "spectral/lemma-3.5/", "Lemma 3.5"},
+      lemma{"spectral/lemma-3.5", "/", "Lemma 3.5"},
       lemma_proof{lemma.statement_id, lemma.prefix, "Lemma 3.5, proof", Part::proof};
   const Config& c = over_d.config;
   const bool singular = c.singular();

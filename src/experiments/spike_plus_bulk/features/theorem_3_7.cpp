@@ -256,11 +256,10 @@ namespace {
 
 const Place before_3_7{"spectral/section-3.2.1/moments", "spectral/thm-3.7/",
                        "Section 3.2.1, before Theorem 3.7"},
-    theorem_3_7{"spectral/thm-3.7", "spectral/thm-3.7/", "Theorem 3.7"},
-    proof_3_7{"spectral/thm-3.7", "spectral/thm-3.7/", "Theorem 3.7, proof", Part::proof},
-    proof_3_8{"spectral/cor-3.8", "spectral/cor-3.8/", "Corollary 3.8, proof", Part::proof},
-    proof_after_3_17{"spectral/cor-3.8", "spectral/cor-3.8/", "Corollary 3.8, after (3.17)",
-                     Part::proof};
+    theorem_3_7{"spectral/thm-3.7", "/", "Theorem 3.7"},
+    proof_3_7{"spectral/thm-3.7", "/", "Theorem 3.7, proof", Part::proof},
+    proof_3_8{"spectral/cor-3.8", "/", "Corollary 3.8, proof", Part::proof},
+    proof_after_3_17{"spectral/cor-3.8", "/", "Corollary 3.8, after (3.17)", Part::proof};
 
 }  // namespace
 
@@ -328,8 +327,8 @@ void judge_constants(const FeatureClaims& over_d) {
 
 void judge_rates(const FeatureClaims& over_d) {
   const Place spectral{"spectral/thm-3.7", "spectral/", "Theorem 3.7"},
-      assumption{"spectral/cor-3.8", "spectral/cor-3.8/", "Corollary 3.8, Assumption G"},
-      after_3_17{"spectral/cor-3.8", "spectral/cor-3.8/", "Corollary 3.8, after (3.17)"},
+      assumption{"spectral/cor-3.8", "/", "Corollary 3.8, Assumption G"},
+      after_3_17{"spectral/cor-3.8", "/", "Corollary 3.8, after (3.17)"},
       eq_3_17{"spectral/cor-3.8", "spectral/eq-3.17/", "Corollary 3.8, eq. (3.17)", Part::proof};
   const Region like_inverse_root = at_most(-0.5 + exponent_slack),
                like_root = within(0.5, exponent_slack);

@@ -206,7 +206,7 @@ void judge_alignment(const FeatureClaims& over_d) {
 
 // Claims: the proof of Theorem 3.9 ----------------------------------------------------------------
 
-const Place proof_3_9{"spectral/thm-3.9", "spectral/thm-3.9/", "Theorem 3.9, proof", Part::proof};
+const Place proof_3_9{"spectral/thm-3.9", "/", "Theorem 3.9, proof", Part::proof};
 
 void judge_blocks(const FeatureClaims& over_d) {
   const Region like_inverse = at_most(-1.0 + exponent_slack),

@@ -143,9 +143,8 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
 
 // Statements up to constants, judged by an exponent over d.
 void judge_orders(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
-  const Place theorem{"spectral/thm-3.11", "spectral/thm-3.11/", "Proof of Theorem 3.11",
-                      Part::proof},
-      corollary{"spectral/cor-3.12", "spectral/cor-3.12/", "Proof of Corollary 3.12", Part::proof};
+  const Place theorem{"spectral/thm-3.11", "/", "Proof of Theorem 3.11", Part::proof},
+      corollary{"spectral/cor-3.12", "/", "Proof of Corollary 3.12", Part::proof};
   const double margin = exponent_tolerance(config), p = real(config.spikes);
   const Metric spike = [&](const AtSize& at) { return pair.smallest_spike(at.x); };
   const Metric passed = [&](const AtSize& at) { return std::pow(at.x, pair.high - pair.low); };
