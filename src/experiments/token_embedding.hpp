@@ -7,7 +7,9 @@
 
 #include <functional>
 
-#include "core/record.hpp"
+#include "core/text.hpp"
+#include "core/tolerances.hpp"
+#include "core/undefined.hpp"
 #include "report/claims.hpp"
 
 namespace ranklab {
@@ -24,14 +26,35 @@ struct EmbeddedSequence {
 };
 
 /// The right-hand side of the lemma; NaN for eps >= 1, to which the lemma does not apply.
-double embedding_bound(double eps, double inverse_p_max);
+inline double embedding_bound(double eps, double inverse_p_max) {
+  return eps < 1 ? (1 + eps) / (1 - eps) * inverse_p_max : undefined;
+}
 
 /// The relative excess of st(X) over its bound that rounding can cause.
-double embedding_slack();
+inline constexpr double embedding_slack = tolerance::residual<double>;
 
 /// Judges one case for each trial with eps < 1.
-void judge_lemma_2_9(const Records& records,
-                     const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
-                     Claims& claims);
+inline void judge_lemma_2_9(const Records& records,
+                            const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
+                            Claims& claims, SourceLine line = SourceLine::current()) {
+  Tally eps;
+  const Tally over_bound = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
+    const EmbeddedSequence X = measured(record);
+    eps.count(false, X.norm_deviation);
+    const double ratio = X.stable_rank / embedding_bound(X.norm_deviation, X.inverse_p_max);
+    if (X.norm_deviation < 1) tally.count(!(ratio <= 1 + embedding_slack), ratio);
+  });
+  const std::string unmet =
+      say("the lemma needs eps < 1, but in every trial a squared column norm differs from d by a "
+          "fraction of at least 1 (at most {}); a larger d lowers it",
+          eps.largest);
+  if (!claims.applies(lemma_2_9, eps.cases > 0 && over_bound.cases == 0 ? unmet : "", line)) return;
+  claims.never_violated(lemma_2_9, over_bound,
+                        over_bound.cases == 0
+                            ? ""
+                            : say("largest measured eps {}; largest st(X) over its bound {}",
+                                  eps.largest, over_bound.largest),
+                        WorstCase::largest, line);
+}
 
 }  // namespace ranklab

@@ -89,10 +89,13 @@ void Mlp<T>::forward(const arma::Mat<T>& X, MlpPass<T>& pass) const {
   if (X.n_rows != W.front().n_cols)
     throw std::logic_error("the inputs do not fit the first layer of the net");
   const std::size_t hidden = W.size() - 1;
+  pass.X = &X;
   pass.A.resize(hidden);
+  pass.Z.resize(pass.keeps_Z ? hidden : 0);
   pass.slope.resize(hidden);
   for (std::size_t l = 0; l < hidden; ++l) {
-    pass.slope[l] = W[l] * (l == 0 ? X : pass.A[l - 1]);
+    pass.slope[l] = W[l] * pass.input(l);
+    if (pass.keeps_Z) pass.Z[l] = pass.slope[l];
     if (sigma->gated) {
       activate_gated(*sigma, pass.slope[l], pass.A[l]);
     } else if (sigma->name == "relu2") {
@@ -101,34 +104,39 @@ void Mlp<T>::forward(const arma::Mat<T>& X, MlpPass<T>& pass) const {
       activate(*sigma, pass.slope[l], pass.A[l]);
     }
   }
-  pass.output = W.back() * pass.A.back();
+  pass.output = W.back() * pass.input(hidden);
 }
 
 template <class T>
-void Mlp<T>::backward(const arma::Mat<T>& X, const arma::Row<T>& y, MlpPass<T>& pass) const {
-  const std::size_t layers = W.size();
-  const double n = static_cast<double>(X.n_cols);
-  pass.G.resize(layers);
-  double squares = 0;
-  arma::Mat<T> D_L(1, X.n_cols);  // dLoss/dZ_L
-  for (arma::uword i = 0; i < X.n_cols; ++i) {
-    const double residual = static_cast<double>(pass.output(i)) - static_cast<double>(y(i));
-    squares += residual * residual;
-    D_L(0, i) = static_cast<T>(2 / n * residual);
-  }
-  pass.loss = squares / n;
-  const arma::Mat<T>* D = &D_L;  // dLoss/dZ of the layer above, starting from the last
+void Mlp<T>::backward(MlpPass<T>& pass) const {
+  pass.G.resize(W.size());
+  const arma::Mat<T>* D = &pass.d_output;  // dLoss/dZ of the layer above, starting from the last
   arma::Mat<T> dA;
-  for (std::size_t l = layers - 1; l > 0; --l) {
-    pass.G[l] = *D * pass.A[l - 1].t();
+  for (std::size_t l = W.size() - 1; l > 0; --l) {
+    pass.G[l] = *D * pass.input(l).t();
     dA = W[l].t() * *D;
     multiply_slope(pass.slope[l - 1], dA);
     D = &pass.slope[l - 1];
   }
-  pass.G[0] = *D * X.t();
+  pass.G[0] = *D * pass.X->t();
+}
+
+template <class T>
+void set_mean_squared_error(const arma::Mat<T>& y, MlpPass<T>& pass) {
+  const double n = static_cast<double>(y.n_cols);
+  double squares = 0;
+  pass.d_output.set_size(arma::size(pass.output));
+  for (arma::uword i = 0; i < y.n_elem; ++i) {
+    const double residual = static_cast<double>(pass.output(i)) - static_cast<double>(y(i));
+    squares += residual * residual;
+    pass.d_output(i) = static_cast<T>(2 / n * residual);
+  }
+  pass.loss = squares / n;
 }
 
 template struct Mlp<float>;
 template struct Mlp<double>;
+template void set_mean_squared_error<float>(const arma::fmat&, MlpPass<float>&);
+template void set_mean_squared_error<double>(const arma::mat&, MlpPass<double>&);
 
 }  // namespace ranklab

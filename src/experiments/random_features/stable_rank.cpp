@@ -626,7 +626,7 @@ void judge_tokens(const Config& c, const Records& records, Claims& claims) {
   // A sequence that repeats a single token attains this bound.
   const Tally rms = tally_of(records, [](const TrialRecord& record, Tally& tally) {
     const double ratio = record.scalar(embedding_rms_rank) / record.scalar(inverse_p_max);
-    tally.count(!(ratio <= 1.0 + embedding_slack()), ratio);
+    tally.count(!(ratio <= 1.0 + embedding_slack), ratio);
   });
   claims.never_violated(
       {"spectral/lemma-2.9", "spectral/lemma-2.9/rms-normalised", "Lemma 2.9",

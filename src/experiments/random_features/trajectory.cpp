@@ -12,8 +12,8 @@
 // Differs from [Spectral]: V ~ N(0, 1/d) and W# ~ N(0, 1/k) instead of the standard Gaussians of
 // its text, because these reproduce its figure.
 #include <algorithm>
-#include <iterator>
 #include <limits>
+#include <numeric>
 
 #include "experiments/kit.hpp"
 #include "experiments/random_features/random_features.hpp"
@@ -106,8 +106,7 @@ std::vector<std::string> Config::restarted_runs() const {
 
 // What a trial records ----------------------------------------------------------------------------
 
-// Arrays over the iterations of a run, NaN once the loss is not finite: L(W_t) - min L of every
-// run, and nr(grad L(W_t)) of gd and specgd.
+// L(W_t) - min L, and nr(grad L(W_t)).
 std::string gap_of(const std::string& run) {
   return run + ".objective_gap";
 }
@@ -123,6 +122,25 @@ constexpr char stable_rank_A[] = "stable_rank_A", nuclear_rank_init[] = "nuclear
 // The first t at which SpecGD's loss is below GD's, and the number of runs that ended in a loss
 // that is not finite.
 constexpr char first_ahead[] = "first_iteration_specgd_ahead", diverged[] = "diverged_trajectories";
+
+// Numbers over the iterations of a run are NaN once the loss is not finite. The run from the peak
+// is shorter than declared if the peak is not at W_0.
+std::vector<Column> columns_of(const Config& c) {
+  const auto iterations = [&](std::uint64_t start) {
+    std::vector<double> x(c.steps + 1 - start);
+    std::iota(x.begin(), x.end(), 0.0);
+    return x;
+  };
+  std::vector<Column> out = {{stable_rank_A},  {nuclear_rank_init}, {peak_nuclear_rank},
+                             {peak_iteration}, {first_ahead},       {diverged}};
+  for (const std::string& name :
+       {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)})
+    out.push_back({name, "iteration", iterations(0)});
+  for (const std::uint64_t t : c.restarts())
+    out.push_back({gap_of(specgd_from(t)), "iteration", iterations(t)});
+  if (c.from_peak) out.push_back({gap_of(specgd_from_peak), "iteration", iterations(0)});
+  return out;
+}
 
 // Statements about single steps. A trial counts no case if the steps are not those of the
 // statements.
@@ -145,98 +163,75 @@ constexpr double slack = 1e-9;
 
 // A trial -----------------------------------------------------------------------------------------
 
-// One run of an optimizer. Entry t belongs to W_t; after a non-finite loss the entries are
-// undefined.
-struct Path {
-  explicit Path(std::uint64_t steps)
-      : gap(steps + 1, undefined), nuclear_rank(steps + 1, undefined) {}
-
-  std::vector<double> gap, nuclear_rank;
+struct Run {
+  std::string name;
+  std::uint64_t start = 0;  // the iteration of GD from which it starts
+  arma::mat E;              // the error at its iterate
   bool diverged = false;
-  Tally guarantee, two_sided;
+  Tally guarantee = {}, two_sided = {};
 };
 
-// Follows the error E for as many steps as the path has room for, or until the loss is not finite.
-// step(t, G, E) takes the step from W_t, records the nuclear rank of its gradient G, and returns
-// the guaranteed decrease.
+// Follows a run to the last iteration, or until the loss is not finite. step(t, G) takes the step
+// from W_t with gradient G, and returns the guaranteed decrease.
 template <class Step>
-void descend(const RegressionProblem& problem, const Config& c, const Trial& trial, arma::mat E,
-             Path& path, const Step& step) {
-  double guaranteed = 0.0;
-  for (std::uint64_t t = 0; t < path.gap.size(); ++t) {
+void descend(const RegressionProblem& problem, const Config& c, const Trial& trial, Run& run,
+             Track& track, const Step& step) {
+  double guaranteed = 0.0, previous = 0.0;
+  for (std::uint64_t t = 0; t <= c.steps - run.start; ++t) {
     trial.advance();
-    const double gap = problem.objective_gap(E);
-    path.diverged = !std::isfinite(gap);
-    if (path.diverged) return;
-    path.gap[t] = gap;
-    if (t > 0 && c.steps_as_stated()) {
-      const double previous = path.gap[t - 1];
-      path.guarantee.count(previous - gap < guaranteed - slack * previous);
-    }
-    guaranteed = step(t, problem.gradient(E), E);
+    const double gap = problem.objective_gap(run.E);
+    run.diverged = !std::isfinite(gap);
+    if (run.diverged) return;
+    track.set(gap_of(run.name), gap, t);
+    if (t > 0 && c.steps_as_stated())
+      run.guarantee.count(previous - gap < guaranteed - slack * previous);
+    previous = gap;
+    guaranteed = step(t, problem.gradient(run.E));
   }
 }
 
-// The start of a run of SpecGD: the error E after `iteration` steps of GD.
-struct Start {
-  std::string run;
-  std::uint64_t iteration = 0;
-  arma::mat E;
-};
-
-struct GradientDescentRun {
-  Path path;
-  std::vector<Start> restarts;  // of Config::restarts(), up to where GD diverged
-  Start peak;
-};
-
-// Euclidean steps G / L_F from W_0, whose guaranteed decrease is ||G||_F^2 / (2 L_F).
-GradientDescentRun run_gradient_descent(const RegressionProblem& problem, const Config& c,
-                                        const Trial& trial) {
-  GradientDescentRun run{Path(c.steps), {}, {specgd_from_peak, 0, problem.start}};
+// Euclidean steps G / L_F from W_0, whose guaranteed decrease is ||G||_F^2 / (2 L_F). Returns the
+// runs of SpecGD: from W_0, from the peak, and those of Config::restarts() up to where GD diverged.
+std::vector<Run> run_gradient_descent(const RegressionProblem& problem, const Config& c,
+                                      const Trial& trial, Run& run, Track& track) {
+  std::vector<Run> out = {{specgd, 0, problem.start}, {specgd_from_peak, 0, problem.start}};
   const std::vector<std::uint64_t> restarts = c.restarts();
-  auto next_restart = restarts.begin();
   double largest = -1.0;
-  descend(problem, c, trial, problem.start, run.path,
-          [&](std::uint64_t t, const arma::mat& G, arma::mat& E) {
-            run.path.nuclear_rank[t] = nuclear_rank(G);
-            if (run.path.nuclear_rank[t] > largest) {
-              largest = run.path.nuclear_rank[t];
-              run.peak.iteration = t;
-              run.peak.E = E;
-            }
-            if (next_restart != restarts.end() && *next_restart == t) {
-              run.restarts.push_back({specgd_from(t), t, E});
-              ++next_restart;
-            }
-            E = problem.after_euclidean_step(E, c.step_scale);
-            return problem.L_F > 0 ? arma::dot(G, G) / (2 * problem.L_F) : 0.0;
-          });
-  return run;
+  descend(problem, c, trial, run, track, [&](std::uint64_t t, const arma::mat& G) {
+    const double rank = nuclear_rank(G);
+    track.set(nuclear_rank_of(gd), rank, t);
+    if (rank > largest) {
+      largest = rank;
+      out[1].start = t;
+      out[1].E = run.E;
+    }
+    if (std::ranges::binary_search(restarts, t)) out.push_back({specgd_from(t), t, run.E});
+    run.E = problem.after_euclidean_step(run.E, c.step_scale);
+    return problem.L_F > 0 ? arma::dot(G, G) / (2 * problem.L_F) : 0.0;
+  });
+  return out;
 }
 
-// Spectral steps (||G||_* / L_op) polar(G) from a start to the last iteration; the guaranteed
-// decrease is ||G||_*^2 / (2 L_op).
-Path run_spectral_descent(const RegressionProblem& problem, const Config& c, const Trial& trial,
-                          const Start& start) {
+// Spectral steps (||G||_* / L_op) polar(G), whose guaranteed decrease is ||G||_*^2 / (2 L_op).
+void run_spectral_descent(const RegressionProblem& problem, const Config& c, const Trial& trial,
+                          Run& run, Track& track) {
   const double polar_rtol = c.polar_rtol > 0 ? c.polar_rtol : -1.0;
-  Path path(c.steps - start.iteration);
+  const std::vector<double>& gap = track.values(gap_of(run.name));
   double euclidean_gap = 0.0, ratio = 0.0;  // of the last iterate: the gap after one Euclidean step
                                             // from it, and nr(G) / st(A)
-  descend(problem, c, trial, start.E, path, [&](std::uint64_t t, const arma::mat& G, arma::mat& E) {
+  descend(problem, c, trial, run, track, [&](std::uint64_t t, const arma::mat& G) {
     if (ratio >= 2 && c.steps_as_stated())
-      path.two_sided.count(path.gap[t] > euclidean_gap + slack * path.gap[t - 1]);
+      run.two_sided.count(gap[t] > euclidean_gap + slack * gap[t - 1]);
     const SpectralStep<double> spectral = spectral_step(G, problem.L_op, polar_rtol);
-    const double squared_norm = arma::dot(G, G);
-    path.nuclear_rank[t] =
-        squared_norm > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / squared_norm : undefined;
-    ratio = path.nuclear_rank[t] / problem.stable_rank_A;
-    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(E));
-    E += c.step_scale * spectral.step;
-    return problem.L_op > 0 ? spectral.nuclear_norm * spectral.nuclear_norm / (2 * problem.L_op)
-                            : 0.0;
+    const double squared_nuclear_norm = spectral.nuclear_norm * spectral.nuclear_norm,
+                 squared_norm = arma::dot(G, G),
+                 rank = squared_norm > 0 ? squared_nuclear_norm / squared_norm : undefined;
+    if (run.name == specgd) track.set(nuclear_rank_of(specgd), rank, t);
+    ratio = rank / problem.stable_rank_A;
+    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(run.E));
+    run.E += c.step_scale * spectral.step;
+    return problem.L_op > 0 ? squared_nuclear_norm / (2 * problem.L_op) : 0.0;
   });
-  return path;
 }
 
 RegressionProblem draw_problem(const Config& c, const Trial& trial) {
@@ -264,39 +259,36 @@ void expect_steps(const Config& c, const Trial& trial) {
 TrialRecord descend_by_both(const Config& c, const Trial& trial) {
   const RegressionProblem problem = draw_problem(c, trial);
   expect_steps(c, trial);
-  GradientDescentRun descent = run_gradient_descent(problem, c, trial);
-  const std::uint64_t peak = descent.peak.iteration;
+  Track track(columns_of(c));
+  Run descent{gd, 0, problem.start};
   // The longest runs come first, so that the threads finish together.
-  std::vector<Start> starts = {{specgd, 0, problem.start}};
-  if (c.from_peak) starts.push_back(std::move(descent.peak));
-  std::move(descent.restarts.begin(), descent.restarts.end(), std::back_inserter(starts));
-  std::vector<Path> paths(starts.size(), Path(0));
-  trial.for_each_part(starts.size(), [&](std::size_t i) {
-    paths[i] = run_spectral_descent(problem, c, trial, starts[i]);
-  });
+  std::vector<Run> runs = run_gradient_descent(problem, c, trial, descent, track);
+  const std::uint64_t peak = runs[1].start;
+  if (!c.from_peak) runs.erase(runs.begin() + 1);
+  trial.for_each_part(
+      runs.size(), [&](std::size_t i) { run_spectral_descent(problem, c, trial, runs[i], track); });
 
-  TrialRecord record;
-  record.set(stable_rank_A, problem.stable_rank_A);
-  record.set(nuclear_rank_init, descent.path.nuclear_rank[0]);
-  record.set(peak_nuclear_rank, descent.path.nuclear_rank[peak]);
-  record.set(peak_iteration, static_cast<double>(peak));
-  record.set(first_ahead, first_below(paths[0].gap, descent.path.gap));
-  record.add(guarantee_gd.id, descent.path.guarantee);
-  double not_finite = descent.path.diverged;
-  for (const Path& path : paths) {
-    not_finite += path.diverged;
-    record.add(guarantee_specgd.id, path.guarantee);
-    record.add(two_sided.id, path.two_sided);
+  const std::vector<double>& ranks = track.values(nuclear_rank_of(gd));
+  track.set(stable_rank_A, problem.stable_rank_A);
+  track.set(nuclear_rank_init, ranks[0]);
+  track.set(peak_nuclear_rank, ranks[peak]);
+  track.set(peak_iteration, static_cast<double>(peak));
+  track.set(first_ahead, first_below(track.values(gap_of(specgd)), track.values(gap_of(gd))));
+  TrialRecord record = track.take();
+  if (c.from_peak) {
+    const std::string name = gap_of(specgd_from_peak);
+    std::vector<double> gap = record.array(name);
+    gap.resize(c.steps + 1 - peak);
+    record.set(name, std::move(gap), record.line_of(name));
+  }
+  record.add(guarantee_gd.id, descent.guarantee);
+  double not_finite = descent.diverged;
+  for (const Run& run : runs) {
+    not_finite += run.diverged;
+    record.add(guarantee_specgd.id, run.guarantee);
+    record.add(two_sided.id, run.two_sided);
   }
   record.set(diverged, not_finite);
-  record.set(gap_of(gd), std::move(descent.path.gap));
-  record.set(nuclear_rank_of(gd), std::move(descent.path.nuclear_rank));
-  record.set(nuclear_rank_of(specgd), std::move(paths[0].nuclear_rank));
-  // If GD diverged before an iterate, the restart from that iterate is undefined.
-  for (const std::uint64_t t : c.restarts())
-    record.set(gap_of(specgd_from(t)), Path(c.steps - t).gap);
-  for (std::size_t i = 0; i < paths.size(); ++i)
-    record.set(gap_of(starts[i].run), std::move(paths[i].gap));
   return record;
 }
 
@@ -511,20 +503,18 @@ Series every_other(const Series& all, std::size_t first, const std::string& name
 constexpr char even_iterates[] = "specgd.nuclear_rank.even",
                odd_iterates[] = "specgd.nuclear_rank.odd";
 
-void add_series(const Config& c, ResultBuilder& out) {
-  for (const std::string& name :
-       {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)}) {
-    out.series(name, "iteration");
-  }
-  const Series nuclear_rank = out.result().series.back();
-  if (alternates(nuclear_rank)) {
+void add_columns(const Config& c, ResultBuilder& out) {
+  for (const Column& column : columns_of(c)) {
+    out.add({column});
+    if (column.name != nuclear_rank_of(specgd)) continue;
+    const Series nuclear_rank = out.result().series.back();
+    if (!alternates(nuclear_rank)) continue;
     out.note(
         "The nuclear rank along SpecGD alternates from step to step; the figure draws even and odd "
         "iterates as separate curves.");
     out.series(every_other(nuclear_rank, 0, even_iterates));
     out.series(every_other(nuclear_rank, 1, odd_iterates));
   }
-  for (const std::string& run : c.restarted_runs()) out.series(gap_of(run), "iteration");
 }
 
 // Figures 3 and 11. A restarted run counts its iterations from 0; its curve is shifted to the
@@ -562,11 +552,9 @@ Result report(const Config& c, const Records& records) {
   ResultBuilder out(
       say("GD compared with SpecGD on random-feature regression, {} features", c.activation),
       records);
-  out.scalars(
-      {stable_rank_A, nuclear_rank_init, peak_nuclear_rank, peak_iteration, first_ahead, diverged});
+  add_columns(c, out);
   out.diverged_where(diverged);
   out.scalar("final_log10_gap_ratio", final_log_ratio(records));
-  add_series(c, out);
   judge(c, records, out.claims());
   add_figure(c, out);
   return out.take();

@@ -1,6 +1,5 @@
 #include "experiments/spike_plus_bulk/commands.hpp"
 
-
 namespace ranklab {
 
 Experiment spiked_model_experiment() {

@@ -12,6 +12,7 @@
 #include "data/corpus.hpp"
 #include "experiments/kit.hpp"
 #include "models/activations.hpp"
+#include "nn/mlp.hpp"
 #include "nn/sequence_model.hpp"
 
 namespace ranklab::curvature {
@@ -59,28 +60,22 @@ const std::vector<std::string>& smooth_activations();
 double (*second_derivative(const std::string& activation))(double);
 
 enum class Loss {
-  squares,       // f = ||X_L - Y||_F^2 / (2 n)
+  squares,       // f = ||Z_L - Y||_F^2 / (2 n)
   cross_entropy  // f = mean over samples of log sum exp(x) - y'x, where y is a unit vector
 };
 
-struct Network {
-  const Activation* sigma = nullptr;
+struct Network : Mlp<double> {
   double (*second)(double) = nullptr;  // sigma''
   Loss loss = Loss::cross_entropy;
-  Blocks W;
 };
 
-/// Values at W, and the gradient.
-struct Pass {
-  std::vector<arma::mat> A;  // A_0 ... A_(L-1)
-  std::vector<arma::mat> X;  // X_1 ... X_L
-  arma::mat P;               // cross-entropy: probabilities (C, n)
-  arma::mat df;              // gradient of f in X_L (C, n)
-  double loss = 0;
-  Blocks G;  // gradients in W_1 ... W_L
+/// Values at W, and the gradients of f.
+struct Pass : MlpPass<double> {
+  /// A_0 (d, n), which must outlive the pass; Y (C, n).
+  Pass(const Network& network, const arma::mat& A_0, const arma::mat& Y);
+
+  arma::mat P;  // cross-entropy: probabilities (C, n)
 };
-/// A_0 (d, n), Y (C, n).
-Pass pass_of(const Network& network, const arma::mat& A_0, const arma::mat& Y);
 
 /// The notation of Section 4.2 at W, and the constants (4.5).
 struct Constants {

@@ -1,13 +1,13 @@
-// The layered model of [Spectral] Section 4.1 for a multilayer perceptron, its derivatives along a
-// direction, and the constants of the bounds.
+// The layered model of [Spectral] Section 4.1 for a multilayer perceptron: the loss, derivatives
+// along a direction, and the constants of the bounds.
 //
-// Legend: L layers; A_0 (d, n) is the input, samples in columns; X_l = W_l A_(l-1), A_l =
-// sigma(X_l) for l < L; the loss f is a function of X_L (C, n) alone. Along W + t D:
+// Legend: nn/mlp.hpp, whose Z_l is the paper's X_l; the loss f is a function of the output Z_L
+// (C, n) alone. Along W + t D:
 //   B_l = D_l A_(l-1)
-//   U_l = B_l + W_l V_(l-1)                        dX_l / dt at t = 0
-//   V_l = sigma'(X_l) o U_l                        dA_l / dt
-//   U~_l = 2 D_l V_(l-1) + W_l V~_(l-1)            d^2 X_l / dt^2
-//   V~_l = sigma''(X_l) o U_l^2 + sigma'(X_l) o U~_l
+//   U_l = B_l + W_l V_(l-1)                        dZ_l / dt at t = 0
+//   V_l = sigma'(Z_l) o U_l                        dA_l / dt
+//   U~_l = 2 D_l V_(l-1) + W_l V~_(l-1)            d^2 Z_l / dt^2
+//   V~_l = sigma''(Z_l) o U_l^2 + sigma'(Z_l) o U~_l
 #include <algorithm>
 #include <numbers>
 #include <stdexcept>
@@ -43,22 +43,23 @@ const std::vector<std::pair<std::string, Second>> smooth = {{"tanh", tanh_second
                                                             {"silu", silu_second},
                                                             {"identity", identity_second}};
 
-arma::mat mapped(const arma::mat& X, double (*f)(double)) {
-  arma::mat out = X;
+arma::mat mapped(const arma::mat& Z, double (*f)(double)) {
+  arma::mat out = Z;
   out.transform(f);
   return out;
 }
 
+/// Sets the probabilities and the sum of the losses of all samples.
 void set_softmax(Pass& pass, const arma::mat& Y) {
-  const arma::mat& X = pass.X.back();
-  pass.P = X;
+  const arma::mat& Z = pass.output;
+  pass.P = Z;
   pass.loss = 0;
-  for (arma::uword j = 0; j < X.n_cols; ++j) {
-    const double largest = X.col(j).max();
-    const arma::vec p = arma::exp(X.col(j) - largest);
+  for (arma::uword j = 0; j < Z.n_cols; ++j) {
+    const double largest = Z.col(j).max();
+    const arma::vec p = arma::exp(Z.col(j) - largest);
     const double sum = arma::accu(p);
     pass.P.col(j) = p / sum;
-    pass.loss += largest + std::log(sum) - arma::dot(Y.col(j), X.col(j));
+    pass.loss += largest + std::log(sum) - arma::dot(Y.col(j), Z.col(j));
   }
 }
 
@@ -72,7 +73,7 @@ double second_of_loss(const Network& network, const Pass& pass, const arma::mat&
 
 /// The largest eigenvalue of the Hessian of f, which is block diagonal over samples.
 double largest_curvature(const Network& network, const Pass& pass) {
-  const double n = static_cast<double>(pass.X.back().n_cols);
+  const double n = static_cast<double>(pass.output.n_cols);
   if (network.loss == Loss::squares) return 1 / n;
   double largest = 0;
   for (arma::uword j = 0; j < pass.P.n_cols; ++j) {
@@ -101,43 +102,32 @@ double (*second_derivative(const std::string& activation))(double) {
   throw std::logic_error("no second derivative of " + activation);
 }
 
-Pass pass_of(const Network& network, const arma::mat& A_0, const arma::mat& Y) {
-  const std::size_t L = network.W.size();
+Pass::Pass(const Network& network, const arma::mat& A_0, const arma::mat& Y) {
+  keeps_Z = true;
+  network.forward(A_0, *this);
   const double n = static_cast<double>(A_0.n_cols);
-  Pass pass;
-  pass.A.push_back(A_0);
-  for (std::size_t l = 0; l < L; ++l) {
-    pass.X.push_back(network.W[l] * pass.A[l]);
-    if (l + 1 < L) pass.A.push_back(mapped(pass.X[l], network.sigma->value));
-  }
   if (network.loss == Loss::squares) {
-    pass.df = (pass.X.back() - Y) / n;
-    pass.loss = arma::accu(arma::square(pass.X.back() - Y)) / (2 * n);
+    d_output = (output - Y) / n;
+    loss = arma::accu(arma::square(output - Y)) / (2 * n);
   } else {
-    set_softmax(pass, Y);
-    pass.loss /= n;
-    pass.df = (pass.P - Y) / n;
+    set_softmax(*this, Y);
+    loss /= n;
+    d_output = (P - Y) / n;
   }
-  pass.G.resize(L);
-  arma::mat dX = pass.df;
-  for (std::size_t l = L; l-- > 0;) {
-    pass.G[l] = dX * pass.A[l].t();
-    if (l > 0) dX = (network.W[l].t() * dX) % mapped(pass.X[l - 1], network.sigma->derivative);
-  }
-  return pass;
+  network.backward(*this);
 }
 
 Constants constants_of(const Network& network, const Pass& pass) {
   const double L = static_cast<double>(network.W.size());
   Constants out;
-  for (std::size_t l = 0; l + 1 < network.W.size(); ++l) {
-    for (const double x : pass.X[l]) {
-      out.J_phi = std::max(out.J_phi, std::fabs(network.sigma->derivative(x)));
-      out.H_phi = std::max(out.H_phi, std::fabs(network.second(x)));
+  for (const arma::mat& Z : pass.Z) {
+    for (const double z : Z) {
+      out.J_phi = std::max(out.J_phi, std::fabs(network.sigma->derivative(z)));
+      out.H_phi = std::max(out.H_phi, std::fabs(network.second(z)));
     }
   }
   for (const arma::mat& W : network.W) out.W_star = std::max(out.W_star, operator_norm(W));
-  out.J_f = arma::norm(pass.df, "fro");
+  out.J_f = arma::norm(pass.d_output, "fro");
   out.H_f = largest_curvature(network, pass);
   const double JW = out.J_phi * out.W_star;
   out.Gamma = std::sqrt(2.0) * std::pow(1 + 2 * JW * JW, L / 2);
@@ -154,7 +144,7 @@ Along along(const Network& network, const Pass& pass, const Blocks& D) {
   arma::mat U, U_tilde, V, V_tilde;
   double U_squares = 0, U_tilde_squares = 0;
   for (std::size_t l = 0; l < network.W.size(); ++l) {
-    const arma::mat B = D[l] * pass.A[l];
+    const arma::mat B = D[l] * pass.input(l);
     if (l == 0) {
       U = B;
       U_tilde.zeros(arma::size(B));
@@ -169,14 +159,14 @@ Along along(const Network& network, const Pass& pass, const Blocks& D) {
     U_squares += arma::accu(arma::square(U));
     U_tilde_squares += arma::accu(arma::square(U_tilde));
     if (l + 1 == network.W.size()) break;
-    const arma::mat slope = mapped(pass.X[l], network.sigma->derivative);
+    const arma::mat slope = mapped(pass.Z[l], network.sigma->derivative);
     V = slope % U;
-    V_tilde = mapped(pass.X[l], network.second) % arma::square(U) + slope % U_tilde;
+    V_tilde = mapped(pass.Z[l], network.second) % arma::square(U) + slope % U_tilde;
   }
   out.U = std::sqrt(U_squares);
   out.U_tilde = std::sqrt(U_tilde_squares);
   out.gauss_newton = second_of_loss(network, pass, U);
-  out.curvature = out.gauss_newton + arma::dot(pass.df, U_tilde);
+  out.curvature = out.gauss_newton + arma::dot(pass.d_output, U_tilde);
   return out;
 }
 

@@ -104,10 +104,9 @@ Data draw_data(const Config& config, const Sizes& sizes, const Trial& trial,
 /// Entries N(0, 1/fan_in).
 Network draw_network(const Config& config, const Sizes& sizes, const Trial& trial,
                      const std::string& prefix) {
-  Network out{&find_activation(config.activation),
+  Network out{{&find_activation(config.activation), {}},
               second_derivative(config.activation),
-              config.loss == "squares" ? Loss::squares : Loss::cross_entropy,
-              {}};
+              config.loss == "squares" ? Loss::squares : Loss::cross_entropy};
   std::uint64_t inputs = sizes.d;
   for (std::uint64_t l = 1; l <= config.layers; ++l) {
     const std::uint64_t outputs = l == config.layers ? config.classes : sizes.width;
@@ -124,11 +123,12 @@ class MeasuredNetwork : public MeasuredModel {
   MeasuredNetwork(const Network& network, const arma::mat& A_0, const arma::mat& Y,
                   TrialRecord& record)
       : network_(network),
-        pass_(pass_of(network, A_0, Y)),
+        pass_(network, A_0, Y),
         constants_(constants_of(network, pass_)),
         record_(record) {
     G_ = pass_.G;
     A_ = pass_.A;
+    A_.insert(A_.begin(), A_0);
     loss_ = pass_.loss;
   }
 
@@ -236,7 +236,7 @@ void measure_scaling(const Config& config, const Trial& trial, Track& track) {
     const Data data = draw_data(config, sizes, trial, prefix);
     Network network = draw_network(config, sizes, trial, prefix);
     for (arma::mat& W : network.W) W *= scaled_norm / operator_norm(W);
-    track.add(C_F_over_n, constants_of(network, pass_of(network, data.A_0, data.Y)).C_F);
+    track.add(C_F_over_n, constants_of(network, Pass(network, data.A_0, data.Y)).C_F);
   }
 }
 
@@ -273,7 +273,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     if (const auto i = config.measured(t)) {
-      const Pass now = pass_of(network, data.A_0, data.Y);
+      const Pass now(network, data.A_0, data.Y);
       diverged = diverged || !is_finite(network, now);
       if (!diverged && has_gradients(now)) {
         MeasuredNetwork model(network, data.A_0, data.Y, record);
@@ -282,7 +282,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
     }
     if (t == config.steps) break;
     if (diverged) continue;
-    const Pass pass = pass_of(network, data.A_0, data.Y);
+    const Pass pass(network, data.A_0, data.Y);
     for (std::size_t l = 0; l < parameters.size(); ++l) {
       parameters[l].G = pass.G[l];
       optimizers[l].step(parameters[l], config.lr);
@@ -305,7 +305,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
 
 // Worked examples of the statements that trials count ---------------------------------------------
 
-// All matrices are numbers or 2 x 2, and f = ||X_L - Y||_F^2 / (2 n).
+// All matrices are numbers or 2 x 2, and f = ||Z_L - Y||_F^2 / (2 n).
 void count_worked_examples(TrialRecord& record) {
   const auto scalar = [](double x) {
     arma::mat out(1, 1);
@@ -318,7 +318,7 @@ void count_worked_examples(TrialRecord& record) {
   const Activation& identity = find_activation("identity");
   const Activation square{"square", [](double x) { return x * x / 2; }, identity.value};
   const auto linear = [&](const Blocks& W) {
-    return Network{&identity, second_derivative("identity"), Loss::squares, W};
+    return Network{{&identity, W}, second_derivative("identity"), Loss::squares};
   };
   // U = (1, 0), B = (1, 0) and U~ = (0, 40), where Gamma = sqrt(2) and Theta = 1: shares 1/sqrt(2)
   // of (4.1) and 1/2 of (4.2). <D, Hessian D> = 400, C_F = 402, C_op = 1: a share of 400/802 of
@@ -331,7 +331,7 @@ void count_worked_examples(TrialRecord& record) {
   const arma::vec B = thin_svd(change).V.col(0);
   count_along(linear({scalar(w), scalar(w)}), 1, 0, {scalar(B(0)), scalar(B(1) / w)});
   // J_Phi = 0 and H_Phi = 1: the second term of (4.2) alone, a share of 1/4.
-  count_along({&square, identity.derivative, Loss::squares, {scalar(0), scalar(1)}}, 1, 0,
+  count_along({{&square, {scalar(0), scalar(1)}}, identity.derivative, Loss::squares}, 1, 0,
               {scalar(1), scalar(0)});
   // One layer, W = 0: the curvature of both steps is 1/2.02 of its bound, so that the printed
   // decrease is 1/(2 - 1/2.02) = 0.6645 of the actual one.

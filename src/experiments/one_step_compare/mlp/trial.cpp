@@ -55,7 +55,8 @@ template <class T>
 void record_ranks(const Problem<T>& problem, TrialRecord& record) {
   MlpPass<T> pass;
   problem.start.forward(problem.X, pass);
-  problem.start.backward(problem.X, problem.y, pass);
+  set_mean_squared_error(problem.y, pass);
+  problem.start.backward(pass);
   for (std::size_t l = 0; l < hidden_layers; ++l) {
     const bool finite = pass.A[l].is_finite() && pass.G[l].is_finite();
     record.set(rank_name("A", l + 1), finite ? numerical_rank(pass.A[l]) : undefined);
@@ -118,7 +119,8 @@ struct Descent {
     trial.check_interrupt();
     net.forward(problem.X, pass);
     trial.check_interrupt();
-    net.backward(problem.X, problem.y, pass);
+    set_mean_squared_error(problem.y, pass);
+    net.backward(pass);
     if (!std::isfinite(pass.loss)) return false;
     if (t == 0) first_loss = pass.loss;
     if (pass.loss > divergence_factor * first_loss) return false;
@@ -152,7 +154,7 @@ struct Descent {
 
   Input input_of(std::size_t l, bool recorded, bool operator_norm_is_needed) {
     arma::mat memory;
-    const arma::mat& A = widened(l == 0 ? problem.X : pass.A[l - 1], memory);
+    const arma::mat& A = widened(pass.input(l), memory);
     Input input;
     input.squared_norm = arma::dot(A, A);
     if (l == 0) {
@@ -202,11 +204,11 @@ std::string gradient_file(std::size_t l) {
 /// Writes A<l-1>.npy (k, n) and the gradient of W_l, G<l>.npy (m, k), for every layer l, then
 /// manifest.json, which pairs them under the name W<l>, for the study files. Creates folders.
 template <class T>
-void write_dump(const std::string& folder, const arma::Mat<T>& X, const MlpPass<T>& pass) {
+void write_dump(const std::string& folder, const MlpPass<T>& pass) {
   std::string pairs;
   for (std::size_t l = 0; l < layers; ++l) {
     const std::string activation = activation_file(l), gradient = gradient_file(l);
-    write_npy(folder + "/" + activation, l == 0 ? X : pass.A[l - 1]);
+    write_npy(folder + "/" + activation, pass.input(l));
     write_npy(folder + "/" + gradient, pass.G[l]);
     pairs +=
         say("{}\n    {\"name\": \"W{}\", \"activation\": \"{}\", \"gradient\": \"{}\", "
@@ -232,7 +234,7 @@ TrialRecord measure(const Config& config, const Trial& trial) {
     const bool is_finite = descent.run();
     const bool is_dumped =
         trial.index() == 0 && !config.dump.empty() && methods[i].name == config.optimizer.front();
-    if (is_dumped && is_finite) write_dump(config.dump, problem.X, pass);
+    if (is_dumped && is_finite) write_dump(config.dump, pass);
     of_methods[i] = descent.record();
   });
   record.set(stable_rank_X, problem.stable_rank_X);

@@ -33,7 +33,7 @@ struct Case {
   Blocks D;
 
   explicit Case(const std::string& activation, Loss loss)
-      : network{&find_activation(activation), second_derivative(activation), loss, {}} {
+      : network{{&find_activation(activation), {}}, second_derivative(activation), loss} {
     const arma::uword sizes[] = {3, 5, 4, 3};
     for (int l = 0; l < 3; ++l) {
       network.W.push_back(drawn("W" + std::to_string(l), sizes[l + 1], sizes[l], 0.7));
@@ -45,7 +45,7 @@ struct Case {
   Pass at(double t) const {
     Network moved = network;
     for (std::size_t l = 0; l < D.size(); ++l) moved.W[l] += t * D[l];
-    return pass_of(moved, A_0, Y);
+    return Pass(moved, A_0, Y);
   }
 };
 
@@ -110,11 +110,15 @@ TEST_CASE("U and U~ are derivatives of the pre-activations, and B is the change 
     Blocks U, U_tilde;
     double B = 0, op = 0;
     for (std::size_t l = 0; l < of.D.size(); ++l) {
-      U.push_back(slope_at_0([&](double t) -> arma::mat { return of.at(t).X[l]; }));
+      const auto Z_at = [&](double t) -> arma::mat {
+        const Pass pass = of.at(t);
+        return l < pass.Z.size() ? pass.Z[l] : pass.output;
+      };
+      U.push_back(slope_at_0(Z_at));
       U_tilde.push_back(slope_at_0([&](double t) -> arma::mat {
-        return slope_at_0([&](double s) -> arma::mat { return of.at(t + s).X[l]; });
+        return slope_at_0([&](double s) -> arma::mat { return Z_at(t + s); });
       }));
-      B += arma::accu(arma::square(of.D[l] * of.at(0).A[l]));
+      B += arma::accu(arma::square(of.D[l] * of.at(0).input(l)));
       op += std::pow(arma::svd(of.D[l]).max(), 2);
     }
     CHECK(found.U == doctest::Approx(all_of(U)).epsilon(1e-9));
@@ -151,7 +155,7 @@ TEST_CASE("constants agree with their definitions and with a worked example") {
       U.col(static_cast<arma::uword>(i % 6)) = drawn("U" + std::to_string(i), 3, 1);
       U /= arma::norm(U, "fro");
       const auto f_at = [&](double t) {
-        const arma::mat X = pass.X.back() + t * U;
+        const arma::mat X = pass.output + t * U;
         if (of.network.loss == Loss::squares) return arma::accu(arma::square(X - of.Y)) / 12;
         double sum = 0;
         for (arma::uword j = 0; j < 6; ++j)

@@ -2,7 +2,6 @@
 // singular value decomposition. The gradients of the net have their own test.
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
-#include "experiments/one_step_compare/one_step_compare.hpp"
 
 #include <doctest/doctest.h>
 
@@ -68,7 +67,8 @@ Curves reference(const std::string& activation, const std::string& inner, double
   for (std::uint64_t t = 0; t <= steps; ++t) {
     MlpPass<double> pass;
     net.forward(X, pass);
-    net.backward(X, y, pass);
+    set_mean_squared_error(y, pass);
+    net.backward(pass);
     out["loss"].push_back(pass.loss);
     for (std::size_t l = 0; l < 4; ++l) {
       const Decomposed A(l == 0 ? X : pass.A[l - 1]), G(pass.G[l]);
