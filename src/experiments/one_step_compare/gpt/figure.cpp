@@ -44,6 +44,11 @@ bool chooses(const Plan& plan) {
   });
 }
 
+/// Runs that choose the matrices or the scale have rates of their own.
+std::string same_settings(const Plan& plan) {
+  return chooses(plan) ? "" : " with the same settings";
+}
+
 double final_loss(const TrialRecord& record, const Run& run) {
   return record.scalar(run.key(final_validation_loss));
 }
@@ -126,7 +131,7 @@ void add_criterion_table(ResultBuilder& out, const Plan& plan) {
 void add_loss_table(ResultBuilder& out, const Plan& plan) {
   FigureTable table{
       "Held-out loss after training, nats per token",
-      {"run", "loss (\u00B1 99 %)", "minus Adam's with the same settings (\u00B1 99 %)"},
+      {"run", "loss (\u00B1 99 %)", "minus Adam's" + same_settings(plan) + " (\u00B1 99 %)"},
       {}};
   if (plan.config().has_facts())
     table.columns.insert(table.columns.end(), {"of frequent facts", "of rare facts"});
@@ -270,9 +275,9 @@ void draw_final_differences(ResultBuilder& out, const Plan& plan) {
     const Run* const adam = adam_for(run, plan);
     if (!adam) continue;
     pairs.emplace_back(&run, adam);
-    names.ticks.push_back(run.tick_label());
+    names.ticks.push_back(run.tick_label(chooses(plan)));
   }
-  PanelBuilder panel = out.panel("Final held-out loss minus Adam's with the same settings", names,
+  PanelBuilder panel = out.panel("Final held-out loss minus Adam's" + same_settings(plan), names,
                                  {"nats per token"});
   for (const Run& first : plan.runs) {
     const std::string name = first.optimizer + ".final_validation_loss_difference";

@@ -238,7 +238,9 @@ struct Run {
   /// The name in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate 0.03".
   std::string figure_label() const;
   /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
-  std::string tick_label() const;
+  /// Without the learning rates if runs have rates of their own, as each choice of matrices has:
+  /// they would fill the axis.
+  std::string tick_label(bool own_rates) const;
 };
 /// The learning rates of the matrices inside layers, which may be tuned for each run.
 extern const std::set<std::string> inner_rates;

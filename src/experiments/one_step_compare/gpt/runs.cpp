@@ -336,12 +336,8 @@ std::string blocks_label(const std::string& list, bool is_short) {
          (has_hidden ? "" : " only");
 }
 
-std::string label_of(const Run& run, bool is_short) {
+std::string label_of(const Run& run, bool is_short, bool hides_rates) {
   std::string out = optimizer_named(run.optimizer).figure_label, settings;
-  // Each choice of matrices has rates of its own, which would fill an axis.
-  const bool hides_rates =
-      is_short && std::any_of(run.changes.begin(), run.changes.end(),
-                              [](const auto& change) { return change.first == "spectral-on"; });
   for (const auto& [key, value] : run.changes) {
     if (hides_rates && key.starts_with("lr-")) continue;
     if (key == "lr-" + run.optimizer) {
@@ -359,11 +355,13 @@ std::string label_of(const Run& run, bool is_short) {
 }  // namespace
 
 std::string Run::figure_label() const {
-  return label_of(*this, false);
+  return label_of(*this, false, false);
 }
 
-std::string Run::tick_label() const {
-  return label_of(*this, true);
+std::string Run::tick_label(bool own_rates) const {
+  const bool chooses_matrices = std::any_of(
+      changes.begin(), changes.end(), [](const auto& each) { return each.first == "spectral-on"; });
+  return label_of(*this, true, own_rates || chooses_matrices);
 }
 
 }  // namespace ranklab::gpt

@@ -104,7 +104,7 @@ TEST_CASE("runs have names for readers, while claims and series keep the words o
   Words names, ticks;
   for (const gpt::Run& run : plan.runs) {
     names.push_back(run.figure_label());
-    ticks.push_back(run.tick_label());
+    ticks.push_back(run.tick_label(false));
   }
   CHECK(names ==
         Words{"Adam", "Muon", "polar factor", "SGD", "Muon, embedding rate 0.03",
@@ -113,6 +113,7 @@ TEST_CASE("runs have names for readers, while claims and series keep the words o
               "Adam, ReLU, Gaussian initial weights, 1 step", "Muon, width 64, 110 steps"});
   CHECK(ticks[4] == "Muon, emb. rate 0.03");
   CHECK(ticks[6] == "Muon + embedding");
+  CHECK(plan.runs[4].tick_label(true) == "Muon");
   CHECK(ticks[7] == "Muon on W2");
   CHECK(ticks[8] == "Muon on W1 + W2 + Wg, SwiGLU");
   CHECK(plan.runs[2].label == "polar");
@@ -221,7 +222,7 @@ TEST_CASE("the first figure of runs that choose matrices has their losses and wh
   CHECK(matrices.rows[1] == Words{"Muon where (1.8) fails", "2 of 2", "2 of 2", "2 of 2", "2 of 2",
                                   "2 of 2", "2 of 2"});
   REQUIRE(result.figure.panels.size() == 1);
-  CHECK(result.figure.panels[0].x.ticks == Words{"Muon, emb. rate 0.01", "Muon where (1.8) holds",
+  CHECK(result.figure.panels[0].x.ticks == Words{"Muon", "Muon where (1.8) holds",
                                                  "Muon where (1.8) fails",
                                                  "Muon on Wv + Wo + W1 + W2"});
   const Series& differences = find_series(result, "muon.final_validation_loss_difference");
