@@ -17,6 +17,11 @@ def mirror(gram):
     return gram
 
 
+def gram_of(samples):
+    """A A' of samples x k."""
+    return mirror(add_lower(samples.new_zeros(2 * samples.shape[1:]), samples))
+
+
 def steps(size):
     step = max(64, -(-size // 8))
     return [(start, min(start + step, size)) for start in range(0, size, step)]

@@ -2,6 +2,7 @@
 import torch
 
 from .causes import failure
+from .grams import gram_of
 from .reasons import judge, why_not_seen
 from .roles import find_roles
 from .weights import world_size
@@ -78,7 +79,7 @@ def reduced(layer, shape, dtype, diagonal, device):
                torch.zeros(shape, dtype=dtype, device=device))
     else:
         samples = layer.samples()
-        own = layer.gram if samples is None else samples.t() @ samples, layer.gradient
+        own = layer.gram if samples is None else gram_of(samples), layer.gradient
     out = [tensor.contiguous().clone() for tensor in own]
     for tensor in out:
         torch.distributed.all_reduce(tensor)

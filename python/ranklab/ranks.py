@@ -16,11 +16,9 @@ import math
 
 import torch
 
-from .grams import add_lower, mirror
+from .eigenvalues import batches, largest_eigenvalues, largest_of_samples, on_host
+from .grams import gram_of
 
-SMALL = 256  # up to this size A A' is converted to float64
-BATCH = 2 ** 24  # most numbers that are stacked, so that the copies stay below about 1 GB
-STEPS = 24  # of the Lanczos iteration, before the result is looked at for the first time on a GPU
 # GPUs (compute capability) whose products in float64 are as fast as in float32. On an H100, 16
 # matrices of 1024 x 1024 take 0.6 ms per product, and 164 ms for their eigenvalues; one of
 # 4096 x 4096 takes 118 ms for its eigenvalues, which is less than its products.
@@ -31,45 +29,26 @@ JORDAN = (3.4445, -4.7750, 2.0315)
 ITERATION = [JORDAN] * 13 + [(15 / 8, -10 / 8, 3 / 8)] * 3
 
 
-def on_host(tensors):
-    """The numbers of each tensor as a list. All tensors come to the host together."""
-    if not tensors:
-        return []
-    device, out, at = tensors[0].device, [], 0
-    flat = torch.cat([t.detach().reshape(-1).to(device, torch.float64) for t in tensors]).tolist()
-    for t in tensors:
-        out.append(flat[at:at + t.numel()])
-        at += t.numel()
-    return out
-
-
-def batches(matrices, most=BATCH):
-    """(indices, stack) of matrices of equal shape, type and device."""
-    equal = {}
-    for i, matrix in enumerate(matrices):
-        equal.setdefault((matrix.shape, matrix.dtype, matrix.device), []).append(i)
-    for (shape, *_), indices in equal.items():
-        count = max(1, most // max(1, shape.numel()))
-        for at in range(0, len(indices), count):
-            part = indices[at:at + count]
-            yield part, (torch.stack([matrices[i] for i in part]) if len(part) > 1
-                         else matrices[part[0]][None])
-
-
 def moment_of(layer):
-    """A A' of a layer (sums.py), or A' A of few samples, which has the same eigenvalues."""
+    """A A' of a layer (sums.py); of few samples A' A, which has the same eigenvalues; many samples
+    that were kept, as they are."""
     samples = layer.samples()
-    return layer.gram if samples is None else samples @ samples.t()
+    if samples is None:
+        return layer.gram
+    n, k = samples.shape
+    return samples @ samples.t() if 2 * n <= k else gram_of(samples) if n == k else samples
 
 
 def stable_ranks(moments):
-    """st(A) of each A A' (k x k), or of its diagonal (k) if it has no other entries. NaN if it is
-    zero."""
+    """st(A) of each A A' (k x k), of its diagonal (k) if it has no other entries, or of samples
+    (another number x k). NaN if it is zero."""
     once = list({id(moment): moment for moment in moments}.values())
-    full = [moment for moment in once if moment.dim() == 2]
+    full = [moment for moment in once if moment.dim() == 2 and len(moment) == moment.shape[1]]
     largest = dict(zip(map(id, full), largest_eigenvalues(full)))
-    numbers = on_host([torch.stack([
-        (m.diagonal() if m.dim() == 2 else m).double().sum(), m.max().double()]) for m in once])
+    largest.update({id(m): largest_of_samples(m) for m in once
+                    if m.dim() == 2 and id(m) not in largest})
+    numbers = on_host([torch.stack([trace_of(m), (m if m.dim() == 1 else m[:1, :1]).max().double()])
+                       for m in once])
     found = {}
     for moment, (trace, entry) in zip(once, numbers):
         most = largest.get(id(moment), entry)
@@ -77,85 +56,12 @@ def stable_ranks(moments):
     return [found[id(moment)] for moment in moments]
 
 
-def largest_eigenvalues(matrices):
-    """Of symmetric positive semidefinite matrices (k x k): by all eigenvalues if they are small and
-    on a CPU, else by the Lanczos iteration."""
-    small = {i for i, m in enumerate(matrices) if len(m) <= SMALL and not m.is_cuda}
-    out = [float(torch.linalg.eigvalsh(m.double())[-1]) if i in small else 0.0
-           for i, m in enumerate(matrices)]
-    rest = [i for i in range(len(matrices)) if i not in small]
-    running = [([rest[i] for i in indices], Lanczos(stack))
-               for indices, stack in batches([matrices[i] for i in rest], 4 * BATCH)]
-    while running:
-        for _, iteration in running:
-            iteration.go_on()
-        tables = on_host([iteration.table for _, iteration in running])
-        unfinished = []
-        for (indices, iteration), numbers in zip(running, tables):
-            values, residuals = iteration.largest(numbers)
-            for i, value in zip(indices, values):
-                out[i] = value
-            # The error is at most the residual, and about its square over the gap.
-            rest = [j for j, (value, residual) in enumerate(zip(values, residuals))
-                    if residual > iteration.limit * value]
-            if rest and not iteration.ended():
-                iteration.keep(rest)
-                unfinished.append(([indices[j] for j in rest], iteration))
-        running = unfinished
-    return out
-
-
-class Lanczos:
-    """The Lanczos iteration with full reorthogonalization for a stack (batch x k x k).
-
-    table: diagonal and subdiagonal (batch x 2 x steps) of the tridiagonal matrices so far.
-    """
-
-    def __init__(self, stack):
-        count, size = len(stack), stack.shape[-1]
-        self.stack = stack.double() if size <= SMALL else stack
-        self.limit = 1e-9 if self.stack.dtype == torch.float64 else 1e-5
-        start = torch.randn(size, 1, generator=torch.Generator("cpu").manual_seed(0), device="cpu",
-                            dtype=torch.float64)
-        self.next = (start / start.norm()).to(stack.device).expand(count, size, 1)
-        self.basis, self.table = self.next[:, :, :0], self.next.new_zeros(count, 2, 0)
-
-    def ended(self):
-        return self.basis.shape[2] >= self.stack.shape[-1]
-
-    def keep(self, which):
-        """Goes on with some of the matrices."""
-        if len(which) < len(self.stack):
-            self.stack, self.next, self.basis, self.table = (
-                t[which] for t in (self.stack, self.next, self.basis, self.table))
-
-    def go_on(self):
-        """More steps: few at a time on a CPU, where looking at the result costs nothing."""
-        before = self.basis.shape[2]
-        steps = max(STEPS, 2 * before) if self.stack.is_cuda else STEPS // 3 + before // 2
-        steps = min(steps, self.stack.shape[-1] - before)
-        self.basis = torch.cat([self.basis, self.basis.new_zeros(*self.basis.shape[:2], steps)], 2)
-        self.table = torch.cat([self.table, self.table.new_zeros(len(self.stack), 2, steps)], 2)
-        for j in range(before, before + steps):
-            v = self.next
-            self.basis[:, :, j:j + 1] = v
-            known = self.basis[:, :, :j + 1]
-            w = (self.stack @ v.to(self.stack.dtype)).double()
-            self.table[:, 0, j] = (v * w).sum((1, 2))
-            for _ in range(2):
-                w = w - known @ (known.transpose(1, 2) @ w)
-            length = torch.linalg.vector_norm(w, dim=1, keepdim=True)
-            self.table[:, 1, j] = length[:, 0, 0]
-            self.next = w / length.clamp(min=1e-300)
-
-    def largest(self, numbers):
-        """(largest eigenvalues, residuals) from the table on the host."""
-        table = torch.tensor(numbers, dtype=torch.float64, device="cpu").view(self.table.shape)
-        diagonal, beside = table.unbind(1)
-        values, vectors = torch.linalg.eigh(
-            torch.diag_embed(diagonal) + torch.diag_embed(beside[:, :-1], -1))
-        residuals = beside[:, -1] * vectors[:, -1, -1].abs()
-        return values[:, -1].tolist(), residuals.tolist()
+def trace_of(moment):
+    if moment.dim() == 1:
+        return moment.double().sum()
+    if len(moment) == moment.shape[1]:
+        return moment.diagonal().double().sum()
+    return torch.linalg.vector_norm(moment, dim=1).double().square().sum()
 
 
 def nuclear_ranks(gradients):
@@ -182,10 +88,7 @@ def grams(stack):
     wide = stack.double()
     if stack.is_cuda or stack.shape[1] <= 64:
         return wide @ wide.transpose(1, 2)
-    out = wide.new_zeros(len(stack), stack.shape[1], stack.shape[1])
-    for gram, g in zip(out, wide):
-        mirror(add_lower(gram, g.t()))
-    return out
+    return torch.stack([gram_of(g.t()) for g in wide])
 
 
 def products_pay(gram):

@@ -16,8 +16,8 @@ class Recording:
     refused: name -> (cause, reason); touched: name -> a function that used it in another way.
     """
 
-    def __init__(self, model, measure=True):
-        self.weights, self.measure = Weights(model), measure
+    def __init__(self, model, measure=True, keeps=False):
+        self.weights, self.measure, self.keeps = Weights(model), measure, keeps
         self.parameters, self.refused = self.weights.parameters, self.weights.refused
         self.matrices, self.gradients, self.uses, self.touched = {}, {}, [], {}
         self.listening, self.without_grad, self.twice, self.hooks = {}, set(), set(), []
@@ -83,20 +83,9 @@ class Recording:
                 self.note_use(names, function, operands, first)
                 raise Refused(calls.NOT_MEASURED[function])
             elif not (function in calls.SIGNATURES and uses.use(self, function, args, more, first)):
-                self.touch(function, names, operands, made_of, out)
+                uses.touch(self, function, names, operands, made_of, out)
         except Exception as error:
             self.fail(names, error)
-
-    def touch(self, function, names, operands, made_of, out):
-        """Notes another use: a term, an input, or a part of another weight."""
-        pair = made_of[1:3] if function == "addmm" else made_of[:2]
-        use = function.strip("_") + (" with another parameter"
-                                     if function in calls.SIGNATURES and all(pair) else "")
-        for name in names:
-            self.touched.setdefault(name, use)
-        if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
-            for tensor in calls.tensors([out]):
-                self.weights.mark(tensor, names)
 
     def follow_frozen(self, function, operands, out, first):
         """Marks what frozen matrices compute, so that a later matrix is not taken for the first."""
@@ -151,7 +140,8 @@ class Recording:
         if not self.measure or output.is_complex():
             return
         self.listen(name, whole)
-        matrix = self.matrices.setdefault(key, sums.Sums(*key, tuple(whole.shape)))
+        matrix = self.matrices.setdefault(key, sums.Sums(*key, tuple(whole.shape),
+                                                           self.keeps))
         matrix.empty = matrix.empty and not output.numel()
         rounded = output.dtype if output.dtype in sums.HALF and value.is_floating_point() else None
         node, checkpointed = self.node(whole), calls.region()[0] == "forward"

@@ -10,10 +10,11 @@ import torch.nn.functional as F
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from .causes import Refused, failure
-from .grams import add_lower, mirror
+from .grams import add_lower, gram_of, mirror
 
 PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
+WIDE = 1024  # from this width on, watch() keeps up to 2 k samples on a CPU in place of A A'
 # A sample whose largest |e| is below this share of the mean has no effect: a mask of -30 leaves
 # 1e-13, a learned token does not.
 NEGLIGIBLE = 1e-5
@@ -44,12 +45,13 @@ class Sums:
 
     kind: "matrix", "embedding" (a sample is the one-hot vector of an id) or "convolution" (a sample
     is a patch). place: (first row, rows, transposed) in the parameter. size: its shape.
+    keeps: whether samples may be kept in place of a sum A A' that is as large.
     n: samples with e != 0. After the measurement: gradient, G (m x k); role; why, (cause, reason)
     if the matrix is not judged.
     """
 
-    def __init__(self, name, kind, place, size):
-        self.name, self.kind, self.size = name, kind, size
+    def __init__(self, name, kind, place, size, keeps=False):
+        self.name, self.kind, self.size, self.keeps = name, kind, size, keeps
         self.first_row, self.rows, self.transposed = place
         self.width = (product(size[1:]) if kind == "convolution" else
                       self.rows if kind == "embedding" or self.transposed else size[-1])  # k
@@ -90,12 +92,14 @@ class Sums:
         generator = torch.Generator(errors.device).manual_seed(self.width)
         self.probe = torch.randn(self.width, PROBES, generator=generator, dtype=errors.dtype,
                                  device=errors.device)
+        wide = self.keeps and self.width >= WIDE and not errors.is_cuda
+        self.room = 2 * self.width if wide and errors.dtype == torch.float32 else self.width // 2
         if self.kind == "embedding":
             self.gram = errors.new_zeros(self.width)  # the diagonal of A A': counts
 
     def add_samples(self, blocks, errors, used, rounded, value, layout, shared):
         """Keeps few samples, else adds their A A'; returns ||a||^2 of each."""
-        few = self.gram is None and 2 * (self.count + len(errors)) <= self.width
+        few = self.gram is None and self.count + len(errors) <= self.room
         known = None if few or layout is None else shared.find(value, layout, used)
         new = None if few or known is not None else errors.new_zeros(self.width, self.width)
         squares, at = [], 0
@@ -120,8 +124,7 @@ class Sums:
             if layout is not None:
                 shared.keep(value, layout, used, known)
         if self.kept:
-            samples, self.kept = torch.cat(self.kept), []
-            self.gram = samples.t() @ samples
+            self.gram, self.kept = gram_of(torch.cat(self.kept)), []
         self.gram = known if self.gram is None else self.gram + known  # `known` may be shared
         return torch.cat(squares)
 

@@ -18,6 +18,18 @@ def use(recording, function, args, more, out):
     return product(recording, *calls.sides(function, args, more), out)
 
 
+def touch(recording, function, names, operands, made_of, out):
+    """Notes another use of weights: a term, an input, or a part of another weight."""
+    pair = made_of[1:3] if function == "addmm" else made_of[:2]
+    note = function.strip("_") + (" with another parameter"
+                                  if function in calls.SIGNATURES and all(pair) else "")
+    for name in names:
+        recording.touched.setdefault(name, note)
+    if all(each or tensor.dim() == 0 for tensor, each in zip(operands, made_of)):
+        for tensor in calls.tensors([out]):
+            recording.weights.mark(tensor, names)
+
+
 def columns(t):
     return t.transpose(-1, -2).reshape(-1, t.shape[-2])
 

@@ -43,6 +43,33 @@ class RanksTest(unittest.TestCase):
                 for value in values[::2]:
                     self.assertLess(abs(value / expected - 1), 1e-6, (k, mean))
 
+    def test_stable_rank_of_samples(self):
+        """In the block Krylov space where it is enough, else by the sum A A'."""
+        for name, spectrum in spectra(300).items():
+            for n in 500, 900:
+                u, v = (torch.linalg.qr(torch.randn(size, 300).double())[0] for size in (n, 400))
+                a = ((u * spectrum) @ v.t()).float()
+                exact = torch.linalg.svdvals(a.double())
+                value, = ranks.stable_ranks([a])
+                self.assertLess(abs(value * float(exact[0] ** 2 / exact.square().sum()) - 1), 1e-5, (name, n))
+        self.assertTrue(ranks.stable_ranks([torch.zeros(500, 400)])[0] != ranks.stable_ranks([torch.ones(500, 400)])[0])
+
+    def test_a_wide_matrix_keeps_its_samples_instead_of_a_larger_sum(self):
+        x = torch.randn(4, 700, 24)
+        model = nn.Sequential(nn.Linear(24, 1200), nn.GELU(), nn.Linear(1200, 8, bias=False))
+        for calls in 1, 3, 4:  # 700, 2100 and 2800 samples of 1200 inputs
+            with ranklab.watch(model) as watcher:
+                model.zero_grad()
+                for each in x[:calls]:
+                    model(each).square().sum().backward()
+                kept = {sums.name: sums.samples() for sums in watcher.recording.matrices.values()}["2.weight"]
+                found = watcher.step()
+            self.assertEqual(kept is not None, calls < 4)
+            a = torch.cat([nn.functional.gelu(model[0](each)) for each in x[:calls]]).detach().double()
+            exact = torch.linalg.svdvals(a)
+            self.assertLess(abs(found["2"]["stable_rank"] / float(exact.square().sum() / exact[0] ** 2) - 1), 1e-6, calls)
+            self.assertEqual(found["2"]["samples"], 700 * calls)
+
     def test_queries_keys_and_values_share_one_sum(self):
         def forward(m, x):
             h = kinds.attention(m.q(x), m.k(x), m.v(x))
