@@ -128,7 +128,7 @@ int main(int argc, char** argv) {
   // Beyond `ulimit -f`, a write then fails like any other instead of ending the program.
   std::signal(SIGXFSZ, SIG_IGN);
   prepare_blas(argv);
-  return_large_blocks();
+  keep_freed_memory();
   try {
     const int exit_code = run_command_line(program_name, {argv + (argc > 0 ? 1 : 0), argv + argc});
     // A write may have failed before the last one.

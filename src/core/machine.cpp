@@ -160,10 +160,12 @@ std::string program_path() {
 #endif
 }
 
-void return_large_blocks() {
+void keep_freed_memory() {
 #ifdef RANKLAB_GLIBC
-  mallopt(M_MMAP_THRESHOLD, 4 << 20);
-  mallopt(M_TRIM_THRESHOLD, 64 << 20);
+  mallopt(M_ARENA_MAX, 1);
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
+  mallopt(M_TOP_PAD, 64 << 20);
 #endif
 }
 

@@ -37,11 +37,9 @@ double available_memory(const std::string& root = "");
 /// A file with this program, perhaps a link to it; empty if unknown.
 std::string program_path();
 
-/// Makes large matrices return to the system when they are freed, while small blocks are kept for
-/// reuse. Call at the start of the program. By default glibc raises its threshold by itself and
-/// keeps the memory that one thread freed from the others, so memory grows with the number of
-/// trials.
-void return_large_blocks();
+/// Keeps freed memory for the next matrix, of any thread, instead of giving it back to the system,
+/// which clears each page that it is asked for again. Call at the start of the program.
+void keep_freed_memory();
 
 /// Returns freed memory to the system, in about a millisecond.
 void release_free_memory();

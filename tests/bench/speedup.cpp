@@ -157,7 +157,7 @@ int main(int argc, char** argv) {
                                              common_flag_shapes(*experiment), Unknown::kept);
     ResolvedRun run = resolve(*experiment, read_sources(*experiment, common));
     set_blas_threads(1);
-    return_large_blocks();
+    keep_freed_memory();
     double all = cpu_seconds();
     run.study->report(run_trial(run.study->work(), run.options.seed));
     all = cpu_seconds() - all;
