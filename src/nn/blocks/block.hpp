@@ -30,6 +30,14 @@ class Block {
   /// Replaces the state by the block's output; lambda multiplies the skip ([LambdaSkip] Definition
   /// 3.1). Safe to call from several threads. Entries may overflow to infinity; the caller checks.
   virtual void forward(State<T>& state, double lambda) const = 0;
+  /// The same for several states, each with its lambda, and with the same bits. A block whose
+  /// weights are large passes the states through them together, so that they are read once.
+  virtual void forward_all(const std::vector<State<T>*>& states,
+                           const std::vector<double>& lambda) const {
+    for (std::size_t i = 0; i < states.size(); ++i) forward(*states[i], lambda[i]);
+  }
+  /// How many states of this many tokens are worth passing together.
+  virtual std::size_t states_together(arma::uword) const { return 1; }
 };
 
 /// Inside a post-norm block: P' (N, N) of each head, and the outputs of the four steps of [Shallow]

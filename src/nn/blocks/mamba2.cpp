@@ -72,17 +72,16 @@ class ConstantMamba2Mixer {
         tensors.matrix("mixer.out_proj.weight", width_, spec.dim, EntryLaw::uniform(-bound, bound));
   }
 
-  // U (d, N) -> (d, N). `skip` multiplies the convolved x that is added to y.
-  arma::Mat<T> operator()(const arma::Mat<T>& U, double skip) const {
+  // U (d, N1 + N2 + ...), the tokens of several sequences that end before the given columns -> the
+  // same size. `skip`, one for each sequence, multiplies the convolved x that is added to y.
+  arma::Mat<T> operator()(const arma::Mat<T>& U, const std::vector<arma::uword>& ends,
+                          const std::vector<double>& skip) const {
     const arma::Mat<T> projected = columns_of_in(width_, W_in_.n_cols - 1).t() * U;
-    const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
-    arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
-    apply_silu(xBC);
-    const arma::Mat<T> x = xBC.head_rows(width_);
-
-    arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + in_B - 1), xBC.tail_rows(in_B),
-                                 steps(projected.tail_rows(projected.n_rows - channels)));
-    if (skip != 0.0) y += static_cast<T>(skip) * x;
+    arma::Mat<T> y(width_, U.n_cols);
+    for (std::size_t i = 0; i < ends.size(); ++i) {
+      const arma::uword first = i == 0 ? 0 : ends[i - 1];
+      y.cols(first, ends[i] - 1) = mixed(projected.cols(first, ends[i] - 1), skip[i]);
+    }
     if (has_gate_) {
       arma::Mat<T> z = columns_of_in(0, width_ - 1).t() * U;
       apply_silu(z);
@@ -93,6 +92,18 @@ class ConstantMamba2Mixer {
   }
 
  private:
+  // y of one sequence, from [x; B; C; dt] before the convolution.
+  arma::Mat<T> mixed(const arma::Mat<T>& projected, double skip) const {
+    const arma::uword channels = channels_of_convolution(), in_B = groups_ * states_;
+    arma::Mat<T> xBC = causal_convolution<T>(projected.head_rows(channels), w_conv_, b_conv_);
+    apply_silu(xBC);
+    const arma::Mat<T> x = xBC.head_rows(width_);
+    arma::Mat<T> y = state_space(x, xBC.rows(width_, width_ + in_B - 1), xBC.tail_rows(in_B),
+                                 steps(projected.tail_rows(projected.n_rows - channels)));
+    if (skip != 0.0) y += static_cast<T>(skip) * x;
+    return y;
+  }
+
   arma::uword channels_of_convolution() const { return width_ + 2 * groups_ * states_; }
 
   // W_z or W_xBCdt: a view of columns of W_in.
@@ -157,19 +168,41 @@ class Mamba2Block final : public Block<T> {
         skip_in_mixer_(spec.skip_at == "mixer"),
         skip_normed_(spec.skip_input == "normed") {}
 
-  void forward(State<T>& state, double lambda) const override {
-    if (!has_norm_) state.unscale();  // the mixer is not homogeneous
-    arma::Mat<T> U = state.Y;
-    if (has_norm_) rms_norm(U, state.scaled_epsilon(epsilon_), &gain_);
-    if (skip_in_mixer_) {
-      state.add_branch(1.0, mixer_(U, lambda));
-    } else if (skip_normed_) {
-      state.Y = static_cast<T>(lambda) * U + mixer_(U, 0.0);
-      state.log2_scale = 0.0;
-    } else {
-      state.add_branch(lambda, mixer_(U, 0.0));
+  void forward(State<T>& state, double lambda) const override { forward_all({&state}, {lambda}); }
+
+  void forward_all(const std::vector<State<T>*>& states,
+                   const std::vector<double>& lambda) const override {
+    std::vector<arma::uword> ends;
+    for (State<T>* const state : states) {
+      if (!has_norm_) state->unscale();  // the mixer is not homogeneous
+      ends.push_back((ends.empty() ? 0 : ends.back()) + state->Y.n_cols);
     }
-    if (has_norm_) state.keep_in_range();
+    arma::Mat<T> U(gain_.n_elem, ends.back());
+    const auto own = [&](std::size_t i) {
+      return arma::span(i == 0 ? 0 : ends[i - 1], ends[i] - 1);
+    };
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      arma::Mat<T> normed = states[i]->Y;
+      if (has_norm_) rms_norm(normed, states[i]->scaled_epsilon(epsilon_), &gain_);
+      U.cols(own(i)) = normed;
+    }
+    const arma::Mat<T> mixed =
+        mixer_(U, ends, skip_in_mixer_ ? lambda : std::vector<double>(states.size(), 0.0));
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      State<T>& state = *states[i];
+      if (skip_normed_) {
+        state.Y = static_cast<T>(lambda[i]) * U.cols(own(i)) + mixed.cols(own(i));
+        state.log2_scale = 0.0;
+      } else {
+        state.add_branch(skip_in_mixer_ ? 1.0 : lambda[i], arma::Mat<T>(mixed.cols(own(i))));
+      }
+      if (has_norm_) state.keep_in_range();
+    }
+  }
+
+  // OpenBLAS packs the weights anew for each product; from 512 columns on this costs little.
+  std::size_t states_together(arma::uword tokens) const override {
+    return std::max<arma::uword>(1, 512 / tokens);
   }
 
  private:

@@ -66,11 +66,36 @@ class CurveRun {
   bool is_finite() const { return overflow_layer_ == 0; }
   const State<T>& state() const { return state_; }
 
-  void advance(const Block<T>& block, std::uint64_t layer) {
+  /// Passes the curves that are still finite through a block, together.
+  static void advance(const std::vector<CurveRun*>& runs, const Block<T>& block,
+                      std::uint64_t layer) {
+    std::vector<State<T>*> states;
+    std::vector<double> lambda;
+    for (CurveRun* const run : runs) {
+      if (!run->is_finite()) continue;
+      run->state_.branch = {};
+      states.push_back(&run->state_);
+      lambda.push_back(at_layer(run->curve_->lambda, layer));
+    }
+    if (!states.empty()) block.forward_all(states, lambda);
+    for (CurveRun* const run : runs) run->measure(layer);
+  }
+
+  // Stores the numbers in the record of the trial.
+  void store() const {
+    for (const auto& [what, values] : numbers_) record_->set(of_curve(curve_->name, what), values);
+    record_->set(of_curve(curve_->name, overflow_layer), static_cast<double>(overflow_layer_));
+    record_->set(of_curve(curve_->name, degenerate_rows),
+                 static_cast<double>(state_.degenerate_rows));
+  }
+
+ private:
+  bool de_escalates() const { return !curve_->tau.empty(); }
+
+  // De-escalates and measures the output of a block.
+  void measure(std::uint64_t layer) {
     TokenGeometry before;
     if (is_finite()) {
-      state_.branch = {};
-      block.forward(state_, at_layer(curve_->lambda, layer));
       if (de_escalates()) {
         if (state_.Y.is_finite()) before = measured(state_);
         state_.Y.each_col() -=
@@ -86,17 +111,6 @@ class CurveRun {
       numbers_[measure::branch_output_norm].push_back(branch.output);
     }
   }
-
-  // Stores the numbers in the record of the trial.
-  void store() const {
-    for (const auto& [what, values] : numbers_) record_->set(of_curve(curve_->name, what), values);
-    record_->set(of_curve(curve_->name, overflow_layer), static_cast<double>(overflow_layer_));
-    record_->set(of_curve(curve_->name, degenerate_rows),
-                 static_cast<double>(state_.degenerate_rows));
-  }
-
- private:
-  bool de_escalates() const { return !curve_->tau.empty(); }
 
   void append(const TokenGeometry& before) {
     const TokenGeometry after = is_finite() ? measured(state_) : TokenGeometry{};
@@ -149,15 +163,22 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<CurveRun<T>>& r
       block.reset();  // before the next is drawn, so that only one block is in memory
       block = block_at<T>(spec, trial, layer);
     }
-    const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0;
-    trial.for_each_part(ahead + runs.size(), [&](std::size_t part) {
+    const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0,
+                      together = block->states_together(spec.tokens),
+                      groups = (runs.size() + together - 1) / together;
+    trial.for_each_part(ahead + groups, [&](std::size_t part) {
       if (part < ahead) {
         next = block_at<T>(spec, trial, layer + 1);
         return;
       }
-      const std::size_t c = part - ahead;
-      if (observe && runs[c].is_finite()) observe(c, *block, runs[c].state());
-      runs[c].advance(*block, layer);
+      const std::size_t group = part - ahead;
+      std::vector<CurveRun<T>*> own;
+      for (std::size_t c = group * runs.size() / groups; c < (group + 1) * runs.size() / groups;
+           ++c) {
+        if (observe && runs[c].is_finite()) observe(c, *block, runs[c].state());
+        own.push_back(&runs[c]);
+      }
+      CurveRun<T>::advance(own, *block, layer);
     });
     trial.advance();
   }
@@ -195,8 +216,9 @@ void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Tria
     trial.for_each_part(groups.size(), [&](std::size_t g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_part(runs[g].size(),
-                          [&](std::size_t c) { runs[g][c].advance(*block, layer); });
+      trial.for_each_part(runs[g].size(), [&](std::size_t c) {
+        CurveRun<T>::advance({&runs[g][c]}, *block, layer);
+      });
       trial.advance();
     });
   }
