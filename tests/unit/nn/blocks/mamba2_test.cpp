@@ -130,6 +130,35 @@ TEST_CASE("Mamba-2 block agrees with loops without the block's norm, the mixer's
   CHECK(deviation(spec, {}) <= tolerance::residual<double>);
 }
 
+TEST_CASE(
+    "Mamba-2 block: states that pass together come out as one by one, also of other lengths") {
+  for (const char* reading : {"block", "mixer", "normed"}) {
+    CAPTURE(reading);
+    ModelSpec spec = small_spec();
+    if (reading == std::string("mixer")) spec.skip_at = "mixer";
+    if (reading == std::string("normed")) spec.skip_input = "normed";
+    PerturbedTensors<double> tensors;
+    const auto block = make_block<double>(spec, tensors);
+    const std::vector<double> lambda = {1.0, 0.0, -1.5};
+    std::vector<State<double>> states(3);
+    std::vector<State<double>*> together;
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      states[i].Y = gaussian(dim, 20 + 30 * i, "R");
+      together.push_back(&states[i]);
+    }
+    const std::vector<State<double>> before = states;
+    block->forward_all(together, lambda);
+    for (std::size_t i = 0; i < states.size(); ++i) {
+      State<double> alone = before[i];
+      block->forward(alone, lambda[i]);
+      CHECK(relative_error<double>(states[i].Y, alone.Y) <= tolerance::closed_form<double>);
+      CHECK(states[i].log2_scale == alone.log2_scale);
+    }
+  }
+  CHECK(make_block<double>(small_spec(), *std::make_unique<PerturbedTensors<double>>())
+            ->states_together(128) == 4);
+}
+
 TEST_CASE("Mamba-2 block is causal, and a separate power of two does not change the result") {
   check_causal_and_scaled(small_spec(), 90, 66);
 }
