@@ -99,6 +99,11 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();
   for (const std::string& mistake : execution.mistakes)
     std::fprintf(stderr, "ranklab: %s\n", printable(mistake).c_str());
+  if (!execution.mistakes.empty() && writes && to_file)
+    std::fprintf(stderr,
+                 "ranklab: the result keeps the curves of its trials: `ranklab judge %s --claim "
+                 "TEXT` judges them\n",
+                 printable(options.out).c_str());
   if (options.quiet) return exit_code(run, execution);
   if (has_result) print_summary(run, execution);
   if (execution.signal != 0) {

@@ -55,7 +55,8 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.timing = timing;
   add_result(file, std::move(result));
   add_own(file, judge_own(run.own, {{&file, ""}}, out.mistakes));
-  file.keeps_trials = run.options.keep_trials;
+  // With a mistake in a statement, `ranklab judge` can judge what was meant.
+  file.keeps_trials = run.options.keep_trials || !out.mistakes.empty();
   if (!file.keeps_trials) drop_unused_trials(file);
   file.non_finite = count_non_finite(file);
   withhold_verdicts(file);

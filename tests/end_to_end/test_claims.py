@@ -277,8 +277,10 @@ class OwnStatementTest(ProgramTest):
     def test_a_statement_that_does_not_fit_costs_no_trial(self):
         run = self.run_program([*TOY.split(), "--out", "r.json", "--claim", "gd.rank >= 2", "--claim", "gd.nuclear_rank >= 0"], exit_code=2)
         self.assertIn("ranklab: mine/1: column 1: no quantity 'gd.rank'", run.stderr)
+        self.assertIn("ranklab judge r.json --claim", run.stderr)
         own = own_claims(loads(self.read("r.json")))
         self.assertEqual([claim["verdict"] for claim in own], ["not-applicable", "holds"])
+        self.run_program(["judge", "r.json", "--claim", "gd.nuclear_rank >= 2"])
 
     def test_two_trials_refute_a_count_but_do_not_confirm_it(self):
         statements = "gd.nuclear_rank >= 1", "gd.nuclear_rank >= 1000"  # nr(G) is from 1 to the rank of G, at most 10
