@@ -30,7 +30,7 @@ class Groups:
 
     def __str__(self):
         width = max(map(len, self.roles), default=0)
-        return "\n".join(f"{'muon' if name in self.muon_names else 'other'}  {name:{width}}  {role}"
+        return "\n".join(f"{'muon' if name in self.muon_names else 'other':5}  {name:{width}}  {role}"
                          + (f" ({self.notes[name]})" if name in self.notes else "")
                          for name, role in self.roles.items())
 
@@ -123,15 +123,23 @@ def describe(recording, name, parameter, roles, kinds, counts):
     return role, ", ".join(notes)
 
 
+def optimizers_of(function, given):
+    """A list of one or several optimizers. Throws TypeError for anything else."""
+    optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not all(hasattr(each, "param_groups") for each in optimizers):
+        raise TypeError(f"{function}: needs an optimizer of torch.optim, or a list of them")
+    return optimizers
+
+
 def check_groups(optimizers, model, loss=None):
     """Sentences on what is wrong with the groups of one or several optimizers; none if all is well.
 
     They name the parameters that are left out, those that are in two groups, and the matrices of
-    Muon that are not hidden. An optimizer counts as Muon if its class has that word in its name, or
+    Muon that are not hidden. Throws TypeError for what is no optimizer. An optimizer counts as Muon if its class has that word in its name, or
     for its groups with "use_muon". loss: as in groups(); not needed after groups(model, loss).
     """
     check_model("check_groups()", model)
-    optimizers = optimizers if isinstance(optimizers, (list, tuple)) else [optimizers]
+    optimizers = optimizers_of("check_groups()", optimizers)
     found = groups(model, loss) if loss is not None else KNOWN.get(model)
     names = {}
     for name, parameter in model.named_parameters():

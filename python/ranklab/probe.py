@@ -11,10 +11,11 @@ from collections import defaultdict
 import torch
 
 from .directions import directions
-from .groups import groups
+from .groups import groups, optimizers_of
 from .ranks import JORDAN
 from .watch import check_model
 
+NO_SCALAR = "probe(): loss(model, batch) must return a scalar tensor with a gradient"
 GOLDEN = (math.sqrt(5) - 1) / 2
 START = 0.01  # ||t D||_F / ||W||_F of the middle of the scan, or t sqrt(numbers) if W = 0
 SCAN = -8, 11  # the exponents of 2 that multiply it
@@ -29,7 +30,7 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
     lengths are the unit of t for its direction. include(name): whether to measure a
     matrix; default: all. coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward
     passes of each golden section, of which each of the two best minima among 19 lengths (from 4e-5
-    to 10 times the size of W, by factors of 2) has one.
+    to 10 times the size of W by factors of 2, and further while the loss falls) has one.
 
     Returns {"loss": on batch, "loss_other": on other, "roles": name -> role,
              "matrices": name -> direction -> values, "hidden": direction -> values} with
@@ -42,9 +43,14 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
 
     Every evaluation starts from the same random state and buffers. Weights, gradients, buffers, the
     optimizer and the random state are restored bit for bit, also after an exception.
-    Throws TypeError as groups() does, and ValueError if the loss is not finite.
+    Throws TypeError for a loss that is no scalar with a gradient, and for what is no optimizer;
+    ValueError if the loss is not finite, no matrix has a gradient, or an optimizer has no parameter
+    of the model.
     """
     check_model("probe()", model)
+    optimizers = [] if optimizer is None else optimizers_of("probe()", optimizer)
+    if any(own_parameters(each, model) == 0 for each in optimizers):
+        raise ValueError("probe(): the optimizer has no parameter of this model")
     with restored(model):
         random = random_state()
         buffers = [(b, b.clone()) for b in model.buffers()]
@@ -53,7 +59,10 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
             set_random_state(random)
             for buffer, value in buffers:
                 buffer.copy_(value)
-            return float(loss(model, data))
+            value = loss(model, data)
+            if not isinstance(value, torch.Tensor) or value.numel() != 1:
+                raise TypeError(NO_SCALAR)
+            return float(value)
 
         with torch.no_grad():
             before = evaluate(batch), evaluate(other)
@@ -61,12 +70,17 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
             raise ValueError(f"probe(): the loss is not finite: {before[0]} on batch, {before[1]} "
                              "on other")
         set_random_state(random)
-        found = groups(model, lambda model: loss(model, batch))
+        try:
+            found = groups(model, lambda model: loss(model, batch))
+        except TypeError as error:
+            raise TypeError(NO_SCALAR if "groups()" in str(error) else str(error)) from error
         weights = {name: p for name, p in model.named_parameters()
                    if p.requires_grad and p.dim() > 1 and type(p).__name__ != "DTensor"}
+        if not weights:
+            raise ValueError("probe(): no matrix of the model requires a gradient")
         set_random_state(random)
         gradients = gradients_of(model, weights, lambda: loss(model, batch))
-        steps = optimizer_steps(model, weights, optimizer)
+        steps = optimizer_steps(model, weights, optimizers)
         measured = [name for name in gradients if include is None or include(name)]
         with torch.no_grad():
             along, residuals = {}, {}
@@ -172,10 +186,13 @@ def gradients_of(model, weights, loss):
             for name, p in weights.items() if p.grad is not None and bool(p.grad.any())}
 
 
-def optimizer_steps(model, weights, optimizer):
+def own_parameters(optimizer, model):
+    own = set(map(id, model.parameters()))
+    return sum(id(p) in own for group in optimizer.param_groups for p in group["params"])
+
+
+def optimizer_steps(model, weights, optimizers):
     """name -> W before - after one step of the optimizers with the gradients of the model."""
-    optimizers = () if optimizer is None else (
-        optimizer if isinstance(optimizer, (list, tuple)) else [optimizer])
     before = {p: p.detach().clone() for p in model.parameters()} if optimizers else {}
     for each in optimizers:
         state, options = each.state, [dict(group) for group in each.param_groups]

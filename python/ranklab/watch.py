@@ -49,7 +49,8 @@ def check_model(function, model):
 
 
 class Watcher:
-    """The result of watch(). Call step() once per training step, after the backward pass.
+    """The result of watch(). Call step() once per training step, after the backward pass: until
+    then every step is measured, into the same sums.
 
     not_judged: matrix -> the reason why the last measured step has no value for it.
     """
@@ -72,7 +73,8 @@ class Watcher:
     def step(self):
         """Ends a training step. Returns None, or a dict if the step was measured.
 
-        Its keys are the names of matrices. Each value is a dict of
+        Its keys are the names of the parameters, without ".weight"; NAME.1, NAME.2 and NAME.3 are
+        q, k and v of an in_proj_weight. Each value is a dict of
             stable_rank, nuclear_rank, ratio: st(A), nr(G) and nr(G) / st(A);
             random_stable_rank, random_nuclear_rank, random_ratio: the same of random matrices of
                 normal numbers of that shape and number of samples, in closed form (ranks.py);

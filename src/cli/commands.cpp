@@ -1,8 +1,10 @@
 #include "cli/commands.hpp"
 
 #include <cstdio>
+#include <filesystem>
 
 #include "cli/help.hpp"
+#include "cli/presets.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
@@ -78,6 +80,15 @@ int run_utility(const Utility& utility, const std::vector<std::string>& words) {
     }
     set_flags(utility, arguments);
     check_positional(utility, arguments.positional);
+    if (utility.usage.find("RESULT") != std::string::npos) {
+      for (const std::string& path : arguments.positional) {
+        std::error_code error;
+        if (is_preset(path) && !std::filesystem::exists(path, error))
+          throw UsageError(utility.name + " takes results, and " + path +
+                           " is a preset; `ranklab run " + path + "` writes results/" + path +
+                           ".json");
+      }
+    }
   }
   arguments.words = words;
   return utility.run(arguments);

@@ -26,11 +26,24 @@ struct Listed {
   std::string figure = {};
 };
 
+// All presets that can be read; a line on standard error says what is wrong with another one.
+std::vector<Preset> readable_presets() {
+  std::vector<Preset> out;
+  for (const std::string& name : preset_names()) {
+    try {
+      out.push_back(read_preset(name));
+    } catch (const std::runtime_error& error) {
+      std::fprintf(stderr, "ranklab: left out: %s\n", printable(error.what()).c_str());
+    }
+  }
+  return out;
+}
+
 // Sorted by paper and figure; the user's own presets come last.
-std::vector<Listed> sorted_by_paper(const std::vector<std::string>& names) {
+std::vector<Listed> sorted_by_paper(const std::vector<Preset>& presets) {
   std::vector<Listed> out;
-  for (const auto& name : names) {
-    Listed& listed = out.emplace_back(Listed{read_preset(name)});
+  for (const Preset& preset : presets) {
+    Listed& listed = out.emplace_back(Listed{preset});
     if (!listed.preset.source) continue;
     listed.paper = paper_of(listed.preset.source->paper);
     listed.figure = listed.preset.source->figure;
@@ -48,9 +61,8 @@ std::string heading(std::size_t paper) {
   return papers()[paper].key + " " + papers()[paper].title;
 }
 
-void print_table(const std::vector<std::string>& names) {
+void print_table(const std::vector<Listed>& presets) {
   const std::size_t columns = columns_of(STDOUT_FILENO, page_columns);
-  const std::vector<Listed> presets = sorted_by_paper(names);
   std::vector<std::vector<std::string>> rows = {{"PRESET", "COMMAND", "TIME", "FIGURE"}};
   double seconds = 0;
   for (const Listed& listed : presets) {
@@ -70,22 +82,35 @@ void print_table(const std::vector<std::string>& names) {
   std::printf(
       "\n%s, %s in total on two cores; `ranklab reproduce` runs shorter versions of the long "
       "ones\n",
-      plural(names.size(), "preset").c_str(), duration_text(seconds).c_str());
+      plural(presets.size(), "preset").c_str(), duration_text(seconds).c_str());
 }
 
-int list_presets(bool as_json) {
-  const std::vector<std::string> names = preset_names();
-  if (names.empty())
+// Whether the preset's name, its figure or its command contains the text.
+bool matches(const Preset& preset, const std::string& text) {
+  const std::string figure =
+      preset.source ? preset.source->paper + " " + preset.source->figure : "";
+  return (preset.name + "\n" + figure + "\n" + preset.command).find(text) != std::string::npos;
+}
+
+int list_presets(const std::vector<std::string>& texts, bool as_json) {
+  if (preset_names().empty())
     throw Failure(
         "no folder experiments/ with presets in the working directory or next to the program");
+  std::vector<Preset> presets = readable_presets();
+  for (const std::string& text : texts) {
+    std::erase_if(presets, [&](const Preset& preset) { return !matches(preset, text); });
+    if (presets.empty())
+      throw UsageError("no preset has '" + printable_key(text) +
+                       "' in its name, figure or command; `ranklab list` shows all");
+  }
   if (!as_json) {
-    print_table(names);
+    print_table(sorted_by_paper(presets));
     return 0;
   }
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const auto& name : names) {
-    nlohmann::ordered_json entry = {{"name", name}};
-    entry.update(preset_json(read_preset(name)));
+  for (const Preset& preset : presets) {
+    nlohmann::ordered_json entry = {{"name", preset.name}};
+    entry.update(preset_json(preset));
     all.push_back(std::move(entry));
   }
   std::fputs(printed_json(all).c_str(), stdout);
@@ -97,9 +122,14 @@ int list_presets(bool as_json) {
 Utility list_command() {
   const auto as_json = std::make_shared<bool>(false);
   return {.name = "list",
-          .summary = "list every preset: name, command, figure, expected time, summary",
+          .usage = "[TEXT...]",
+          .summary = "list presets: name, command, figure, expected time, summary",
+          .details = "With TEXT, those with it in their name, figure or command.",
+          .takes = {0, any_number, "texts"},
           .flags = {switch_field("json", *as_json, "print every preset in full, as a JSON list")},
-          .run = [as_json](const Arguments&) { return list_presets(*as_json); }};
+          .run = [as_json](const Arguments& given) {
+            return list_presets(given.positional, *as_json);
+          }};
 }
 
 }  // namespace ranklab

@@ -104,10 +104,30 @@ bool is_preset(const std::string& name) {
   return std::binary_search(preset_names().begin(), preset_names().end(), name);
 }
 
+std::vector<std::string> presets_of_figure(const std::string& figure) {
+  std::vector<std::string> out;
+  for (const std::string& name : preset_names()) {
+    try {
+      const std::optional<Source> source = read_preset(name).source;
+      if (source && (source->figure == figure || source->figure.starts_with(figure + " ") ||
+                     source->figure.starts_with(figure + ",")))
+        out.push_back(name);
+    } catch (const std::runtime_error&) {  // `ranklab list` names a preset with a mistake
+    }
+  }
+  return out;
+}
+
 Preset read_preset(const std::string& name) {
-  if (!is_preset(name))
-    throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" +
-                     did_you_mean(name, preset_names(), "; `ranklab list` shows all presets"));
+  if (!is_preset(name)) {
+    const std::string stem = fs::path(name).stem().string();
+    std::string hint = did_you_mean(name, preset_names(), "; `ranklab list` shows all presets");
+    if (name.ends_with(".json") && is_preset(stem))
+      hint = "; leave out the folder and .json: " + stem;
+    if (const auto presets = presets_of_figure(name); !presets.empty())
+      hint = "; presets of " + printable_key(name) + ": " + joined(presets);
+    throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" + hint);
+  }
   Preset out =
       preset_from(read_json((folder().path / (name + ".json")).string()), "preset " + name);
   out.name = name;

@@ -36,8 +36,30 @@ struct ReportOptions {
   bool quiet = false;
 };
 
-int write_page(const std::vector<std::string>& given, const ReportOptions& options) {
+// A folder stands for the .json files in it, sorted by name.
+std::vector<std::string> with_files_of_folders(const std::vector<std::string>& given) {
+  namespace fs = std::filesystem;
+  std::vector<std::string> out;
+  for (const std::string& path : given) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      out.push_back(path);
+      continue;
+    }
+    std::vector<std::string> files;
+    for (const auto& entry : fs::directory_iterator(path, error)) {
+      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
+    }
+    if (files.empty()) throw Failure(printable(path) + ": the folder has no .json file");
+    std::sort(files.begin(), files.end());
+    out.insert(out.end(), files.begin(), files.end());
+  }
+  return out;
+}
+
+int write_page(const std::vector<std::string>& paths_given, const ReportOptions& options) {
   const auto& [out, quiet] = options;
+  const std::vector<std::string> given = with_files_of_folders(paths_given);
   refuse_to_replace_a_result(out, given);
   std::vector<ResultFile> results;
   // `train --save` writes a config file next to the results, and results/*.json includes it.
@@ -72,7 +94,7 @@ Utility report_command() {
       .name = "report",
       .usage = "RESULT.json...",
       .summary = "write one self-contained HTML page: figures, claims, config, provenance",
-      .takes = {1, any_number, "one or more result files"},
+      .takes = {1, any_number, "one or more result files, or folders of them"},
       .flags = {text_field("out", options->out,
                            "path of the page; - is standard output; .md writes the overview of the "
                            "page for a README"),

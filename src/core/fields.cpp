@@ -43,8 +43,18 @@ std::string to_text(const std::string& value) {
 // Parses one element of a field; false if it is not allowed. The caller, who knows the label,
 // reports it.
 bool parse_element(const Field& field, std::string_view text, std::uint64_t& out) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty()) return false;
+  const char* const last = text.data() + text.size();
+  const auto [end, error] = std::from_chars(text.data(), last, out);
+  if (error != std::errc() || text.empty()) return false;
+  if (end != last) {                             // 1e3
+    constexpr double most = 9007199254740992.0;  // to which every integer is a double
+    double number = 0;
+    const auto [number_end, number_error] = std::from_chars(text.data(), last, number);
+    if (number_error != std::errc() || number_end != last || number < 0 || number > most ||
+        number != std::floor(number))
+      return false;
+    out = static_cast<std::uint64_t>(number);
+  }
   return field.high == 0.0 ||
          (static_cast<double>(out) >= field.low && static_cast<double>(out) <= field.high);
 }

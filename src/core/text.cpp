@@ -102,6 +102,14 @@ std::string clauses(const std::string& first, const std::string& second) {
   return first.empty() ? second : second.empty() ? first : first + "; " + second;
 }
 
+namespace {
+
+std::string_view without_dashes(std::string_view flag) {
+  return flag.substr(std::min(flag.find_first_not_of('-'), flag.size()));
+}
+
+}  // namespace
+
 std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
   // Edit distance with transpositions (optimal string alignment): swapped neighbors are the most
   // common typo.
@@ -131,6 +139,10 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   for (const auto& candidate : candidates) {
     // Arguments can be long: skip the quadratic work for a word that is much longer or shorter.
     if (word.size() > candidate.size() + 3 || candidate.size() > word.size() + 3) continue;
+    // Of words of two letters nearly all are close.
+    const std::string_view letters = without_dashes(word), others = without_dashes(candidate);
+    if (std::min(letters.size(), others.size()) <= 2 && letters.substr(0, 1) != others.substr(0, 1))
+      continue;
     const std::size_t d = distance(candidate);
     if (d < best_distance) {
       best_distance = d;

@@ -109,7 +109,7 @@ class BadFlagTest(ProgramTest):
         self.refused("help stabel-rank", "stable-rank")
 
     def test_values_outside_the_domain_are_refused(self):
-        for flag, value in (("--trials", "0"), ("--trials", "-3"), ("--trials", "abc"), ("--trials", "2x"), ("--trials", ""), ("--trials", "1e3"),
+        for flag, value in (("--trials", "0"), ("--trials", "-3"), ("--trials", "abc"), ("--trials", "2x"), ("--trials", ""), ("--trials", "1.5e0"),
                             ("--seed", "-1"), ("--seed", "18446744073709551616"), ("--steps", "-5"), ("--steps", "0"), ("--k", "0"), ("--n", "1.5"),
                             ("--scale", "huge"), ("--progress", "maybe"), ("--polar-rtol", "-1"), ("--polar-rtol", "nan"),
                             ("--polar-rtol", "inf"), ("--threads", "0"), ("--blas-threads", "0"), ("--from-peak=maybe", "")):
@@ -217,6 +217,49 @@ class BadFlagTest(ProgramTest):
         for arguments in (["plot", long], ["random-features", "--config", long], ["random-features", "--out", long + "/out.json"]):
             with self.subTest(" ".join(word[:20] for word in arguments)):
                 self.assertLess(len(self.refused(arguments, exit_code=1)), 700)
+
+
+class WhatPeopleTypeTest(ProgramTest):
+    def test_a_figure_or_a_file_in_place_of_a_preset(self):
+        self.refused(["run", "Figure 3"], "unknown preset 'Figure 3'; presets of Figure 3: lambda-skip-fig03, ", "shallow-fig03, spectral-fig03")
+        for name in ("spectral-fig03.json", "experiments/spectral-fig03.json"):
+            self.refused(["run", name], f"unknown preset '{name}'; leave out the folder and .json: spectral-fig03")
+        self.refused("spectral-fig03", "'spectral-fig03' is a preset; `", "run spectral-fig03` runs it")
+        for command in ("verify", "plot", "judge"):
+            self.refused([command, "spectral-fig03"], f"{command} takes results, and spectral-fig03 is a preset; `", "writes results/spectral-fig03.json")
+
+    def test_help_of_a_preset_a_figure_and_a_term_of_two_words(self):
+        self.assertIn("[Spectral] Figure 3", self.run_program("help spectral-fig03").stdout)
+        self.assertNotIn("\\x0a", self.run_program("help spectral-fig03").stdout)
+        self.assertTrue(self.run_program("help stable rank").stdout.startswith("stable-rank\n"))
+        self.refused(["help", "Theorem 4.1"], "presets of Theorem 4.1: lambda-skip-thm4.1; `", "papers` has its statements")
+
+    def test_a_list_of_some_presets(self):
+        lines = self.run_program(["list", "lambda", "Figure 2"]).stdout.splitlines()
+        self.assertEqual([line.split()[0] for line in lines if "rank-collapse" in line], ["lambda-skip-fig02", "lambda-skip-fig02-trained"])
+        self.refused("list zzz", "no preset has 'zzz' in its name, figure or command")
+
+    def test_a_preset_with_a_mistake_does_not_hide_the_others(self):
+        preset = {"command": "random-features", "summary": "a", "config": {"study": "trajectory"}}
+        os.makedirs(self.path("experiments"))
+        self.write("experiments/good.json", preset)
+        self.write("experiments/broken.json", dict(preset, colour="red"))
+        run = self.run_program("list")
+        self.assertIn("good", run.stdout)
+        self.assertRegex(run.stderr, "^ranklab: left out: preset broken: .*colour.*\n$")
+
+    def test_integers_in_scientific_notation(self):
+        config = loads(self.run_program("random-features --steps 1e3 --seed 2e0 --dry-run").stdout)["config"]
+        self.assertEqual((config["steps"], config["seed"]), (1000, 2))
+        for text in ("1.5e0", "1e400", "-1e3", "1e", "1e17x"):
+            self.refused(f"random-features --steps {text} --dry-run", "allowed: integer from 1")
+
+    def test_a_folder_of_results(self):
+        self.run_program("random-features --m 4 --k 4 --d 3 --n 6 --steps 2 --trials 2 --out results/a.json -q")
+        self.run_program("report results --out page.html -q")
+        self.assertIn("</html>", self.read("page.html"))
+        os.makedirs(self.path("empty"))
+        self.refused("report empty", "empty: the folder has no .json file", exit_code=1)
 
 
 class ConfigFileTest(ProgramTest):

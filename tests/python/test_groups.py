@@ -145,6 +145,8 @@ class GroupsTest(unittest.TestCase):
             ranklab.groups(model, lambda model: model(x))
         with self.assertRaisesRegex(TypeError, "torch.nn.Module"):
             ranklab.groups({}, lambda _: 0)
+        with self.assertRaisesRegex(TypeError, "check_groups\\(\\): needs an optimizer"):
+            ranklab.check_groups([list(model.parameters())], model)
 
     def test_check_groups(self):
         class Muon(torch.optim.SGD):

@@ -84,6 +84,20 @@ class ProbeTest(unittest.TestCase):
                 for key, value in state.items():
                     self.assertTrue(torch.equal(optimizer.state[p][key], value))
 
+    def test_wrong_arguments(self):
+        model, x = nn.Linear(3, 3), torch.randn(2, 3)
+        def fails(error, text, model=model, loss=lambda m, x: m(x).sum(), **more):
+            with self.assertRaisesRegex(error, "^probe\\(\\): " + text):
+                ranklab.probe(model, loss, x, x, **more)
+        fails(TypeError, "model must be a torch.nn.Module", model={})
+        fails(TypeError, "loss\\(model, batch\\) must return a scalar", loss=lambda m, x: m(x))
+        fails(TypeError, "loss\\(model, batch\\) must return a scalar", loss=lambda m, x: float(m(x).sum()))
+        fails(TypeError, "loss\\(model, batch\\) must return a scalar tensor with a gradient", loss=lambda m, x: m(x).sum().detach())
+        fails(TypeError, "needs an optimizer of torch.optim", optimizer="adam")
+        fails(ValueError, "the optimizer has no parameter of this model", optimizer=torch.optim.SGD(nn.Linear(3, 3).parameters(), 1))
+        fails(ValueError, "the loss is not finite", loss=lambda m, x: m(x).sum() / 0)
+        fails(ValueError, "no matrix of the model requires a gradient", model=nn.Linear(3, 3).requires_grad_(False))
+
     def test_the_residual_of_newton_schulz(self):
         g = torch.linalg.qr(torch.randn(9, 9).double())[0]
         self.assertLess(float((ranklab.newton_schulz(g, (1.5, -0.5, 0), 40, torch.float64) - g).norm()), 1e-6)

@@ -97,9 +97,10 @@ class RecordTest(unittest.TestCase):
                 raise KeyError
         self.assertFalse(os.path.exists(self.path))
         self.assertEqual(len(modes()), before)
-        with self.assertRaises(OSError):
-            with ranklab.record(self.model, os.path.join(self.path, "no", "folder")):
-                self.loss().backward()
+        for path, text in (os.path.join(self.path, "no", "folder"), "does not exist; create it first"), (os.path.dirname(self.path), "name a file in it"):
+            with self.assertRaisesRegex(OSError, text):
+                with ranklab.record(self.model, path):
+                    self.fail("the block runs, although the file cannot be written")
         with self.assertRaises(ValueError):
             with ranklab.record(self.model, self.path, loss_scale=-1):
                 pass

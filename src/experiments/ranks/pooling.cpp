@@ -22,11 +22,14 @@ struct Variances {
 
 }  // namespace
 
+bool has_too_few_values(const PooledRatio& ratio) {
+  return ratio.has_interval() && ratio.values < fewest_values;
+}
+
 Holds inequality_holds(const PooledRatio& ratio) {
   constexpr double least = 1 - ratio_rounding;
-  const bool contains_one = ratio.has_interval() && ratio.low < least && ratio.high >= least,
-             too_few = ratio.has_interval() && ratio.values < fewest_values;
-  if (contains_one || too_few) return Holds::undecided;
+  const bool contains_one = ratio.has_interval() && ratio.low < least && ratio.high >= least;
+  if (contains_one || has_too_few_values(ratio)) return Holds::undecided;
   return ratio.ratio >= least ? Holds::yes : Holds::no;
 }
 

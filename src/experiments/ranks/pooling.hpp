@@ -35,6 +35,8 @@ inline constexpr double ratio_rounding = 1e-10;
 /// 1, and with two values, as every claim with fewer than three.
 enum class Holds { yes, no, undecided };
 Holds inequality_holds(const PooledRatio& ratio);
+/// Whether the interval rests on two values.
+bool has_too_few_values(const PooledRatio& ratio);
 
 /// "pooled over 5 steps"
 std::string pooled_over(const PooledRatio& ratio);

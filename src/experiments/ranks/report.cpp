@@ -71,7 +71,10 @@ Table table_of(const Rows& all) {
          (pair.has_gradient() ? std::to_string(row.m()) : "?") + " x " + std::to_string(pair.k),
          pair.has_activation() ? std::to_string(pair.n) : "?", or_dash(row.mean(stable_rank_of)),
          or_dash(row.mean(nuclear_rank_of)), row.is_judged() ? ratio_text(row.ratio) : "-",
-         row.is_judged() ? words[static_cast<std::size_t>(inequality_holds(row.ratio))] : "-"});
+         !row.is_judged() ? "-"
+         : has_too_few_values(row.ratio)
+             ? "two values do not decide"
+             : words[static_cast<std::size_t>(inequality_holds(row.ratio))]});
   }
   return table;
 }

@@ -32,12 +32,14 @@ TEST_CASE("integers: the whole text is parsed, within the domain and 64 bits") {
   field.parse("1000", "--x");
   CHECK(value == 1000);
   for (const char* bad :
-       {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e2", "+3", "99999999999999999999"}) {
+       {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e4", "1.5e0", "1e", "+3", "99999999999999999999"}) {
     const std::string message = refusal(field, bad);
     CHECK(contains(message, "--x: '" + std::string(bad) + "'"));
     CHECK(contains(message, "integer from 1 to 1000"));
   }
   CHECK(value == 1000);  // a rejected value leaves the variable unchanged
+  field.parse("2e2", "--x");
+  CHECK(value == 200);
 
   const Field seed = size_field("seed", value, 0, 0, "", "");
   seed.parse("18446744073709551615", "--seed");

@@ -72,6 +72,8 @@ TEST_CASE("code points are returned with their length; invalid UTF-8 gives none"
 TEST_CASE("an error message ends with the nearest word, or with the text that was given") {
   CHECK(did_you_mean("lambada", {"lambda", "layers"}) == "; did you mean 'lambda'?");
   CHECK(did_you_mean("zzz", {"lambda", "layers"}, "; see --help") == "; see --help");
+  CHECK(did_you_mean("--lr", {"--m", "--k"}, "; see --help") == "; see --help");
+  CHECK(did_you_mean("--lr", {"--m", "--lr-adam", "--l"}) == "; did you mean '--l'?");
 }
 
 TEST_CASE("printable writes control characters and invalid UTF-8 as \\xNN and keeps the rest") {
