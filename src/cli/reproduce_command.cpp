@@ -189,9 +189,14 @@ class Reproduction {
 
   static void find_result(Task& task) {
     task.finished.reset();
-    if (!task.problem.empty()) return;
+    if (task.requested && !task.problem.empty()) return;
     try {
-      task.finished = finished_result(task);
+      if (task.requested) {
+        task.finished = finished_result(task);
+      } else if (ResultFile earlier = read_result(task.result);
+                 earlier.status != Status::interrupted) {
+        task.finished = std::move(earlier);  // of any program: the page is about the whole folder
+      }
     } catch (const Failure&) {
       // run_task() reports it in its turn
     }

@@ -148,6 +148,17 @@ class ReproduceTest(ProgramTest):
         self.assertIn("[4/4] slow", lines[4])
         self.lines("losses")
 
+    def test_the_page_keeps_the_results_of_another_program_and_of_other_parameters(self):
+        self.lines("losses")
+        result = self.result_of("losses")
+        result["environment"]["program"] = "0"
+        result["config"]["seed"] = 77
+        self.write("results/losses.json", result)
+        self.lines("ranks")
+        for name in ("losses", "ranks"):
+            self.assertIn(f"Preset {name}", self.read("results/report.html"))
+        self.assertEqual(self.result_of("losses"), result)
+
     def test_the_page_shows_all_finished_presets_including_earlier_ones(self):
         self.lines("losses")
         self.assertNotIn("Preset ranks", self.read("results/report.html"))
