@@ -38,6 +38,7 @@ def measured(net, forward, rank):
 
 
 def run(rank, port, path):
+    os.environ["USE_LIBUV"] = "0"  # PyTorch 2.6 of Debian 13 lacks it
     torch.distributed.init_process_group("gloo", f"tcp://127.0.0.1:{port}", rank=rank, world_size=RANKS)
     out = {}
     parallel = nn.parallel.DistributedDataParallel(model())
