@@ -452,7 +452,8 @@ deb: ## build build/ranklab_VERSION_ARCH.deb for x86-64-v3 processors
 # src/linalg/blas.cpp relies on OpenBLAS starting before our own constructors, so it comes first.
 FIRST  := -s -Wl,-u,gotoblas_init -l:libopenblas.a
 STATIC := -static-libgcc -static-libstdc++ -Wl,-Bstatic -lopenblas -lgfortran -lquadmath -lz -Wl,-Bdynamic -lm -lpthread
-wheel: deps ## build build/ranklab-VERSION-py3-none-linux_x86_64.whl, which pip installs: the program for x86-64-v3 and the Python package
+wheel: ## build build/ranklab-VERSION-py3-none-linux_x86_64.whl, which pip installs: the program for x86-64-v3 and the Python package
+	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES=gfortran
 	@rm -rf build-wheel/root && mkdir -p $(BUILD)
 	@$(MAKE) --no-print-directory $(JOBS) install-files BUILD=build-wheel MARCH=x86-64-v3 LDFLAGS='$(FIRST)' LDLIBS='$(STATIC)' \
 	  DESTDIR=build-wheel/root PREFIX= PYTHON_PLACE=/python
