@@ -33,16 +33,6 @@ bool is_command(const std::string& name) {
                      [&](const Utility& each) { return each.name == name; });
 }
 
-int print_preset(const Preset& preset) {
-  const std::string figure =
-      preset.source ? preset.source->paper + " " + preset.source->figure : "";
-  std::printf("%s\n    %s    %s: %s\n\n    %s\n    `ranklab run %s` runs it.\n",
-              preset.name.c_str(), wrapped(printable(preset.title), 4).c_str(),
-              printable(preset.command).c_str(), printable(figure).c_str(),
-              wrapped(printable(preset.see), 4).c_str(), preset.name.c_str());
-  return 0;
-}
-
 // `argv` excludes the program name.
 int run_command_line(const std::string& program_name, const std::vector<std::string>& argv) {
   if (argv.empty()) {
@@ -52,18 +42,10 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
   const std::string& command = argv[0];
   const std::vector<std::string> words(argv.begin() + 1, argv.end());
   if (command == "help" && !words.empty()) {
-    std::string term = joined(words, "-");
-    std::replace(term.begin(), term.end(), ' ', '-');
-    const std::string definition = definition_of(term);
-    std::fputs(definition.c_str(), stdout);
-    if (!definition.empty() && !is_command(term)) return 0;
-    if (!definition.empty()) std::fputs("\n", stdout);  // the help of the command follows
-    if (is_preset(words[0])) return print_preset(read_preset(words[0]));
-    if (const auto presets = presets_of_figure(joined(words, " ")); !presets.empty())
-      throw UsageError("help: presets of " + printable_key(joined(words, " ")) + ": " +
-                       joined(presets) + "; `ranklab papers` has its statements");
-  }
-  if (command == "help" && !words.empty()) {
+    const std::string topic = topic_text(words);
+    std::fputs(topic.c_str(), stdout);
+    if (!topic.empty() && !is_command(words[0])) return 0;
+    if (!topic.empty()) std::fputs("\n", stdout);  // the help of the command follows
     std::vector<std::string> help_request = words;
     help_request.emplace_back("--help");
     return run_command_line(program_name, help_request);

@@ -1,9 +1,11 @@
 #include "cli/help.hpp"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/options.hpp"
+#include "cli/presets.hpp"
 #include "cli/resolve.hpp"
 #include "cli/terminal.hpp"
 #include "core/machine.hpp"
@@ -223,6 +225,25 @@ std::string definition_of(const std::string& name) {
     for (const std::string& line : term.lines) out += "    " + line + "\n";
     return out;
   }
+  return "";
+}
+
+std::string topic_text(const std::vector<std::string>& words) {
+  std::string term = joined(words, "-");
+  std::replace(term.begin(), term.end(), ' ', '-');
+  if (const std::string definition = definition_of(term); !definition.empty()) return definition;
+  if (is_preset(words[0])) {
+    const Preset preset = read_preset(words[0]);
+    const std::string figure =
+        preset.source ? ": " + preset.source->paper + " " + preset.source->figure : "";
+    return preset.name + "\n    " + wrapped(printable(preset.title), 4) + "    " +
+           printable(preset.command + figure) + "\n\n    " + wrapped(printable(preset.see), 4) +
+           "    `ranklab run " + preset.name + "` runs it.\n";
+  }
+  const std::string figure = joined(words, " ");
+  if (const auto presets = presets_of_figure(figure); !presets.empty())
+    throw UsageError("help: presets of " + printable_key(figure) + ": " + joined(presets) +
+                     "; `ranklab papers` has its statements");
   return "";
 }
 

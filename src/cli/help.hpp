@@ -39,6 +39,9 @@ std::string first_steps(const std::string& program_name);
 /// unknown term.
 std::vector<std::string> terms();
 std::string definition_of(const std::string& term);
+/// What `help` says about the words: the definition of a term ("stable rank"), or what a preset is
+/// about; empty for other words. Throws UsageError that names the presets of "Figure 3".
+std::string topic_text(const std::vector<std::string>& words);
 
 /// The text of `ranklab COMMAND --help` for an experiment: its studies, and each flag with symbol,
 /// domain and default. If a flag or a preset names a study, shows only that study, with the values

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/overwrite.hpp"
 #include "cli/summary.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -23,10 +24,7 @@ void refuse_to_replace(const std::string& out, const std::vector<std::string>& i
   const auto refuse = [&](const std::string& why) {
     throw UsageError("--out " + printable_key(out) + ": " + why);
   };
-  for (const std::string& input : inputs) {
-    if (std::filesystem::equivalent(out, input, error))
-      refuse("is a result that is judged; name another file");
-  }
+  if (is_one_of(out, inputs)) refuse("is a result that is judged; name another file");
   if (force || !std::filesystem::is_regular_file(out, error)) return;
   std::string held = "is not a ranklab result";
   try {
@@ -75,7 +73,10 @@ int judge(const Arguments& given, const std::string& out, bool force, bool stric
   add_own(first, std::move(claims));
   ResultFile own = first;
   own.claims.erase(own.claims.begin(), own.claims.begin() + before);
-  withhold_verdicts(own);
+  for (const ResultFile& result : results) {  // any of them may be a short run
+    own.changed = result.changed;
+    withhold_verdicts(own);
+  }
   std::copy(own.claims.begin(), own.claims.end(), first.claims.begin() + before);
   print_claims(own.claims, stdout);
   if (!out.empty()) {

@@ -1,5 +1,6 @@
 #include "cli/overwrite.hpp"
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -67,6 +68,13 @@ bool has_written(ResolvedRun& run) {
 }
 
 }  // namespace
+
+bool is_one_of(const std::string& path, const std::vector<std::string>& files) {
+  return std::any_of(files.begin(), files.end(), [&](const std::string& file) {
+    std::error_code error;
+    return fs::equivalent(path, file, error);
+  });
+}
 
 void refuse_to_replace(ResolvedRun& run) {
   const std::string& out = run.options.out;

@@ -9,6 +9,9 @@
 
 namespace ranklab {
 
+/// Whether a path is one of these files, perhaps by a link.
+bool is_one_of(const std::string& path, const std::vector<std::string>& files);
+
 /// Throws UsageError if --out holds a different run or is not a result, unless --force was given. A
 /// run with the same config may replace a result. So may a run with more trials, because its first
 /// trials are the same. The preset's name is not compared.

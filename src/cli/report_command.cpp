@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <iterator>
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/input_files.hpp"
+#include "cli/overwrite.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
@@ -20,10 +21,7 @@ void refuse_to_replace_a_result(const std::string& out, const std::vector<std::s
   namespace fs = std::filesystem;
   std::error_code error;
   if (out == "-" || !fs::is_regular_file(out, error)) return;
-  const bool is_input = std::any_of(results.begin(), results.end(), [&](const std::string& result) {
-    return fs::equivalent(out, result, error);
-  });
-  if (is_input)
+  if (is_one_of(out, results))
     throw UsageError("--out " + printable(out) + ": is one of the results; name another file");
   if (!out.ends_with(".html") && !out.ends_with(".htm") && !out.ends_with(".md"))
     throw UsageError("--out " + printable(out) +
@@ -36,44 +34,34 @@ struct ReportOptions {
   bool quiet = false;
 };
 
-// A folder stands for the .json files in it, sorted by name.
-std::vector<std::string> with_files_of_folders(const std::vector<std::string>& given) {
-  namespace fs = std::filesystem;
-  std::vector<std::string> out;
+int write_page(const std::vector<std::string>& given, const ReportOptions& options) {
+  const auto& [out, quiet] = options;
+  std::vector<ResultFile> results;
+  std::vector<std::string> paths;
+  std::size_t configs = 0;
+  const auto add = [&](const std::string& path, ResultFile result) {
+    paths.push_back(path);
+    results.push_back(std::move(result));
+  };
   for (const std::string& path : given) {
     std::error_code error;
-    if (!fs::is_directory(path, error)) {
-      out.push_back(path);
-      continue;
+    if (std::filesystem::is_directory(path, error)) {
+      for (auto& [file, result] : results_in(path)) add(file, std::move(result));
+    } else if (path.ends_with(".config.json")) {
+      ++configs;  // `train --save` writes it next to the results, and results/*.json includes it
+    } else {
+      add(path, read_result(path));
     }
-    std::vector<std::string> files;
-    for (const auto& entry : fs::directory_iterator(path, error)) {
-      if (entry.path().extension() == ".json") files.push_back(entry.path().string());
-    }
-    if (files.empty()) throw Failure(printable(path) + ": the folder has no .json file");
-    std::sort(files.begin(), files.end());
-    out.insert(out.end(), files.begin(), files.end());
   }
-  return out;
-}
-
-int write_page(const std::vector<std::string>& paths_given, const ReportOptions& options) {
-  const auto& [out, quiet] = options;
-  const std::vector<std::string> given = with_files_of_folders(paths_given);
-  refuse_to_replace_a_result(out, given);
-  std::vector<ResultFile> results;
-  // `train --save` writes a config file next to the results, and results/*.json includes it.
-  const auto is_config = [](const std::string& path) { return path.ends_with(".config.json"); };
-  std::vector<std::string> paths;
-  std::remove_copy_if(given.begin(), given.end(), std::back_inserter(paths), is_config);
-  if (paths.empty())
+  if (results.empty())
     throw UsageError(
-        "report takes one or more result files; the config of saved weights is not a result");
-  for (const auto& path : paths) results.push_back(read_result(path));
-  const std::size_t left_out = given.size() - paths.size();
-  if (left_out > 0 && !quiet) {
+        configs > 0 ? "report takes one or more result files; the config of saved weights is not a "
+                      "result"
+                    : printable_key(given[0]) + ": the folder has no result");
+  refuse_to_replace_a_result(out, paths);
+  if (configs > 0 && !quiet) {
     std::fprintf(stderr, "skipped %s: the config of saved weights is not a result\n",
-                 plural(left_out, "file").c_str());
+                 plural(configs, "file").c_str());
   }
   const std::string page =
       out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);

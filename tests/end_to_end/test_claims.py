@@ -342,6 +342,12 @@ class OwnStatementTest(ProgramTest):
         # A count may fail at a later step, as one about a figure.
         self.assertEqual(verdicts["mine/criterion"], ("not-applicable", True))
         self.assertEqual(verdicts["mine/monotone"], ("not-applicable", True))
+        # So do several results of which one is short.
+        self.run_program("run conjecture --out full.json -q --keep-trials")
+        self.run_program("run conjecture --out short.json -q --keep-trials --steps 10")
+        claim = ["--claim", "gd.nuclear_rank >= stable_rank_A"]
+        self.assertIn("holds", self.run_program(["judge", "full.json", "full.json", *claim]).stdout)
+        self.assertIn("undecided       mine/1: 0 violations in 160 cases; shortened", self.run_program(["judge", "full.json", "short.json", *claim]).stdout)
 
     def test_statements_are_judged_over_several_results(self):
         names, logs = [], []

@@ -257,9 +257,11 @@ class WhatPeopleTypeTest(ProgramTest):
     def test_a_folder_of_results(self):
         self.run_program("random-features --m 4 --k 4 --d 3 --n 6 --steps 2 --trials 2 --out results/a.json -q")
         self.run_program("report results --out page.html -q")
+        self.write("results/other.json", {"a": 1})  # is passed over
+        self.run_program("report results --out page.html -q")
         self.assertIn("</html>", self.read("page.html"))
         os.makedirs(self.path("empty"))
-        self.refused("report empty", "empty: the folder has no .json file", exit_code=1)
+        self.refused("report empty", "empty: the folder has no result")
 
 
 class ConfigFileTest(ProgramTest):

@@ -54,6 +54,13 @@ class RanksTest(unittest.TestCase):
                 self.assertLess(abs(value * float(exact[0] ** 2 / exact.square().sum()) - 1), 1e-5, (name, n))
         self.assertTrue(ranks.stable_ranks([torch.zeros(500, 400)])[0] != ranks.stable_ranks([torch.ones(500, 400)])[0])
 
+    def test_as_many_samples_as_inputs(self):
+        """Samples k x k are not taken for a sum A A'."""
+        a = torch.randn(50, 50)
+        exact = torch.linalg.svdvals(a.double())
+        value, = ranks.stable_ranks([ranks.moment_of(mock.Mock(samples=lambda: a))])
+        self.assertLess(abs(value * float(exact[0] ** 2 / exact.square().sum()) - 1), 1e-6)
+
     def test_a_wide_matrix_keeps_its_samples_instead_of_a_larger_sum(self):
         x = torch.randn(4, 700, 24)
         model = nn.Sequential(nn.Linear(24, 1200), nn.GELU(), nn.Linear(1200, 8, bias=False))
