@@ -509,15 +509,11 @@ void draw(ResultBuilder& out, const Plan& plan) {
     add_criterion_table(out, plan);
   }
   if (has_table_2 || has_choices) draw_final_differences(out, plan);
-  if (has_choices) {  // spectral-gpt draws the ranks
-    out.next_figure("Losses of the optimizers");
-    return draw_losses(out, plan);
-  }
+  if (has_choices) return;  // spectral-gpt draws the ranks and the curves
   if (has_table_2) out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
   draw_mlp_and_inputs(out, plan.shown_run());
   out.next_figure("Losses of the optimizers");
-  if (!has_table_2 && plan.runs.size() > 1 && !out.records().empty())
-    add_loss_table(out, plan);
+  if (!has_table_2 && plan.runs.size() > 1 && !out.records().empty()) add_loss_table(out, plan);
   draw_losses(out, plan);
   if (!has_table_2) draw_final_differences(out, plan);
   draw_other_gradients(out, plan.shown_run());

@@ -314,11 +314,11 @@ std::string setting_label(const std::string& key, const std::string& value) {
   return (found == before.end() ? key + " " : found->second) + value;
 }
 
-/// " on hidden layers and embedding" for hidden+embedding, " on W2 only" for W2, " by
-/// (1.8)". If short: " + embedding" for hidden+embedding, " on W2" for W2.
+/// " on hidden layers and embedding" for hidden+embedding, " on W2 only" for W2, " where (1.8)
+/// holds". If short: " + embedding", " on W2", " by (1.8)".
 std::string blocks_label(const std::string& list, bool is_short) {
-  if (list == criterion_word) return " where (1.8) holds";
-  if (list == against_criterion_word) return " where (1.8) fails";
+  if (list == criterion_word) return is_short ? " by (1.8)" : " where (1.8) holds";
+  if (list == against_criterion_word) return is_short ? " against (1.8)" : " where (1.8) fails";
   std::vector<std::string> blocks = FlagWord::joined_by_plus(list);
   const auto hidden = std::find(blocks.begin(), blocks.end(), "hidden");
   const bool has_hidden = hidden != blocks.end();

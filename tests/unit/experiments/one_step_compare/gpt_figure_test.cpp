@@ -222,9 +222,8 @@ TEST_CASE("the first figure of runs that choose matrices has their losses and wh
   CHECK(matrices.rows[1] == Words{"Muon where (1.8) fails", "2 of 2", "2 of 2", "2 of 2", "2 of 2",
                                   "2 of 2", "2 of 2"});
   REQUIRE(result.figure.panels.size() == 1);
-  CHECK(result.figure.panels[0].x.ticks == Words{"Muon", "Muon where (1.8) holds",
-                                                 "Muon where (1.8) fails",
-                                                 "Muon on Wv + Wo + W1 + W2"});
+  CHECK(result.figure.panels[0].x.ticks ==
+        Words{"Muon", "Muon by (1.8)", "Muon against (1.8)", "Muon on Wv + Wo + W1 + W2"});
   const Series& differences = find_series(result, "muon.final_validation_loss_difference");
   CHECK(differences.mean[1] == doctest::Approx(0.2).epsilon(1e-9));  // third run minus the first
 }
