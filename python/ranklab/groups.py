@@ -10,6 +10,10 @@ from .watch import check_model
 KNOWN = weakref.WeakKeyDictionary()  # model -> the Groups last found for it
 
 
+class NoScalar(TypeError):
+    """The loss is no scalar tensor with a gradient."""
+
+
 class Groups:
     """muon, other: lists of parameters, each parameter once, frozen ones nowhere.
 
@@ -89,7 +93,7 @@ def forward(model, loss):
     finally:
         recording.stop()
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.grad_fn is None:
-        raise TypeError("groups(): loss(model) must return a scalar tensor with a gradient")
+        raise NoScalar("groups(): loss(model) must return a scalar tensor with a gradient")
     return recording, value
 
 

@@ -11,7 +11,7 @@ from collections import defaultdict
 import torch
 
 from .directions import directions
-from .groups import groups, optimizers_of
+from .groups import NoScalar, groups, optimizers_of
 from .ranks import JORDAN
 from .watch import check_model
 
@@ -72,8 +72,8 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
         set_random_state(random)
         try:
             found = groups(model, lambda model: loss(model, batch))
-        except TypeError as error:
-            raise TypeError(NO_SCALAR if "groups()" in str(error) else str(error)) from error
+        except NoScalar as error:
+            raise TypeError(NO_SCALAR) from error
         weights = {name: p for name, p in model.named_parameters()
                    if p.requires_grad and p.dim() > 1 and type(p).__name__ != "DTensor"}
         if not weights:

@@ -16,8 +16,9 @@ import math
 
 import torch
 
-from .eigenvalues import batches, largest_eigenvalues, largest_of_samples, on_host
+from .eigenvalues import largest_eigenvalues, largest_of_samples
 from .grams import gram_of
+from .stacks import batches, on_host
 
 # GPUs (compute capability) whose products in float64 are as fast as in float32. On an H100, 16
 # matrices of 1024 x 1024 take 0.6 ms per product, and 164 ms for their eigenvalues; one of

@@ -6,7 +6,7 @@ vectors v, up to rounding and a common factor.
 import torch
 
 from .causes import failure, why
-from .ranks import on_host
+from .stacks import on_host
 from .weights import world_size
 
 EXPLAINED = 0.999  # least cosine of the angle between both sides

@@ -10,9 +10,9 @@
 A step that is not measured runs as without watch(). A measured step has one more product per
 matrix (A A', k x k), about k / (5 m) of the work of its forward and backward pass, and then the
 ranks. On one CPU core it took 1.3 to 1.5 times a plain step of a Transformer (width 128 to 384,
-2,048 tokens), and 1.4 to 2 times one of linear layers in pairs, with nothing else to do. On a GPU
-and with few samples the ranks cost more, several plain steps: tests/python/time_watch.py prints
-both. ranks.py says how accurate they are.
+2,048 tokens), and 1.4 to 2 times that of a model of linear layers alone. On a GPU and with few
+samples the ranks cost more, several plain steps. tests/python/time_watch.py prints all of this.
+ranks.py says how accurate the ranks are.
 """
 import contextlib
 
@@ -23,6 +23,7 @@ from . import ranks
 from .causes import failure
 from .measured import layers
 from .recording import Recording
+from .stacks import on_host
 
 ENTRIES = 2 ** 16  # that update_rms compares
 
@@ -167,7 +168,7 @@ def together(judged, recording):
                        for of in (recording.parameters, recording.weights_before))
         if now is not None and before is not None and now.shape == torch.Size(layer.size):
             changes[layer] = (some_entries(now).double() - before).square().mean().sqrt()
-    changes = dict(zip(changes, ranks.on_host(list(changes.values()))))
+    changes = dict(zip(changes, on_host(list(changes.values()))))
     out = {}
     for (layer, name, g), (nr, square) in zip(parts, nuclear):
         st, (m, k) = stable[layer], g.shape

@@ -106,7 +106,7 @@ class WatchTest(unittest.TestCase):
     def test_errors_never_end_a_step(self):
         parts = ("recording.Recording.__init__", "recording.uses.use",
                  "recording.calls.tensors", "sums.Sums.add", "sums.Sums.samples", "reasons.why_not", "reasons.evidence", "reasons.verdict",
-                 "measured.find_roles", "measured.judge", "ranks.nuclear_ranks", "ranks.stable_ranks", "ranks.on_host",
+                 "measured.find_roles", "measured.judge", "ranks.nuclear_ranks", "ranks.stable_ranks", "ranks.on_host", "watch.on_host", "reasons.on_host",
                  "weights.Weights.names", "weights.Weights.locate", "recording.Recording.settle",
                  "recording.dense", "watch.layers", "weights.address", "sums.rows")
         others = modes()
