@@ -34,9 +34,12 @@ class Groups:
 
     def __str__(self):
         width = max(map(len, self.roles), default=0)
-        return "\n".join(f"{'muon' if name in self.muon_names else 'other':5}  {name:{width}}  {role}"
-                         + (f" ({self.notes[name]})" if name in self.notes else "")
-                         for name, role in self.roles.items())
+        lines = []
+        for name, role in self.roles.items():
+            group = "muon" if name in self.muon_names else "other"
+            note = f" ({self.notes[name]})" if name in self.notes else ""
+            lines.append(f"{group:5}  {name:{width}}  {role}{note}")
+        return "\n".join(lines)
 
 
 def groups(model, loss):
@@ -139,8 +142,9 @@ def check_groups(optimizers, model, loss=None):
     """Sentences on what is wrong with the groups of one or several optimizers; none if all is well.
 
     They name the parameters that are left out, those that are in two groups, and the matrices of
-    Muon that are not hidden. Throws TypeError for what is no optimizer. An optimizer counts as Muon if its class has that word in its name, or
+    Muon that are not hidden. An optimizer counts as Muon if its class has that word in its name, or
     for its groups with "use_muon". loss: as in groups(); not needed after groups(model, loss).
+    Throws TypeError for what is no optimizer.
     """
     check_model("check_groups()", model)
     optimizers = optimizers_of("check_groups()", optimizers)
