@@ -153,6 +153,15 @@ $(BUILD)/generated/papers.hpp: $(PAPER_FILES) Makefile
 	   printf 'inline constexpr const char* %s[] = {' $${name/./_}; \
 	   awk 'NR % 200 == 1 { printf "%sR\"file(", (NR > 1 ? ")file\",\n" : "") } { print }' $$file; printf ')file"};\n'; done > $@
 
+# A constant for the id of each statement and slip of the catalog: spectral/thm-3.7 becomes
+# spectral::thm_3_7. The code names ids only by them, so that a wrong one does not compile.
+$(BUILD)/generated/statement_ids.hpp: $(PAPER_FILES) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#pragma once'; \
+	   sed -nE 's|^ *"id": "([a-z-]+)/([^"]+)".*|\1 \2|p' $(PAPER_FILES) | sort -u | while read paper id; do \
+	     echo "namespace ranklab::$${paper//-/_} { inline constexpr char $${id//[.\/-]/_}[] = \"$$paper/$$id\"; }"; done; } > $@.new
+	@$(renew)
+
 # Up to twelve files below a second-level folder are compiled together as a unit, so that templates
 # are instantiated once. A clean build takes 222 CPU seconds instead of 475 with g++ 12, and 287
 # instead of 931 with g++ 14 (FILES_PER_UNIT=1 uses only precompiled headers). ccache does not
@@ -176,8 +185,8 @@ UNIT_SOURCES  := $(patsubst %.o,%.cpp,$(call objects,$(UNITS)))
 OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(VERSIONED:%.cpp=$(BUILD)/%.o)
 TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
 
-# Recompile everything if the compiler or its flags change.
-$(BUILD)/flags: FORCE
+# Recompile everything if the compiler or its flags change. Everything may include the ids.
+$(BUILD)/flags: FORCE | $(BUILD)/generated/statement_ids.hpp
 	@mkdir -p $(@D)
 	@echo '$(CXX) $(MAJOR) $(CXXFLAGS) | $(LIGHT) | $(LIGHTEST) | $(INCLUDE)' > $@.new
 	@$(renew)
@@ -336,7 +345,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
-	@$(MAKE) --no-print-directory $(BUILD)/generated/version.hpp $(BUILD)/generated/page_files.hpp
+	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp statement_ids.hpp)
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 

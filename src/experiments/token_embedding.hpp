@@ -15,7 +15,7 @@
 namespace ranklab {
 
 inline const Statement lemma_2_9 = {
-    "spectral/lemma-2.9", "spectral/lemma-2.9", "Lemma 2.9",
+    spectral::lemma_2_9, spectral::lemma_2_9, "Lemma 2.9",
     "st(X) <= (1 + eps)/(1 - eps)/p_max if (1 - eps) d <= ||x_t||^2 <= (1 + eps) d for every t"};
 
 /// The quantities of the lemma, as measured in one trial.

@@ -15,12 +15,13 @@
 #include "core/text.hpp"
 #include "report/divergence.hpp"
 #include "report/result.hpp"
+#include "statement_ids.hpp"
 
 namespace ranklab {
 
 /// What a claim judges: one part of a statement of the catalog (`report/catalog.hpp`).
 struct Statement {
-  std::string statement_id;  // the catalog's: spectral/eq-1.5
+  std::string statement_id;  // the catalog's, spectral::eq_1_5 of the generated header
   std::string id;            // the claim's: spectral/eq-1.5/gd
   std::string source;        // the place in the paper
   std::string text;          // the statement, in our words

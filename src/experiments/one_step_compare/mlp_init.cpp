@@ -178,9 +178,9 @@ void judge(const Growth& ranks, const std::string& activation, std::size_t layer
   const bool gated = activation == "swiglu", squared = activation == "relu2";
   if (!gated && !squared) return;  // the paper makes no statement about others
   const Config& c = ranks.c;
-  const Place figure_17{"spectral/fig-17", say("spectral/fig-17/{}/layer{}", activation, layer),
-                        "Figure 17",       Part::caption,
-                        Kind::figure,      {"Figure 17"}};
+  const Place figure_17{spectral::fig_17, say("spectral/fig-17/{}/layer{}", activation, layer),
+                        "Figure 17",      Part::caption,
+                        Kind::figure,     {"Figure 17"}};
   const Statement observed =
       gated ? figure_17("/grows",
                         say("With SwiGLU, the stable rank of layer {} at initialization grows with "

@@ -321,7 +321,7 @@ struct Judging {
 const std::string open_constants = "every block of every trial; the paper leaves c and C open";
 
 Place proof_of_2_14(const std::string& prefix, const std::string& equation) {
-  return {"spectral/prop-2.14", prefix, "Proof of Proposition 2.14, " + equation, Part::proof};
+  return {spectral::prop_2_14, prefix, "Proof of Proposition 2.14, " + equation, Part::proof};
 }
 
 // A ratio that is at most 1 if all squared column norms are within the allowed range.
@@ -361,7 +361,7 @@ void judge_lemmas(const Judging& judging) {
       return block.rank(after) / (columns.high / columns.low * block.rank(before));
     };
   };
-  const Place lemma_2_10{"spectral/lemma-2.10", "/", "Lemma 2.10"};
+  const Place lemma_2_10{spectral::lemma_2_10, "/", "Lemma 2.10"};
   judging.every_block(
       lemma_2_10("attention-input",
                  "st(RMSNorm(X)) <= (U/L) st(X), where L <= ||x_t||^2 <= U for every column of X"),
@@ -372,7 +372,7 @@ void judge_lemmas(const Judging& judging) {
                  "every column of X_att"),
       rms_ratio("X_att", "A_mlp_rms"), "L and U are measured");
   judging.every_block(
-      asymptotic(Statement{"spectral/lemma-2.12", "spectral/eq-2.16/relu", "Lemma 2.12, eq. (2.16)",
+      asymptotic(Statement{spectral::lemma_2_12, "spectral/eq-2.16/relu", "Lemma 2.12, eq. (2.16)",
                            "||B||_F^2 >= (1-eps) (1/2)(1-Phi(1)) (k/d) ||A_mlp_rms||_F^2"},
                  "every block of every trial, eps = delta"),
       [=](const MeasuredBlock& block) {
@@ -389,7 +389,7 @@ void judge_lemmas(const Judging& judging) {
     };
   };
   const auto needed = judging.claims.only_where(unmet_hypothesis(c));
-  const Place eq_2_17{"spectral/lemma-2.13", "spectral/eq-2.17/", "Lemma 2.13, eq. (2.17)"};
+  const Place eq_2_17{spectral::lemma_2_13, "spectral/eq-2.17/", "Lemma 2.13, eq. (2.17)"};
   judging.every_block(
       asymptotic(eq_2_17("attention",
                          "st(X + W_O H) <= (1+delta)/(1-delta) (||X||_F^2 + (d/k)||H||_F^2) / "
@@ -506,12 +506,12 @@ void judge_proposition(const Judging& judging) {
   const double delta = judging.c.delta;
   const auto needed = judging.claims.only_where(unmet_hypothesis(judging.c));
   judging.every_block(
-      asymptotic(Statement{"spectral/prop-2.14", "spectral/prop-2.14/i", "Proposition 2.14 (i)",
+      asymptotic(Statement{spectral::prop_2_14, "spectral/prop-2.14/i", "Proposition 2.14 (i)",
                            "(1-delta)^2 c_- d <= ||x_t^+||^2 <= (1+delta)^2 (c_+ + 2) d for every "
                            "column of X_plus"},
                  open_constants),
       columns_ratio("X_plus", delta, output_columns), hypothesis(judging.c));
-  const Place ranks{"spectral/prop-2.14", "/ii/", "Proposition 2.14 (ii)"};
+  const Place ranks{spectral::prop_2_14, "/ii/", "Proposition 2.14 (ii)"};
   for (const BoundedRank& each : bounded_ranks) {
     const Statement statement = ranks(each.matrix, each.text);
     judging.every_block(each.for_every_weight ? statement : asymptotic(statement, open_constants),
@@ -519,7 +519,7 @@ void judge_proposition(const Judging& judging) {
   }
 }
 
-const Place cor_2_15{"spectral/cor-2.15", "/", "Corollary 2.15"};
+const Place cor_2_15{spectral::cor_2_15, "/", "Corollary 2.15"};
 
 // The bounds of the corollary, from the embedding of one trial.
 DepthBounds corollary_bounds(const Config& c, const TrialRecord& record) {

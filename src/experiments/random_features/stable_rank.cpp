@@ -311,14 +311,14 @@ void measure_tokens(const Config& c, const Trial& trial, TrialRecord& record) {
 constexpr double rounding = 1e-10;
 
 const std::string figure = "Figure 12", ids = "spectral/fig-12/";
-const Place table{"spectral/fig-12",    ids,     "Figure 12, eq. (2.9)", Part::statement,
+const Place table{spectral::fig_12,     ids,     "Figure 12, eq. (2.9)", Part::statement,
                   Kind::printed_number, {figure}},
-    caption{"spectral/fig-12",    ids,     "Figure 12, eq. (2.9)", Part::caption,
+    caption{spectral::fig_12,     ids,     "Figure 12, eq. (2.9)", Part::caption,
             Kind::printed_number, {figure}},
-    last_column{"spectral/fig-12",    ids,     "Figure 12, last column", Part::statement,
+    last_column{spectral::fig_12,     ids,     "Figure 12, last column", Part::statement,
                 Kind::printed_number, {figure}},
-    lemma_2_4{"spectral/lemma-2.4", ids,           "Lemma 2.4, and Figure 12, last column",
-              Part::statement,      Kind::theorem, {figure}};
+    lemma_2_4{spectral::lemma_2_4, ids,           "Lemma 2.4, and Figure 12, last column",
+              Part::statement,     Kind::theorem, {figure}};
 
 // A reading of GELU's s_*, a minimum over the rows of W: a variance (as printed) or a standard
 // deviation.
@@ -402,9 +402,9 @@ void judge_reading(const std::string& name, const Activation& activation,
 
 // Claims: Theorems 2.6 to 2.8 ---------------------------------------------------------------------
 
-const Place thm_2_6{"spectral/thm-2.6", "/", "Theorem 2.6"},
-    thm_2_7{"spectral/thm-2.7", "/", "Theorem 2.7"},
-    thm_2_8{"spectral/thm-2.8", "/", "Theorem 2.8, eq. (2.12)"};
+const Place thm_2_6{spectral::thm_2_6, "/", "Theorem 2.6"},
+    thm_2_7{spectral::thm_2_7, "/", "Theorem 2.7"},
+    thm_2_8{spectral::thm_2_8, "/", "Theorem 2.8, eq. (2.12)"};
 const std::string too_likely =
     "The probability that st(A_l) exceeds (1 + eps1)/(1 - eps2)^2 pi is at most ";
 const Misprint exponent_2_7 = thm_2_7.misprint(
@@ -576,7 +576,7 @@ constexpr std::uint64_t observed_vocabulary = 50257;
 constexpr double about = 0.1;  // "about 26" for a random sequence: within a tenth; our reading
 
 void judge_zipf(const Config& c, const Records& records, Claims& claims) {
-  const Place below_2_15{"spectral/eq-2.15", "/", "Section 2.2.1, below eq. (2.15)", Part::text,
+  const Place below_2_15{spectral::eq_2_15, "/", "Section 2.2.1, below eq. (2.15)", Part::text,
                          Kind::printed_number};
   const Statement zipf_law = below_2_15(
       "zipf", "1/p_max is about 26 if p_j is proportional to j^(-0.86) over 50,257 tokens");
@@ -609,7 +609,7 @@ void judge_tokens(const Config& c, const Records& records, Claims& claims) {
     const double relative = std::fabs(record.scalar(indicator_rank) - expected) / expected;
     tally.count(!(relative <= identity_tolerance), relative);
   });
-  claims.never_violated({"spectral/eq-2.15", "spectral/eq-2.15", "Section 2.2.1, eq. (2.15)",
+  claims.never_violated({spectral::eq_2_15, spectral::eq_2_15, "Section 2.2.1, eq. (2.15)",
                          "st(H) = 1/p_max for the token indicator H"},
                         difference,
                         say("largest relative difference {} between st(H), by power iteration, and "
@@ -629,7 +629,7 @@ void judge_tokens(const Config& c, const Records& records, Claims& claims) {
     tally.count(!(ratio <= 1.0 + embedding_slack), ratio);
   });
   claims.never_violated(
-      {"spectral/lemma-2.9", "spectral/lemma-2.9/rms-normalised", "Lemma 2.9",
+      {spectral::lemma_2_9, "spectral/lemma-2.9/rms-normalised", "Lemma 2.9",
        "st(A^rms) <= 1/p_max for RMS-normalized embeddings", Part::text},
       rms,
       say("the lemma's bound with eps = 0; largest st(A^rms) p_max {}", std::max(0.0, rms.largest)),

@@ -144,8 +144,8 @@ std::vector<Column> columns_of(const Config& c) {
 
 // Statements about single steps. A trial counts no case if the steps are not those of the
 // statements.
-const Place eq_1_4{"spectral/eq-1.4", "/", "Section 1.2, after eq. (1.4)"},
-    after_1_5{"spectral/eq-1.5", "/", "Section 1.2, after eq. (1.5)"};
+const Place eq_1_4{spectral::eq_1_4, "/", "Section 1.2, after eq. (1.4)"},
+    after_1_5{spectral::eq_1_5, "/", "Section 1.2, after eq. (1.5)"};
 const Inequality guarantee_gd = eq_1_4.counted("guarantee-gd",
                                                "A Euclidean step 1/L_F decreases the loss by at "
                                                "least ||G||_F^2 / (2 L_F)"),
@@ -323,8 +323,8 @@ std::vector<Divergence> divergences(const Records& records, const std::vector<st
 // iteration" is undecided.
 void judge_condition(const std::string& run, const Records& records, Claims& claims) {
   const Statement condition =
-      Place{"spectral/fig-3", "spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)",
-            Part::text,       Kind::figure,       {"Figure 3"}}(
+      Place{spectral::fig_3, "spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)",
+            Part::text,      Kind::figure,       {"Figure 3"}}(
           run, say("The nuclear rank of the gradient is at least the stable rank of A at every "
                    "iteration of {} on ReLU features",
                    method_of(run)));
@@ -379,7 +379,7 @@ void judge_order(const Statement& statement, Region allowed, const Records& reco
 
 void judge_restarts(const Config& c, const Records& records, Claims& claims) {
   const Statement restarts_ahead =
-      in_caption("spectral/fig-3", "Figure 3, left, dashed curves", "Figure 3")(
+      in_caption(spectral::fig_3, "Figure 3, left, dashed curves", "Figure 3")(
           "restarts-ahead",
           "The final loss of SpecGD restarted from a GD iterate is below that of GD at the same "
           "total number of iterations, on ReLU features");
@@ -431,7 +431,7 @@ std::vector<double> first_violation(const Records& records, const std::string& r
 }
 
 void judge_violated_early(const std::string& run, const Records& records, Claims& claims) {
-  const Place fig_11{"spectral/fig-11",  "/eq-1.5-violated-early/",
+  const Place fig_11{spectral::fig_11,   "/eq-1.5-violated-early/",
                      "Figure 11, right", Part::text,
                      Kind::figure,       {"Figure 11"}};
   const Statement violated =
@@ -463,14 +463,14 @@ void judge(const Config& c, const Records& records, Claims& claims) {
   {
     const auto hypothesis = claims.only_where(unless_activation("relu"));
     judge_order(
-        in_caption("spectral/fig-3", "Figure 3 (ii)", "Figure 3")(
+        in_caption(spectral::fig_3, "Figure 3 (ii)", "Figure 3")(
             "specgd-ahead", "The final loss of SpecGD is below that of GD on ReLU features"),
         at_most(0.0), records, claims);
     judge_restarts(c, records, claims);
   }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const char* run : {gd, specgd}) judge_violated_early(run, records, claims);
-  judge_order(in_caption("spectral/fig-11", "Figure 11, left", "Figure 11")(
+  judge_order(in_caption(spectral::fig_11, "Figure 11, left", "Figure 11")(
                   "gd-ahead", "The final loss of GD is below that of SpecGD on SwiGLU features"),
               at_least(0.0), records, claims);
 }

@@ -186,7 +186,7 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
 // [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
 // figure: random weights were not trained with their gate.
 void judge_gating(const Config& c, const Records& records, Claims& claims) {
-  const Place figure_3 = in_figure("lambda-skip/fig-3", "/", "Section 5.2, Figure 3", {"Figure 3"});
+  const Place figure_3 = in_figure(lambda_skip::fig_3, "/", "Section 5.2, Figure 3", {"Figure 3"});
   const auto curve = [&](bool gate, bool norm) { return curve_of(c, {gate, norm}); };
   const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome,
                             SourceLine line = SourceLine::current()) {
@@ -251,7 +251,7 @@ void judge_gating(const Config& c, const Records& records, Claims& claims) {
 // [LambdaSkip] Figure 4, which shows S4D. For the other models the text repeats the theorems.
 void judge_skip(const Config& c, const Records& records, Claims& claims) {
   if (c.model.row().ablation != Ablation::figure_4) {
-    const Place section_4_2_1 = {"lambda-skip/section-4.2.1/no-skip", "lambda-skip/section-4.2.1/",
+    const Place section_4_2_1 = {lambda_skip::section_4_2_1_no_skip, "lambda-skip/section-4.2.1/",
                                  "Section 4.2.1, Theorems 4.2 and 4.3", Part::text};
     const std::string curve = curve_of(c, {.part = false, .norm = true});
     judge_final(section_4_2_1(curve, say("The tokens collapse in {} with the norm and without a "
@@ -261,7 +261,7 @@ void judge_skip(const Config& c, const Records& records, Claims& claims) {
     return;
   }
   const Place figure_4 =
-      in_figure("lambda-skip/fig-4", "/", "Appendix A.13.1, Figure 4", {"Figure 4"});
+      in_figure(lambda_skip::fig_4, "/", "Appendix A.13.1, Figure 4", {"Figure 4"});
   for (const std::string& curve : all_curves(c)) {
     judge_final(figure_4(curve, "The tokens do not collapse in S4D with " + curve), curve,
                 Outcome::keeps, c, records, claims);

@@ -117,13 +117,13 @@ constexpr double near_two = 0.5, near_one = 0.1;  // margins
 constexpr double far_below_one = 0.5, toward_zero = 0.1, rate_margin = 0.1;
 
 const std::vector<std::string> figure_2 = {"Figure 2"};
-const Place left = in_figure("shallow/fig-2", "shallow/fig-2-", "Section 2.4, Figure 2 (left)",
+const Place left = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (left)",
                              figure_2),
-            middle = in_figure("shallow/fig-2", "shallow/fig-2-", "Section 2.4, Figure 2 (middle)",
+            middle = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (middle)",
                                figure_2),
-            right = in_figure("shallow/fig-2", "shallow/fig-2-", "Section 2.4, Figure 2 (right)",
+            right = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (right)",
                               figure_2),
-            other_steps = in_figure("shallow/sec-2.4/other-steps", "shallow/fig-2-",
+            other_steps = in_figure(shallow::sec_2_4_other_steps, "shallow/fig-2-",
                                     "Section 2.4, Figure 2 (middle)", figure_2);
 
 void judge_similarity(const Config& c, const Records& records, Claims& claims) {
@@ -205,7 +205,7 @@ void judge_gap(const Config& c, const Records& records, const std::string& quant
 // [Shallow] Section 2.4 prints the variance h/d for the entries of W, and xi_1/xi_2 of about 2 for
 // step 1. P and X of block 1 do not depend on W.
 void judge_variance(const Config& c, const Records& records, Claims& claims) {
-  const Place place{"shallow/sec-2.4/variance", "shallow/sec-2.4/",
+  const Place place{shallow::sec_2_4_variance, "shallow/sec-2.4/",
                     "Section 2.4, variance of the W_k", Part::definition, Kind::reading};
   const auto text = [](const std::string& variance) {
     return say(
@@ -214,7 +214,7 @@ void judge_variance(const Config& c, const Records& records, Claims& claims) {
         variance, near_two);
   };
   const Misprint variance =
-      place.misprint("shallow/sec-2.4/variance", "variance", text("h/d"), text("1/d"));
+      place.misprint(shallow::sec_2_4_variance, "variance", text("h/d"), text("1/d"));
   const std::string unmet = c.spec.heads == 1 ? "with one head, h/d and 1/d are the same" : "";
   for (const auto& [statement, of_W] :
        {std::pair(variance.as_printed, "h/d"), {variance.corrected, "1/d"}}) {
@@ -240,7 +240,7 @@ void judge_late_ratio(const Config& c, const std::string& id, const std::string&
   const double limit = 1 / (1 + expected_excess(c.strength(), 1.0, 0.0));
   const std::string margin = say("{} %", 100 * rate_margin);
   const Statement statement = asymptotic(
-      Statement{"shallow/rem-2.8", id, "Remark 2.8",
+      Statement{shallow::rem_2_8, id, "Remark 2.8",
                 say("The diversity shrinks by the factor 1/(1 + alpha^2 d sigma^2/lambda^2) = {} "
                     "(within {}) in {}",
                     limit, margin, what)},
@@ -274,7 +274,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
   }
   judge_identity(records, claims);
   judge_bounds(records, claims);
-  judge_late_ratio(c, "shallow/rem-2.8", "a late block", over_late_blocks(records, ratio_of_block),
+  judge_late_ratio(c, shallow::rem_2_8, "a late block", over_late_blocks(records, ratio_of_block),
                    claims);
   judge_late_ratio(c, "shallow/rem-2.8/step1", "step 1 of a late block",
                    over_late_blocks(records, ratio_of_step_1), claims);

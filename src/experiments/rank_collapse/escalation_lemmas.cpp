@@ -441,7 +441,7 @@ void judge_square(Claims& claims) {
                  over = tail_of_one_row(eps) - std::exp(-lemma_constant * eps * eps);
     if (over > excess) excess = over, largest_eps = eps;
   }
-  claims.number(with_constant({"shallow/lemma-A.3", "shallow/eq-26", "Lemma A.3, eq. (26)",
+  claims.number(with_constant({shallow::lemma_A_3, "shallow/eq-26", "Lemma A.3, eq. (26)",
                                "P(||Bw||^2 - ||B||_F^2 >= eps ||B||_F^2) <= exp(-c eps^2/K^2), for "
                                "w of N(0, 1), K = 1 and B of one row"}),
                 excess, at_most(0),
@@ -454,7 +454,7 @@ void judge_square(Claims& claims) {
 // the d^2 entries of W, and K = 1/sqrt(d).
 void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
   judge_tails(
-      with_constant({"shallow/lemma-A.2", "shallow/eq-25", "Lemma A.2, eq. (25)",
+      with_constant({shallow::lemma_A_2, "shallow/eq-25", "Lemma A.2, eq. (25)",
                      "P(2 <a, w> >= eps ||a||) <= exp(-c eps^2/K^2), for the terms of xi_i "
                      "linear in a normal W"}),
       c, records, 1,
@@ -466,7 +466,7 @@ void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
   judge_square(claims);
 
   judge_tails(
-      with_constant({"shallow/eq-27", "shallow/eq-27", "Appendix A.2, eq. (27)",
+      with_constant({shallow::eq_27, shallow::eq_27, "Appendix A.2, eq. (27)",
                      "P(||Bw + a||^2 - E||Bw + a||^2 >= eps (||B||_F^2 + ||B'a||)) <= 2 "
                      "exp(-c eps^2/K^2), for xi_i"}),
       c, records, 2,
@@ -477,7 +477,7 @@ void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
 
   // The paper states (26) for the upper tail. xi_i needs both tails, around the expectation.
   judge_tails(
-      beyond(Statement{"shallow/lemma-A.3", "shallow/eq-26/both-tails", "Lemma A.3, eq. (26)",
+      beyond(Statement{shallow::lemma_A_3, "shallow/eq-26/both-tails", "Lemma A.3, eq. (26)",
                        "Both tails of ||Bw||^2 around its expectation: P(abs(||Bw||^2 - K^2 "
                        "||B||_F^2) >= eps K^2 ||B||_F^2) <= 2 exp(-c eps^2/K^2) with " +
                            constant}),
@@ -507,7 +507,7 @@ Tally growth_of_exponent(const Config& c, const TrialRecord& record, Kappa which
 
 void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
   judge_tails(
-      with_constant({"shallow/lemma-A.5", "shallow/eq-28", "Lemma A.5, eq. (28)",
+      with_constant({shallow::lemma_A_5, "shallow/eq-28", "Lemma A.5, eq. (28)",
                      "P(|xi_i - E[xi_i]| >= eps kappa_i) <= 4 exp(-c eps^2 d) with the "
                      "kappa_i of (27), which grow with d"}),
       c, records, 4,
@@ -516,7 +516,7 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
       },
       claims);
   judge_tails(
-      beyond(Statement{"shallow/lemma-A.5", "shallow/eq-28/without-d", "Lemma A.5, eq. (28)",
+      beyond(Statement{shallow::lemma_A_5, "shallow/eq-28/without-d", "Lemma A.5, eq. (28)",
                        "The same bound holds with kappa_i = alpha^2 mu_i^2 + ||B'a||, "
                        "which do not grow with d, and " +
                            constant}),
@@ -527,7 +527,7 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
       },
       claims);
   const Misprint decay =
-      Place{"shallow/thm-2.6", "shallow/", "Theorem 2.6, proof, with Lemma A.5, eq. (28)",
+      Place{shallow::thm_2_6, "shallow/", "Theorem 2.6, proof, with Lemma A.5, eq. (28)",
             Part::proof}
           .misprint(
               "shallow/thm-2.6/kappa", "eq-28/decay",
@@ -581,7 +581,7 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
   }
   judge_means(
       distances,
-      {"shallow/prop-2.5", "shallow/prop-2.5", "Proposition 2.5, eq. (13)",
+      {shallow::prop_2_5, shallow::prop_2_5, "Proposition 2.5, eq. (13)",
        say("E[r] = 1 + (alpha^2 (mu_1^2 - mu_2^2)/(1 + alpha^2 mu_2^2) - E[eta]) t_sim, within {} "
            "standard errors of the mean over draws",
            tolerance::standard_errors)},
@@ -603,13 +603,13 @@ void judge_pre_norm(const Config& c, const Records& records, Claims& claims) {
     judge_means(distances, statement, "", expectation, claims, line);
   };
   judge(attention_growth,
-        {"shallow/eq-20", "shallow/eq-20", "Section 3.1, eq. (20)",
+        {shallow::eq_20, shallow::eq_20, "Section 3.1, eq. (20)",
          say("E||Y||_F^2 - ||X||_F^2 = ||P(X^) X^||_F^2 for the pre-norm step (19), within {} "
              "standard errors",
              tolerance::standard_errors)},
         "||P(X^) X^||_F^2");
   judge(net_growth,
-        {"shallow/eq-20", "shallow/eq-20/net", "Section 3.1, eq. (20)",
+        {shallow::eq_20, "shallow/eq-20/net", "Section 3.1, eq. (20)",
          say("E||Z||_F^2 > E||Y||_F^2 for the pre-norm block (19): the difference is n d/2 for "
              "ReLU and normal W_1, W_2 of variance 1/rows, within {} standard errors",
              tolerance::standard_errors)},
@@ -661,11 +661,11 @@ void judge_attention(const Config& c, const TrialRecord& record, Claims& claims)
       equal.count(!(error <= rounding), error);
     }
   }
-  claims.never_violated({"shallow/cor-2.7", "shallow/cor-2.7/mu-1", "Corollary 2.7",
+  claims.never_violated({shallow::cor_2_7, "shallow/cor-2.7/mu-1", "Corollary 2.7",
                          "mu_1 = 1 and omega = 0 for doubly stochastic P, up to rounding"},
                         unit, say("by Sinkhorn's scaling; largest error {}", unit.largest),
                         WorstCase::largest);
-  claims.never_violated({"shallow/cor-2.7", "shallow/cor-2.7/delta", "Corollary 2.7",
+  claims.never_violated({shallow::cor_2_7, "shallow/cor-2.7/delta", "Corollary 2.7",
                          "delta = |lambda_2(P)| for symmetric P, up to rounding"},
                         equal, say("largest difference {}", equal.largest), WorstCase::largest);
 }
@@ -695,24 +695,24 @@ void judge_bounds(const Config& c, const TrialRecord& record, Claims& claims) {
         [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims, line);
   };
   judge(
-      {"shallow/cor-2.7", "shallow/cor-2.7/alpha-1", "Corollary 2.7",
+      {shallow::cor_2_7, "shallow/cor-2.7/alpha-1", "Corollary 2.7",
        "E[r] >= 1 + (1 - delta^2)/(1 + delta^2) t_sim for doubly stochastic P and alpha = 1,"},
       [](const Cell& cell) { return is_doubly_stochastic(cell) && cell.alpha == 1; },
       [&](const Cell& cell) { return bound(cell, delta); });
   judge(
-      {"shallow/cor-2.7", "shallow/eq-17/symmetric", "Corollary 2.7, eq. (17)",
+      {shallow::cor_2_7, "shallow/eq-17/symmetric", "Corollary 2.7, eq. (17)",
        "E[r] >= 1 + (1 - |lambda_2|^2)/(1 + |lambda_2|^2) t_sim for symmetric P and alpha = 1,"},
       [](const Cell& cell) { return is_symmetric(cell) && cell.alpha == 1; },
       [&](const Cell& cell) { return bound(cell, lambda_2); });
   judge(
-      {"shallow/thm-2.6", "shallow/eq-16/doubly-stochastic",
+      {shallow::thm_2_6, "shallow/eq-16/doubly-stochastic",
        "Theorem 2.6, eq. (16), with Corollary 2.7",
        "E[r] >= 1 + alpha^2 (1 - delta^2)/(1 + alpha^2 delta^2) t_sim for doubly stochastic P "
        "and alpha other than 1,"},
       [](const Cell& cell) { return is_doubly_stochastic(cell) && cell.alpha != 1; },
       [&](const Cell& cell) { return bound(cell, delta); });
   judge(
-      {"shallow/thm-2.6", "shallow/eq-16/softmax", "Theorem 2.6, eq. (16)",
+      {shallow::thm_2_6, "shallow/eq-16/softmax", "Theorem 2.6, eq. (16)",
        "E[r] is at least the bound (16) for the softmax (2) with omega + delta < 1,"},
       [&](const Cell& cell) {
         return cell.attention == Attention::softmax &&
@@ -720,7 +720,7 @@ void judge_bounds(const Config& c, const TrialRecord& record, Claims& claims) {
       },
       [&](const Cell& cell) { return guaranteed_rate(cell, record); });
   judge_rate(
-      beyond(Statement{"shallow/thm-2.6", "shallow/eq-16/near-zero", "Theorem 2.6, eq. (16)",
+      beyond(Statement{shallow::thm_2_6, "shallow/eq-16/near-zero", "Theorem 2.6, eq. (16)",
                        say("E[r] is at least the bound (16) for doubly stochastic P also if the "
                            "left-hand side of (15) is below {}",
                            away_from_zero)}),
@@ -749,7 +749,7 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
                          const std::string& measured, SourceLine line = SourceLine::current()) {
     const std::string allowed = say("{} %", 100 * margin);
     claims.number(
-        asymptotic(Statement{"shallow/rem-2.8", id, "Remark 2.8",
+        asymptotic(Statement{shallow::rem_2_8, id, "Remark 2.8",
                              say("As t_sim approaches 1, {} approaches 1 + alpha^2 (within {}), "
                                  "for every alpha",
                                  what, allowed)},
@@ -769,7 +769,7 @@ void judge_products(Claims& claims) {
   constexpr int factors = 60;
   claims.number(
       showing("shallow/sec-2.2.1/products",
-              Statement{"shallow/sec-2.2.1", "shallow/sec-2.2.1/products", "Section 2.2.1",
+              Statement{shallow::sec_2_2_1, "shallow/sec-2.2.1/products", "Section 2.2.1",
                         say("If |lambda_2(P_k)| is bounded away from 1, P_k ... P_1 x converges to "
                             "span{1}: in an example with lambda_2 = 0, the part of x outside of "
                             "it is below 1 % of its size after {} factors",

@@ -161,7 +161,7 @@ Statement for_large_d(const Config& c, const Statement& statement) {
 // [Shallow] Theorem 2.6 for several heads: the means of the bounds (11) over heads enter eq. (16).
 void judge_guarantee(const Config& c, const Records& records, Claims& claims) {
   const Statement eq_16 =
-      for_large_d(c, {"shallow/thm-2.6", "shallow/eq-16", "Theorem 2.6, eq. (16)",
+      for_large_d(c, {shallow::thm_2_6, "shallow/eq-16", "Theorem 2.6, eq. (16)",
                       "E[r] >= 1 + Estimate 1 (averaged over heads) times t_sim at every block "
                       "with omega + delta < 1"});
   if (!claims.applies(eq_16, c.strength().attention == 0 ? "step 1 has no attention" : "")) return;
@@ -188,7 +188,7 @@ void judge_symmetric(const Config& c, const Records& records, Claims& claims) {
                           : say("P is not symmetric: ||P - P'||_F/||P||_F up to {}", asymmetric),
       Claims::Unmet::verdict_alone);
   const Statement eq_17 =
-      for_large_d(c, {"shallow/cor-2.7", "shallow/eq-17", "Corollary 2.7, eq. (17)",
+      for_large_d(c, {shallow::cor_2_7, "shallow/eq-17", "Corollary 2.7, eq. (17)",
                       "E[r] >= 1 + Estimate 2 times t_sim at every block if P is symmetric"});
   claims.add(judge_blocks(eq_17, clean_values(records, margin), at_least(0),
                           "mean rate minus the rate from Estimate 2, " + by_control_variates));
@@ -202,7 +202,7 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
     return (second > first ? 1 : -1) * (sharpened_excess(c, record, k) - (first + second) / 2);
   };
   claims.add(judge_blocks(
-      in_figure("shallow/fig-3", "shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
+      in_figure(shallow::fig_3, "shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
           "fig-3-closer",
           "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1 at every block"),
       clean_values(records, side), compared(at_least(0)),
@@ -219,7 +219,7 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
   const std::string within_this = say("{} %", 100 * nearly_identical);
   claims.add(judge_blocks(
       reading(
-          in_figure("shallow/fig-3", "shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
+          in_figure(shallow::fig_3, "shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
               "fig-3-rates",
               say("The mean rate and its two estimates are nearly identical (within {}) at every "
                   "block",
@@ -259,8 +259,8 @@ void judge_expectation(const Config& c, const Records& records, Claims& claims) 
     }
   }
   const bool one = c.spec.heads == 1;
-  const Place place = one ? Place{"shallow/lemma-2.4", "shallow/", "Lemma 2.4, eq. (9)"}
-                          : Place{"shallow/lemma-A.6", "shallow/", "Lemma A.6, eq. (29)"};
+  const Place place = one ? Place{shallow::lemma_2_4, "shallow/", "Lemma 2.4, eq. (9)"}
+                          : Place{shallow::lemma_A_6, "shallow/", "Lemma A.6, eq. (29)"};
   judge_distances(
       distances,
       place(one ? "eq-9" : "eq-29", say("E[xi_i] = lambda^2 + alpha^2 d sigma^2 mu_i^2 {}, {}",
@@ -297,8 +297,8 @@ void judge_expected_rate(const Config& c, const Records& records, Claims& claims
                   slack);
   }
   const bool one = c.spec.heads == 1;
-  const Place place = one ? Place{"shallow/prop-2.5", "shallow/", "Proposition 2.5, eq. (13)"}
-                          : Place{"shallow/prop-2.9", "shallow/", "Proposition 2.9, eq. (18)"};
+  const Place place = one ? Place{shallow::prop_2_5, "shallow/", "Proposition 2.5, eq. (13)"}
+                          : Place{shallow::prop_2_9, "shallow/", "Proposition 2.9, eq. (18)"};
   judge_distances(
       distances,
       place(one ? "eq-13" : "eq-18",
@@ -320,7 +320,7 @@ void judge_hypothesis(const TrialRecord& path, Claims& claims) {
                                    at(path, mu_2_bound, k) - at(path, mu_2, k)));
   }
   claims.never_violated(
-      beyond(Statement{"shallow/thm-2.6", "shallow/thm-2.6-hypothesis", "Theorem 2.6",
+      beyond(Statement{shallow::thm_2_6, "shallow/thm-2.6-hypothesis", "Theorem 2.6",
                        "The hypothesis omega + delta < 1 is met for every head of every block"}),
       tally,
       tally.cases > 0 ? say("largest omega + delta {}; smallest left-hand side of (15) {}",

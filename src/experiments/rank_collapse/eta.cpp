@@ -81,14 +81,13 @@ std::string at_dim(std::uint64_t d, const char* quantity) {
 }
 
 // Eq. (11) and the bound on gamma are about fixed matrices, Lemma A.1 is about the sample.
-const Inequality eq_11 = Place{"shallow/lemma-2.4", "shallow/", "Lemma 2.4, eq. (11)"}.counted(
+const Inequality eq_11 = Place{shallow::lemma_2_4, "shallow/", "Lemma 2.4, eq. (11)"}.counted(
                      "eq-11", "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2"),
-                 lemma_A_1 = Place{"shallow/lemma-A.1", "shallow/", "Lemma A.1, eq. (23)"}.counted(
+                 lemma_A_1 = Place{shallow::lemma_A_1, "shallow/", "Lemma A.1, eq. (23)"}.counted(
                      "lemma-A.1",
                      "|eta| >= s implies max |xi_i - E[xi_i]| >= gamma s for s in [0, 1]"),
-                 gamma_bound =
-                     Place{"shallow/lemma-A.1", "shallow/", "Lemma A.1, eq. (24)"}.counted(
-                         "lemma-A.1/gamma", "gamma >= 1/4 for alpha = 1 and mu_1 <= 1");
+                 gamma_bound = Place{shallow::lemma_A_1, "shallow/", "Lemma A.1, eq. (24)"}.counted(
+                     "lemma-A.1/gamma", "gamma >= 1/4 for alpha = 1 and mu_1 <= 1");
 
 constexpr double rounding = tolerance::residual<double>;
 
@@ -217,7 +216,7 @@ void judge_figure(const Reading& r, Claims& claims) {
   const bool any_small = c.t.front() <= small_t.high, any_large = c.t.back() >= large_t.low;
   const auto observation = [&](const std::string& part, const std::string& text) {
     const std::string figure = "Figure 8 (" + part + ")";
-    return in_figure("shallow/fig-8", "shallow/fig-8", figure + ", end of Appendix A.3", {figure})(
+    return in_figure(shallow::fig_8, shallow::fig_8, figure + ", end of Appendix A.3", {figure})(
         part + (r.exact ? "" : "/sample-means"),
         text + (r.exact ? " (E[xi_i] from eq. (9))" : " (sample means for E[xi_i])"));
   };
@@ -275,7 +274,7 @@ void judge_figure(const Reading& r, Claims& claims) {
 
 // Eq. (9), tested with the exact standard deviation of xi_i.
 void judge_expectation(const Config& c, const Records& records, Claims& claims) {
-  const Statement eq_9 = {"shallow/lemma-2.4", "shallow/eq-9", "Lemma 2.4, eq. (9)",
+  const Statement eq_9 = {shallow::lemma_2_4, "shallow/eq-9", "Lemma 2.4, eq. (9)",
                           "E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2"};
   const auto samples = claims.only_where(
       records.size() >= fewest_samples ? "" : say("requires at least {} trials", fewest_samples));

@@ -175,7 +175,7 @@ struct Forms {
   Inequality as_printed, exact;
 };
 Forms forms_of(bool selective) {
-  const std::string statement = selective ? "lambda-skip/prop-4.3.1" : "lambda-skip/prop-A.10.1",
+  const std::string statement = selective ? lambda_skip::prop_4_3_1 : lambda_skip::prop_A_10_1,
                     source =
                         selective ? "Appendix A.11, the form of Y(k)" : "Appendix A.10, eq. (13)";
   const Place proof = {statement, statement + "/", source, Part::proof};
@@ -192,7 +192,7 @@ Forms forms_of(bool selective) {
 // [LambdaSkip] Proposition 4.3.2, about Sys-2. For every lambda except -1, mu^2 = 1 - x_k/sqrt(1 +
 // x_k^2), where x_k = r^k alpha_0/beta_0 and r = (2 + lambda)/(1 + lambda). For alpha_0 = beta_0
 // this is 1 - r^k/sqrt(1 + r^(2k)).
-const Place prop_4_3_2 = {"lambda-skip/prop-4.3.2", "/", "Proposition 4.3.2"},
+const Place prop_4_3_2 = {lambda_skip::prop_4_3_2, "/", "Proposition 4.3.2"},
             its_proof = {prop_4_3_2.statement_id, prop_4_3_2.prefix,
                          "Proposition 4.3.2, Appendix A.12", Part::proof};
 const Inequality mu_as_printed =
@@ -452,7 +452,7 @@ struct Proposition {
 
 // [LambdaSkip] Proposition A.10.1 excludes lambda = -1 and does not mention lambda = -2.
 void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
-  const Proposition of{"lambda-skip/prop-A.10.1", "Proposition A.10.1", outcomes, claims};
+  const Proposition of{lambda_skip::prop_A_10_1, "Proposition A.10.1", outcomes, claims};
   const Statement whole = of.with_slip("as-printed",
                                        "mu tends to 0 in Sys-1 for every lambda > -2 except "
                                        "-1, and not for lambda < -2"),
@@ -500,7 +500,7 @@ void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
 // [LambdaSkip] Proposition 4.3.1 is stated for any alpha_0 > 0. For alpha_0 = 1 the tokens are
 // equal from the start, and there is nothing that could collapse.
 void judge_sys2(const std::vector<Outcome>& outcomes, Claims& claims) {
-  const Proposition of{"lambda-skip/prop-4.3.1", "Proposition 4.3.1", outcomes, claims};
+  const Proposition of{lambda_skip::prop_4_3_1, "Proposition 4.3.1", outcomes, claims};
   const auto different = claims.only_where(
       outcomes.front().system.beta0 == 0
           ? "the statement is about different tokens; --alpha0 1 starts with equal ones"

@@ -288,7 +288,7 @@ bool is_in_figure_2(const ModelSpec& spec) {
 }
 
 Place figure_2_of(const StackedModel& model) {
-  Place place = in_figure("lambda-skip/fig-2", say("lambda-skip/fig-2/{}/", model.label),
+  Place place = in_figure(lambda_skip::fig_2, say("lambda-skip/fig-2/{}/", model.label),
                           "Section 5.1, Figure 2", {"Figure 2"});
   if (is_in_figure_2(model.spec)) return place;
   place.source = "not in the paper, whose Figure 2 shows Mamba-2 and ALBERT";
@@ -455,7 +455,7 @@ void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
 // Section 5.1 on the condition of Theorem 4.1, eq. (7), for stacks of eq. (6) and the models of
 // Figure 2.
 Statement conservative_for(const StackedModel& model) {
-  Statement statement = {"lambda-skip/section-5.1/conservative",
+  Statement statement = {lambda_skip::section_5_1_conservative,
                          "lambda-skip/thm-4.1/conservative/" + model.label, "Section 5.1",
                          say("The condition of Theorem 4.1 is conservative: a much smaller "
                              "abs(lambda) keeps the tokens apart in {}",

@@ -224,7 +224,7 @@ std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, con
 void judge_skips(const DepthGroup& group, double threshold, const Records& records,
                  Claims& claims) {
   const Place figure_1 =
-      in_figure("lambda-skip/fig-1", say("lambda-skip/fig-1/{}/", model_label(group.spec)),
+      in_figure(lambda_skip::fig_1, say("lambda-skip/fig-1/{}/", model_label(group.spec)),
                 "Section 5.1, Figure 1", {"Figure 1"});
   const bool is_shown = group.spec.model == "mamba2";  // the figure shows no other model
   const std::string scale =
@@ -278,7 +278,7 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
 void judge_encoder(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::string& model = group.spec.model;
   const Place figure_1 =
-      in_figure("shallow/fig-1", "shallow/", "Section 1.1, Figure 1", {"Figure 1"});
+      in_figure(shallow::fig_1, "shallow/", "Section 1.1, Figure 1", {"Figure 1"});
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
     const auto run = claims.about(overflows({curve.name}, records));
@@ -332,7 +332,7 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const ModelSpec& spec = group.spec;
   const std::vector<double> ratios = gradient_ratios(spec, records);
   const Place figure_1 =
-      in_figure("shallow/fig-1", "shallow/fig-1-gradient", "Section 1.1, Figure 1", {"Figure 1"});
+      in_figure(shallow::fig_1, "shallow/fig-1-gradient", "Section 1.1, Figure 1", {"Figure 1"});
   // The trials are counted. In a mean, one trial with vanishing gradients would either dominate the
   // others or go unnoticed.
   const auto trials_above = [&](double limit) {
@@ -386,7 +386,7 @@ void judge_rise(const Statement& statement, const std::string& curve, const Reco
 void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {
   // Figure 2 has 20 blocks, and the study escalation judges them.
   const Statement rises =
-      beyond(in_figure("shallow/fig-2", "shallow/", "Section 2.4, Figure 2", {"Figure 2"})(
+      beyond(in_figure(shallow::fig_2, "shallow/", "Section 2.4, Figure 2", {"Figure 2"})(
           "fig-2-similarity-rises", "The token similarity rises in the post-norm model"));
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
   if (curve == group.curves.end())
@@ -437,7 +437,7 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
                     const Records& records, Claims& claims) {
   if (group.curves.empty()) return;  // the strengths per layer belong to a model of other depth
   const Place figure_4 =
-      in_figure("shallow/fig-4", "shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
+      in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
   const std::string& curve = group.curves.front().name;
   judge_rise(figure_4("similarity-rises", "The token similarity rises in the pre-norm model"),
              curve, records, claims);
@@ -487,7 +487,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
       if (curve.tau != std::vector<double>{tau}) continue;
       const auto run = claims.about(overflows({curve.name}, records));
       const Place figure_5 =
-          in_figure("shallow/fig-5", say("shallow/fig-5-tau-{}/", series_number(tau)),
+          in_figure(shallow::fig_5, say("shallow/fig-5-tau-{}/", series_number(tau)),
                     "Section 3.2, Figure 5", {"Figure 5"});
       const std::string text =
           say("The token diversity at the last block is around {} with tau = {}",

@@ -127,7 +127,7 @@ Work work(const Config& config) {
 // Our margins: for an exponent, for a ratio to its limit, and for "large" gaps.
 constexpr double exponent_margin = 0.1, ratio_margin = 0.2, largest_eigenvalue = 0.5;
 
-const Place section = {"shallow/sec-2.5", "/", "Section 2.5"};
+const Place section = {shallow::sec_2_5, "/", "Section 2.5"};
 
 // How |lambda_2| falls with n.
 void judge_order(const Config& c, const Records& records, const Statement& statement,

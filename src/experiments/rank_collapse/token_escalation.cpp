@@ -353,7 +353,7 @@ void judge_identity(const Records& records, Claims& claims) {
 
 void judge_bounds(const Records& records, Claims& claims) {
   const Statement eq_11 = {
-      "shallow/lemma-2.4", "shallow/eq-11",
+      shallow::lemma_2_4, "shallow/eq-11",
       "Lemma 2.4, eq. (11), and Section 2.2.2 for several heads",
       "mu_1^2 >= (1 - omega)^2 and mu_2^2 <= delta^2, with all four averaged over heads"};
   // If P mixes completely, delta^2 is rounding noise.

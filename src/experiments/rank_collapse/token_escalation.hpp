@@ -193,7 +193,7 @@ inline double at(const TrialRecord& record, const std::string& name, std::size_t
 
 /// The trials count this in every step that they measure.
 inline const Inequality eq_6 =
-    Place{"shallow/prop-2.3", "shallow/", "Proposition 2.3, eq. (6)"}.counted(
+    Place{shallow::prop_2_3, "shallow/", "Proposition 2.3, eq. (6)"}.counted(
         "eq-6",
         "The escalation rate of a step from X to Y is 1 + (xi_1/xi_2 - 1) t_sim(X), up to "
         "rounding");

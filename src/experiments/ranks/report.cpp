@@ -45,7 +45,7 @@ std::string ratio_text(const PooledRatio& ratio) {
 
 void judge(const Row& row, Claims& claims) {
   const Statement eq_1_8 =
-      beyond(Statement{"spectral/eq-1.8", row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
+      beyond(Statement{spectral::eq_1_8, row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
                        "nr(G) >= st(A): one spectral step guarantees at least as large a decrease "
                        "of the loss as one Euclidean step"});
   const PooledRatio& ratio = row.ratio;

@@ -465,7 +465,7 @@ void judge_bound(const SizeClaims& over_k, const Config& c, const Place& section
 // The rank is large over at least Theta(d) iterates. A window that never opens counts as too short,
 // one that never ends as long enough.
 void judge_window(const SizeClaims& over_k, const Config& c, const Place& figure) {
-  const Place introduction{"spectral/section-3/window", figure.prefix, "Section 3, introduction"};
+  const Place introduction{spectral::section_3_window, figure.prefix, "Section 3, introduction"};
   Place both = introduction;
   both.source += ", and " + figure.source;
   both.figures = figure.figures;
@@ -554,9 +554,9 @@ void judge_figures(const SizeClaims& over_k, const Config& c) {
 
 // [Spectral] Assumption E, or G, with the spikes of Theorem 3.4 and Corollary 3.8.
 void judge_assumption(const SizeClaims& over_k, bool teacher) {
-  const Place assumption = teacher ? Place{"spectral/cor-3.8", "spectral/eq-3.15/assumption-G/",
+  const Place assumption = teacher ? Place{spectral::cor_3_8, "spectral/eq-3.15/assumption-G/",
                                            "Assumption G and Corollary 3.8"}
-                                   : Place{"spectral/thm-3.4", "spectral/eq-3.2/assumption-E/",
+                                   : Place{spectral::thm_3_4, "spectral/eq-3.2/assumption-E/",
                                            "Assumption E and Theorem 3.4"};
   judge_exponent(
       over_k,
@@ -584,7 +584,7 @@ void judge_assumption(const SizeClaims& over_k, bool teacher) {
 void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
   const std::string step = say(", with the step eta = 1/({} + ||B||)", c.theorem_offset());
   if (c.teacher()) {
-    const Place theorem{"spectral/thm-3.9", "/", "Theorem 3.9, eq. (3.20)"};
+    const Place theorem{spectral::thm_3_9, "/", "Theorem 3.9, eq. (3.20)"};
     judge_exponent(over_k,
                    theorem("nr-1-linear",
                            "The nuclear rank of the gradient at W_1 is at least of order d" + step),
@@ -592,7 +592,7 @@ void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
     return;
   }
   // The lemma leaves its constants open; with_constants states it with those of its proof.
-  const Place lemma{"spectral/lemma-3.5", "/", "Lemma 3.5"},
+  const Place lemma{spectral::lemma_3_5, "/", "Lemma 3.5"},
       with_constants{lemma.statement_id, lemma.prefix,
                      lemma.source + " with the constants of its proof"};
   judge_exponent(over_k,
@@ -626,8 +626,8 @@ void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
 // Compares the closed form with the iteration, per trial, at the smallest k.
 void judge_closed_form(const Config& c, const SizeClaims& over_k) {
   const Place place = c.teacher()
-                          ? Place{"spectral/lemma-3.10", "/", "Lemma 3.10"}
-                          : Place{"spectral/section-3.1.4/recursion", "spectral/section-3.1.4/",
+                          ? Place{spectral::lemma_3_10, "/", "Lemma 3.10"}
+                          : Place{spectral::section_3_1_4_recursion, "spectral/section-3.1.4/",
                                   "Section 3.1.4, before Theorem 3.6"};
   const Tally tally = tally_of(over_k.records, [&](const TrialRecord& record, Tally& t) {
     const double error = record.scalar(closed_form_error);
@@ -654,14 +654,14 @@ void judge_minimum(const Config& c, const SizeClaims& over_k) {
       const Spread ratios = spread(record);
       return std::max(std::abs(ratios.smallest), std::abs(ratios.largest));
     };
-    over_k.claims.mean(beyond(Statement{"spectral/eq-3.1", "spectral/eq-3.1/minimum",
+    over_k.claims.mean(beyond(Statement{spectral::eq_3_1, "spectral/eq-3.1/minimum",
                                         "Section 3.1, eq. (3.1)", "min L is zero, up to rounding"}),
                        per_trial(over_k.records, largest), at_most(rounding_slack),
                        "largest |min L| / L(W_0) over k");
     return;
   }
   const Statement statement =
-      beyond(Statement{"spectral/eq-3.14", "spectral/eq-3.14/minimum", "Section 3.2, eq. (3.14)",
+      beyond(Statement{spectral::eq_3_14, "spectral/eq-3.14/minimum", "Section 3.2, eq. (3.14)",
                        "The student cannot fit the teacher: min L is positive"});
   // W A = Y has a solution if A has full column rank.
   const std::vector<Size> sizes = c.sizes();

@@ -56,7 +56,7 @@ constexpr char normal_by_width[] = "attention.J.normal.over_width",
                second_by_width[] = "attention.H.two_sided.over_width",
                one_sided_by_length[] = "attention.J.one_sided.over_length";
 
-const Place section{"spectral/section-4.2.1/bounded", "spectral/section-4.2.1/",
+const Place section{spectral::section_4_2_1_bounded, "spectral/section-4.2.1/",
                     "Section 4.2.1, transformer blocks"};
 const std::string attention = "spectral/section-4.2.1/bounded/attention";
 

@@ -11,7 +11,7 @@ constexpr double largest_exponent = 0.1;
 constexpr double about = 2;
 
 void judge_scaling(const Records& records, Claims& claims) {
-  const Place place{"spectral/section-4.2/scaling", "spectral/section-4.2/",
+  const Place place{spectral::section_4_2_scaling, "spectral/section-4.2/",
                     "Section 4.2, scaling with the number of samples"};
   const std::string weights = ", for Gaussian weights of operator norm 2",
                     of_n = say("{} in the exponent of n", largest_exponent),
@@ -48,7 +48,7 @@ class Trainings {
   /// A place of the paper: the id of a claim names the transformer.
   Place place(const char* source) const {
     return {
-        "spectral/section-4.4/rule",
+        spectral::section_4_4_rule,
         config_.is_transformer() ? "spectral/section-4.4/transformer/" : "spectral/section-4.4/",
         source};
   }

@@ -168,24 +168,24 @@ void draw_attention(ResultBuilder& out);
 // Statements that trials count --------------------------------------------------------------------
 
 inline const Inequality first_order{
-    {"spectral/lemma-4.1", "spectral/lemma-4.1", "Lemma 4.1, eq. (4.1)",
+    {spectral::lemma_4_1, spectral::lemma_4_1, "Lemma 4.1, eq. (4.1)",
      "||U||_F <= Gamma ||B||_F: the change of all pre-activations along a direction"},
     "lemma_4.1.violations"};
 inline const Inequality second_order{
-    {"spectral/lemma-4.2", "spectral/lemma-4.2", "Lemma 4.2, eq. (4.2)",
+    {spectral::lemma_4_2, spectral::lemma_4_2, "Lemma 4.2, eq. (4.2)",
      "The second derivative of all pre-activations along a direction is at most the printed sum"},
     "lemma_4.2.violations"};
 inline const Inequality hessian_bound{
-    {"spectral/prop-4.3", "spectral/prop-4.3", "Proposition 4.3, eqs. (4.4) and (4.5)",
+    {spectral::prop_4_3, spectral::prop_4_3, "Proposition 4.3, eqs. (4.4) and (4.5)",
      "|<D, Hessian D>| <= C_F sum ||D_l A_(l-1)||_F^2 + C_op sum ||D_l||_op^2"},
     "prop_4.3.violations"};
 inline const Inequality euclidean_decrease{
-    {"spectral/eq-4.14", "spectral/eq-4.14", "Section 4.4, eq. (4.14)",
+    {spectral::eq_4_14, spectral::eq_4_14, "Section 4.4, eq. (4.14)",
      "In the quadratic model, the Euclidean step with the printed lengths lowers the loss by at "
      "least the printed decrease"},
     "eq_4.14.violations"};
 inline const Inequality spectral_decrease{
-    {"spectral/eq-4.15", "spectral/eq-4.15", "Section 4.4, eq. (4.15)",
+    {spectral::eq_4_15, spectral::eq_4_15, "Section 4.4, eq. (4.15)",
      "In the quadratic model, the spectral step with the printed lengths lowers the loss by at "
      "least the printed decrease"},
     "eq_4.15.violations"};

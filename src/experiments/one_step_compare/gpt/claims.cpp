@@ -90,7 +90,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
               pre = view.count(view.in_layers(stable_rank, {"Z"}), any),
               normed = view.count(inputs, [&](double st) { return st < d / 4; });
   claims.never_violated(
-      named(Place{"spectral/fig-2", "/", "Figure 2", Part::caption, Kind::figure, {"Figure 2"}},
+      named(Place{spectral::fig_2, "/", "Figure 2", Part::caption, Kind::figure, {"Figure 2"}},
             "s-low",
             "The stable ranks of the MLP post-activations are below a tenth of the MLP width at "
             "every measured step",
@@ -101,7 +101,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
           post.largest, width, pre.largest),
       WorstCase::largest);
   claims.never_violated(
-      named(in_text("spectral/fig-6", "/", "Figure 6", {"Figure 6"}), "rms-low",
+      named(in_text(spectral::fig_6, "/", "Figure 6", {"Figure 6"}), "rms-low",
             "The stable ranks of the normalized inputs of attention (A), MLP (Am) and head (Af) "
             "are below d/4 at every measured step",
             "a quarter of d"),
@@ -114,7 +114,7 @@ void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& cla
       view.in_layers(gradient_rank, {"W1", "W2"}), [&](double nr) { return nr > d / 4; },
       at_least(50));
   claims.never_violated(
-      named(in_text("spectral/fig-5", "/", "Figure 5", {"Figure 5"}), "mlp-nr",
+      named(in_text(spectral::fig_5, "/", "Figure 5", {"Figure 5"}), "mlp-nr",
             "The nuclear ranks of the MLP gradients are above d/4 at every measured step from 50 "
             "on",
             "a quarter of d from step 50 on"),
@@ -148,7 +148,7 @@ void judge_attention_gradients(const RunRecords& view, const Named& named, Claim
         [&](const TrialRecord& record) { return mean_log_Wv_over_smallest(view, record, text); });
     // The paper shows gradients of the training batch.
     const Place place =
-        in_text("spectral/fig-8", held_out ? "spectral/fig-8/probe/" : "spectral/fig-8/",
+        in_text(spectral::fig_8, held_out ? "spectral/fig-8/probe/" : "spectral/fig-8/",
                 "Figures 8, 9", {"Figure 8", "Figure 9"});
     claims.mean(named(held_out ? ours(place) : place, "attn-nr",
                       say("The gradient of Wv has on average the lowest nuclear rank of the "
@@ -164,7 +164,7 @@ void judge_attention_gradients(const RunRecords& view, const Named& named, Claim
 void judge_condition(const RunRecords& view, const Named& named, Claims& claims) {
   const std::string source = "Section 1.2.1, eq. (1.8)";
   const auto along_run = [&](const std::string& prefix) {
-    return in_text(named.is_paper_run() ? "spectral/section-1.2.1/activated" : "spectral/eq-1.8",
+    return in_text(named.is_paper_run() ? spectral::section_1_2_1_activated : spectral::eq_1_8,
                    prefix, source);
   };
   const struct {
@@ -177,7 +177,7 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
        "every matrix and every measured step from 32 on", MeasuredOn::training_batch, late.steps},
       {along_run("spectral/eq-1.8/early/"), "before step 32",
        "every matrix and every measured step before 32", MeasuredOn::training_batch, early.steps},
-      {ours(in_text("spectral/eq-1.8", "/probe/", source)), "on held-out text from step 32 on", "",
+      {ours(in_text(spectral::eq_1_8, "/probe/", source)), "on held-out text from step 32 on", "",
        MeasuredOn::held_out_text, late.steps}};
   for (const auto& [place, where, threshold, text, when] : cases) {
     Tally all;
@@ -250,7 +250,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
   });
   const Tally loose = tally_where(looseness, [](double st) { return st <= 1; });
   claims.never_violated(
-      named(in_text("spectral/fig-10", "spectral/section-2.2.1/", "Section 2.2.1"), "emb-loose",
+      named(in_text(spectral::fig_10, "spectral/section-2.2.1/", "Section 2.2.1"), "emb-loose",
             "st(E[id]) <= 1/p_max, where p_max is the largest token frequency in the batch"),
       loose,
       say("st(E[id]) over 1/p_max is {} on average, at most {}", mean_of_finite(looseness),
@@ -260,20 +260,20 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
     return last_over_first(view.series(record, gradient_rank.of("embedding")), view.run().measured);
   });
   claims.mean(
-      named(in_text("spectral/fig-10", "/", "Figure 10", {"Figure 10"}), "emb-grow",
+      named(in_text(spectral::fig_10, "/", "Figure 10", {"Figure 10"}), "emb-grow",
             "The nuclear rank of the last embedding gradient is at least twice that of the first "
             "nonzero one",
             "twice the first"),
       growth, at_least(2.0),
       "last over first, which is measured by step 4; in the paper it grows from 100 to 400");
-  judge_outer_ratio(view, named, "spectral/fig-10", "Figure 10", "emb-mild", "embedding",
+  judge_outer_ratio(view, named, spectral::fig_10, "Figure 10", "emb-mild", "embedding",
                     "the embedding", claims);
-  judge_outer_ratio(view, named, "spectral/fig-7", "Figure 7", "head-mild", "head", "the head",
+  judge_outer_ratio(view, named, spectral::fig_7, "Figure 7", "head-mild", "head", "the head",
                     claims);
 }
 
 const Place indicator_place =
-    in_text("spectral/fig-10", "/", "Section 2.2.1, Figure 10", {"Figure 10"});
+    in_text(spectral::fig_10, "/", "Section 2.2.1, Figure 10", {"Figure 10"});
 
 /// 1 / p_max belongs to the batches, which all runs share.
 void judge_indicator(const RunRecords& view, Claims& claims) {

@@ -48,7 +48,7 @@ void judge_pair(const Statement& statement, const RunPair& pair, const std::stri
 constexpr double slight = 0.05;
 
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
-  const Place one = in_text("spectral/section-1/muon", "spectral/section-1/", "Section 1");
+  const Place one = in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1");
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
              {plan.find("muon"), plan.find("adam")}, "needs --optimizer adam,muon", records,
              claims);
@@ -66,12 +66,12 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
   }
   const RunPair with_embedding = {plan.find("muon", {{"spectral-on", "hidden+embedding"}}),
                                   plan.find("muon")};
-  const Statement small_change = reading(
-      in_text("spectral/section-1.2.1/emb-muon", "spectral/section-1.2.1/", "Section 1.2.1")(
-          "emb-muon",
-          "Muon on the embedding in addition to the matrices inside the layers changes the "
-          "final validation loss by less than 0.05 nats"),
-      say("{} nats", slight));
+  const Statement small_change =
+      reading(in_text(spectral::section_1_2_1_emb_muon, "spectral/section-1.2.1/", "Section 1.2.1")(
+                  "emb-muon",
+                  "Muon on the embedding in addition to the matrices inside the layers changes the "
+                  "final validation loss by less than 0.05 nats"),
+              say("{} nats", slight));
   if (!claims.applies(
           small_change,
           with_embedding ? "" : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
@@ -86,7 +86,7 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
 
 void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
   const Statement statement =
-      asymptotic(Statement{"spectral/cor-2.15", "spectral/cor-2.15/init", "Corollary 2.15",
+      asymptotic(Statement{spectral::cor_2_15, "spectral/cor-2.15/init", "Corollary 2.15",
                            "With Gaussian weights and ReLU, the stable ranks of the "
                            "post-activations are at most 2 pi before the first step"},
                  "before the first step, every layer; the C of d >= C L^2 log n is left open by "
@@ -149,7 +149,7 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
           ? ""
           : "needs runs at two other widths, for example --also adam,dim=32 --also adam,dim=128";
   const Place place =
-      in_text("spectral/section-1.2.1/width", "spectral/section-1.2.1/", "Section 1.2.1");
+      in_text(spectral::section_1_2_1_width, "spectral/section-1.2.1/", "Section 1.2.1");
   const struct {
     const char *id, *text;
     Quantity quantity;
@@ -207,7 +207,7 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
   const std::vector<RunPair> pairs = plan.gated_pairs();
   const RunPair pair = pairs.empty() ? RunPair{} : pairs.front();
   const Place place =
-      in_text("spectral/section-1.2.2/gated", "spectral/section-1.2.2/", "Section 1.2.2");
+      in_text(spectral::section_1_2_2_gated, "spectral/section-1.2.2/", "Section 1.2.2");
   const struct {
     const char* id;
     Quantity quantity;
@@ -285,7 +285,7 @@ Share share_of_gain(const Plan& plan, const Records& records, Changes changes, d
 
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   const auto [plain, gated] = table_2(plan, records);
-  const Place place = in_figure("spectral/table-2", "/", "Table 2", {"Table 2"});
+  const Place place = in_figure(spectral::table_2, "/", "Table 2", {"Table 2"});
   const auto judge_share = [&](const Statement& about, const Share& share) {
     const Statement statement = reading(about, "15 percentage points");
     if (!claims.applies(statement, share.missing)) return;
@@ -371,9 +371,9 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
                    *const criterion = run_on(plan, "muon", {criterion_word});
   if (!both && !criterion) return;
   const std::string text = plan.config().has_facts() ? "facts/" : "";
-  const Place tail{"spectral/eq-1.8", "/" + text + "blocks/",
+  const Place tail{spectral::eq_1_8, "/" + text + "blocks/",
                    "arXiv:2509.26030, with Section 1.2.1"},
-      rule{"spectral/eq-1.8", "/" + text + "criterion/", "Section 1.2.1, eq. (1.8)"};
+      rule{spectral::eq_1_8, "/" + text + "criterion/", "Section 1.2.1, eq. (1.8)"};
   const struct {
     const Place& place;
     const char *id, *says;
@@ -452,7 +452,7 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
 }
 
 void judge_scales(const Plan& plan, const Records& records, Claims& claims) {
-  const Place place{"spectral/section-1/muon", "spectral/section-1/scale/", "Section 1"};
+  const Place place{spectral::section_1_muon, "spectral/section-1/scale/", "Section 1"};
   const auto has_scale = [](const Run& run, const std::string& scale, std::uint64_t dim) {
     return run.optimizer == "muon" && run.config.muon_scale == scale && run.config.dim == dim;
   };
@@ -583,7 +583,7 @@ void judge_losses(const Place& place, const Plan& plan, const Records& records, 
 }  // namespace
 
 void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) {
-  const Place place{"spectral/eq-1.8", "/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
+  const Place place{spectral::eq_1_8, "/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
   bool any = false;
   for (const std::string optimizer : {"adam", "muon"}) {
     const RunPair pair = plan.mean_token_pair(optimizer);

@@ -88,7 +88,7 @@ struct Questions {
 void judge_ratios(const Questions& ask, const Named& named, Claims& claims) {
   const auto place = [&](const std::string& question) {
     const Place of_paper =
-        in_text("spectral/eq-1.1", ask.prefix() + question, "Section 1, eq. (1.1)");
+        in_text(spectral::eq_1_1, ask.prefix() + question, "Section 1, eq. (1.1)");
     return ask.batch.is_ours ? ours(of_paper) : of_paper;
   };
   const std::string over = "over matrices and steps " + ask.steps();
@@ -127,7 +127,7 @@ void judge_ratios(const Questions& ask, const Named& named, Claims& claims) {
 /// The same questions for the ratio that the curvature predicts.
 void judge_curvature(const Questions& ask, const Named& named, Claims& claims) {
   const auto statement = [&](const std::string& question, const std::string& what) {
-    const Place place = in_text("spectral/eq-1.1", say("{}curvature/{}/", ask.prefix(), question),
+    const Place place = in_text(spectral::eq_1_1, say("{}curvature/{}/", ask.prefix(), question),
                                 "K-FAC: second moments of inputs and output gradients");
     return named(ours(place), "one-step",
                  say("The ratio of the best decreases along polar(G) and G that the curvature of "

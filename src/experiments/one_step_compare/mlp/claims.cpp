@@ -117,8 +117,8 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
 }
 
 void judge_figure_4(const Config& config, const Records& records, Claims& claims) {
-  const Place caption{"spectral/fig-4", "/", "Figure 4", Part::caption, Kind::figure, {"Figure 4"}},
-      text{"spectral/fig-4", "/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
+  const Place caption{spectral::fig_4, "/", "Figure 4", Part::caption, Kind::figure, {"Figure 4"}},
+      text{spectral::fig_4, "/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
   for (const std::size_t layer : {2u, 3u}) {
     const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
@@ -204,10 +204,10 @@ double mean_distance(const TrialRecord& record) {
 
 void judge_losses(const Config& config, const Method& method, const Records& records,
                   Claims& claims) {
-  const Place small{"spectral/fig-18", "spectral/fig-18a/", "Figure 18 (a)",
-                    Part::caption,     Kind::figure,        {"Figure 18 (a)"}},
-      large{"spectral/fig-18", "spectral/fig-18b/", "Figure 18 (b)",
-            Part::caption,     Kind::figure,        {"Figure 18 (b)"}};
+  const Place small{spectral::fig_18, "spectral/fig-18a/", "Figure 18 (a)",
+                    Part::caption,    Kind::figure,        {"Figure 18 (a)"}},
+      large{spectral::fig_18, "spectral/fig-18b/", "Figure 18 (b)",
+            Part::caption,    Kind::figure,        {"Figure 18 (b)"}};
   const std::string factor = "a factor of 1.25";
   const std::vector<double> early = per_trial(records, early_log_ratio);
   const std::string detail =
@@ -237,8 +237,8 @@ void judge_losses(const Config& config, const Method& method, const Records& rec
 }
 
 void judge_figure_18(const Config& config, const Records& records, Claims& claims) {
-  const Place caption{"spectral/fig-18", "/",          "Figure 18, caption",
-                      Part::caption,     Kind::figure, {"Figure 18"}};
+  const Place caption{spectral::fig_18, "/",          "Figure 18, caption",
+                      Part::caption,    Kind::figure, {"Figure 18"}};
   if (const auto method = config.method(specgd)) judge_losses(config, *method, records, claims);
   for (const Method& method : config.methods()) {
     if (method.name != gd && method.name != specgd) continue;

@@ -127,7 +127,7 @@ inline double loss_at(const TrialRecord& record, const std::string& method, std:
 /// iteration, and it exempts X, so that the count is ours.
 inline Statement condition(const Method& method, std::size_t layer) {
   return beyond(Statement{
-      "spectral/eq-1.8", say("spectral/eq-1.8/{}/W{}", method.name, layer),
+      spectral::eq_1_8, say("spectral/eq-1.8/{}/W{}", method.name, layer),
       "Section 1.2.1, eq. (1.8)",
       say("The nuclear rank of the gradient of W_{} is at least the stable rank of {} at every "
           "recorded iteration of {}",
@@ -147,7 +147,7 @@ inline Statement shown_of(const Method& method, const Statement& statement,
 inline constexpr double small_part = 0.1;
 inline Statement small_stable_rank(const Method& method) {
   return shown_of(method,
-                  Statement{"spectral/fig-1",
+                  Statement{spectral::fig_1,
                             "spectral/fig-1/stable-rank-small/" + method.name,
                             "Section 1.1, Figure 1",
                             say("The stable ranks of the post-activations are below a tenth of the "
@@ -163,7 +163,7 @@ inline Statement small_stable_rank(const Method& method) {
 // rank bounds the stable and nuclear rank, and a matrix with equal nonzero singular values attains
 // it.
 inline const Misprint largest_stable_rank =
-    Place{"spectral/fig-1",     "/",         "Figure 1, caption", Part::caption,
+    Place{spectral::fig_1,      "/",         "Figure 1, caption", Part::caption,
           Kind::printed_number, {"Figure 1"}}
         .misprint(
             "spectral/fig-1/maximum", "maximum",
@@ -171,7 +171,7 @@ inline const Misprint largest_stable_rank =
             "The largest possible stable rank of the post-activations is 4 d = n = 512, and their "
             "ranks are above 256");
 inline const Misprint largest_nuclear_rank =
-    Place{"spectral/fig-4",     "/",         "Figure 4, caption", Part::caption,
+    Place{spectral::fig_4,      "/",         "Figure 4, caption", Part::caption,
           Kind::printed_number, {"Figure 4"}}
         .misprint("spectral/fig-4/maximum", "maximum",
                   "The largest possible nuclear rank of the gradients is 128 at layer 1 and 256 at "

@@ -102,13 +102,13 @@ constexpr const char* smooth_losses[] = {"log_cosh", "logistic"};
 
 // The statements, some with a scalar for their violations -----------------------------------------
 
-const Place eq_1_3{"spectral/eq-1.3", "/", "Section 1.2, eq. (1.3)"};
+const Place eq_1_3{spectral::eq_1_3, "/", "Section 1.2, eq. (1.3)"};
 const Inequality expansion =
     eq_1_3.counted("expansion",
                    "The computed difference L(W) - L(W + U) equals the expansion (1.3) up to "
                    "rounding for both steps");
 
-const Place eq_1_4{"spectral/eq-1.4", "/", "Section 1.2, after eq. (1.4)"};
+const Place eq_1_4{spectral::eq_1_4, "/", "Section 1.2, after eq. (1.4)"};
 const Inequality guarantee_gd = eq_1_4.counted(
     "guarantee-gd", "A Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)",
     "violations.guarantee_gd");
@@ -118,7 +118,7 @@ const Inequality guarantee_spec = eq_1_4.counted(
     "violations.guarantee_spec");
 
 Place at_1_5(const std::string& source, Part part = Part::statement, Kind kind = Kind::theorem) {
-  return {"spectral/eq-1.5", "/", source, part, kind};
+  return {spectral::eq_1_5, "/", source, part, kind};
 }
 const std::string after_1_5 = "Section 1.2, after eq. (1.5)";
 const Inequality two_sided = at_1_5(after_1_5).counted(
@@ -146,7 +146,7 @@ const Inequality predicate =
                         "violations.predicate"));
 
 // Counted over both smooth losses. The scalars are per loss, with the prefix "violations.<loss>.".
-const Place eq_1_6{"spectral/eq-1.6", "/", "Section 1.2, after eq. (1.6)", Part::definition};
+const Place eq_1_6{spectral::eq_1_6, "/", "Section 1.2, after eq. (1.6)", Part::definition};
 constexpr char one_over_n[] = "spectral/eq-1.6/one-over-n";  // the slip
 const Inequality smooth_gd_printed = showing(
     one_over_n,
@@ -207,7 +207,7 @@ const Inequality implies_4_18 =
                         "only the converse)",
                         "violations.eq_4_16_implies_4_18"));
 
-const Place section_4_5{"spectral/section-4.5", "/", "Section 4.5"};
+const Place section_4_5{spectral::section_4_5, "/", "Section 4.5"};
 const Inequality diagonal_gd =
     section_4_5.counted("guarantee-gd/as-printed",
                         "The Euclidean step on gamma with the constant L = ||A||_op^2 / n "

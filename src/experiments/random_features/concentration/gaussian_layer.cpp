@@ -74,15 +74,15 @@ void measure_block(const Config& c, const std::string& sigma, const Trial& trial
 const std::string deviation_text =
     "| ||g||^2 - d | > eps d/4 for g ~ N(0, I_d) with probability at most 2 exp(-eps^2 d/";
 const Statement lemma_2_11 = {
-    "spectral/lemma-2.11", "spectral/lemma-2.11", "Lemma 2.11",
+    spectral::lemma_2_11, spectral::lemma_2_11, "Lemma 2.11",
     "(1 - eps)(||x||^2 + ||g||^2) <= ||x + g||^2 <= (1 + eps)(||x||^2 + ||g||^2) with probability "
     "at least 1 - 4 exp(-eps^2 d/64)"};
 const Statement every_x = beyond(Statement{
-    "spectral/lemma-2.11", "spectral/lemma-2.11/every-x", "Lemma 2.11",
+    spectral::lemma_2_11, "spectral/lemma-2.11/every-x", "Lemma 2.11",
     "The interval holds for every x unless |<x, g>| > eps ||x|| ||g||, which has a probability of "
     "at most 4 exp(-eps^2 d/64)"});
 const Misprint eq_C_1 =
-    Place{"spectral/lemma-2.11", "spectral/", "Lemma 2.11, proof, eq. (C.1)", Part::proof}.misprint(
+    Place{spectral::lemma_2_11, "spectral/", "Lemma 2.11, proof, eq. (C.1)", Part::proof}.misprint(
         "spectral/lemma-2.11/chi-square", "eq-C.1", deviation_text + "64)", deviation_text + "70)");
 
 // log of both sides' quotient in (C.1), with exponent eps^2 d / divisor.
@@ -152,7 +152,7 @@ void judge_block(const Config& c, const std::string& sigma, const Records& recor
   const double p = small_ball_probability(find_activation(sigma), block_tau);
   const double epsilon = block_epsilon(p, c.k, c.columns),
                allowed = 2.0 * n * std::exp(-0.5 * p * epsilon * epsilon * k);
-  const Statement statement = {"spectral/lemma-2.12", "spectral/eq-2.16/" + sigma,
+  const Statement statement = {spectral::lemma_2_12, "spectral/eq-2.16/" + sigma,
                                "Lemma 2.12, eq. (2.16)",
                                "||sigma(WA)||_F^2 >= (1 - eps) (1/2) tau^2 p (k/d) ||A||_F^2 "
                                "with probability at least 1 - "
@@ -173,7 +173,7 @@ void judge_block(const Config& c, const std::string& sigma, const Records& recor
 
 // The last line of the proof says c1 where c_sigma is meant.
 const Misprint exponent_constant =
-    Place{"spectral/lemma-2.12", "/", "Lemma 2.12, proof", Part::proof}.misprint(
+    Place{spectral::lemma_2_12, "/", "Lemma 2.12, proof", Part::proof}.misprint(
         "spectral/lemma-2.12/symbol", "constant", "c1 = tau^2 p/2, read as the c1 of (2.16)",
         "(2.16) holds with c_sigma = tau^2 p/2 and c1 = p/2");
 

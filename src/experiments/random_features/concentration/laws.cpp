@@ -85,19 +85,19 @@ struct Bounded {
   std::string quotient() const { return array + ".quotient"; }
 };
 const Bounded theorem_2_3{".rank",
-                          {"spectral/thm-2.3", "/", "Theorem 2.3"},
+                          {spectral::thm_2_3, "/", "Theorem 2.3"},
                           "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)",
                           5.0},
     theorem_B_1{".trace",
-                {"spectral/thm-B.1", "/", "Theorem B.1, eq. (B.2)"},
+                {spectral::thm_B_1, "/", "Theorem B.1, eq. (B.2)"},
                 "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)",
                 4.0},
     theorem_B_2{".moment",
-                {"spectral/thm-B.2", "/", "Theorem B.2"},
+                {spectral::thm_B_2, "/", "Theorem B.2"},
                 "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + u)/n) ||M||_op",
                 4.0};
 const Misprint split_of_moment =
-    Place{"spectral/thm-B.2", "/", "Theorem B.2, proof", Part::proof}.misprint(
+    Place{spectral::thm_B_2, "/", "Theorem B.2, proof", Part::proof}.misprint(
         "spectral/thm-B.2/split", "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
         "M_n - M = z-bar mu' + mu z-bar' + Sigma_n - Sigma");
 
@@ -213,7 +213,7 @@ double allowed_failure(const Law& law, double epsilon, double n) {
 void judge_noise(const Config& c, const Law& law, const Records& records, Claims& claims) {
   if (arma::dot(law.mean, law.mean) == 0.0) return;
   const Statement statement = {
-      "spectral/lemma-2.5", "spectral/lemma-2.5/" + law.name, "Lemma 2.5",
+      spectral::lemma_2_5, "spectral/lemma-2.5/" + law.name, "Lemma 2.5",
       "m2-hat/||mu-hat||^2 <= (1 + eps1)/(1 - eps2)^2 m2/||mu||^2 with the printed probability, "
       "with c1 = 1/4 and c2 = 1/9, which its proof gives"};
   std::vector<bool> used;
@@ -245,7 +245,7 @@ void judge_consistency(const Config& c, const Law& law, const Records& records, 
       [&](const TrialRecord& record, std::size_t i) { return record.array(array).at(i); },
       fit_power, 2);
   claims.mean(
-      asymptotic(Statement{"spectral/lemma-2.1", "spectral/lemma-2.1/" + law.name, "Lemma 2.1",
+      asymptotic(Statement{spectral::lemma_2_1, "spectral/lemma-2.1/" + law.name, "Lemma 2.1",
                            "st(Z_n) converges to er(M): |st(Z_n) - er(M)| falls like a "
                            "power of n"},
                  "an exponent of n below 0"),
@@ -294,7 +294,7 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
 // K >= 1. Counterexample: z = (mu + sigma g) e_1 with mu^2 = 2 sigma^2, which satisfies (B.1) with
 // K = 1.
 void judge_cross_term(Claims& claims) {
-  const Misprint cross = Place{"spectral/thm-B.1", "/", "Theorem B.1, proof", Part::proof}.misprint(
+  const Misprint cross = Place{spectral::thm_B_1, "/", "Theorem B.1, proof", Part::proof}.misprint(
       "spectral/thm-B.1/cross-term", "cross-term",
       "||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu) under (B.1)",
       "||<z - mu, mu>||_psi2 <= K sqrt(mu' M mu) under (B.1)");

@@ -63,20 +63,20 @@ class QuadraticNetwork {
 constexpr std::uint64_t deepest = 6;  // layers of the exact statements: degree 64
 const double log_3 = std::log(3.0);
 
-const Place proof_of_2_8{"spectral/thm-2.8", "/", "Theorem 2.8, proof", Part::proof};
+const Place proof_of_2_8{spectral::thm_2_8, "/", "Theorem 2.8, proof", Part::proof};
 const std::string ratio_text = "E z_i^2/(E z_i)^2 = ";
 const Misprint moment_ratio = proof_of_2_8.misprint(
     "spectral/thm-2.8/moment-ratio", "moment-ratio",
     ratio_text + "E g^4/(E g)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)",
     ratio_text + "E g^4/(E g^2)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)");
-const Statement hypercontractive = {"spectral/thm-2.8", "spectral/eq-2.13",
+const Statement hypercontractive = {spectral::thm_2_8, "spectral/eq-2.13",
                                     "Theorem 2.8, proof, eq. (2.13)",
                                     "E g^4 <= 3^(2p) (E g^2)^2 for g of degree p", Part::proof},
                 small_ball = proof_of_2_8("small-ball",
                                           "<z, u_*>^2 >= ||M||/3 with probability at least (4/9) "
                                           "3^(-2^(l+1)) after l quadratic layers");
 const Statement every_n = beyond(Statement{
-    "spectral/thm-2.8", "spectral/thm-2.8/every-n", "Theorem 2.8, eq. (2.12)",
+    spectral::thm_2_8, "spectral/thm-2.8/every-n", "Theorem 2.8, eq. (2.12)",
     "Theorem 2.8 needs no hypothesis on n: with fewer samples than its proof needs, st(A_l) <= n "
     "is below the bound (2.12)"});
 
@@ -148,7 +148,7 @@ double largest_rank(const Config& c) {
 // (2.3) at one layer, with the p0, c_0 and er(M) of the run's own inputs.
 void judge_layer(const Config& config, std::size_t l, const Records& records, Claims& claims) {
   const Statement statement = {
-      "spectral/thm-2.8", say("spectral/thm-2.2/quadratic/layer-{}", l + 1),
+      spectral::thm_2_8, say("spectral/thm-2.2/quadratic/layer-{}", l + 1),
       "Theorem 2.2, as in the proof of Theorem 2.8",
       "st(A_l) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c for quadratic activations, "
       "with p0, c0 and er(M) of the inputs' own law",

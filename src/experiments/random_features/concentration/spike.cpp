@@ -81,9 +81,9 @@ const std::string holds_if =
     "st(Z_n) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c if n >= ";
 const char samples_slip[] = "spectral/thm-2.2/sample-size";
 const Misprint theorem_2_2 =
-    Place{"spectral/thm-2.2", "spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
+    Place{spectral::thm_2_2, "spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
         samples_slip, "thm-2.2", holds_if + "log(1/(2c))/(8 p0)", holds_if + "8 log(1/c)/p0");
-const Place proof_of_2_2{"spectral/thm-2.2", "/", "Theorem 2.2, proof", Part::proof};
+const Place proof_of_2_2{spectral::thm_2_2, "/", "Theorem 2.2, proof", Part::proof};
 const Misprint union_bound = proof_of_2_2.misprint(
     samples_slip, "union-bound",
     "c + exp(-p0 n/8) <= 2c at n = log(1/(2c))/(8 p0), so that the proof's two events fail with "
@@ -95,7 +95,7 @@ const Statement trace_markov =
                                         "Fewer than p0 n/2 of n samples are large with "
                                         "probability at most exp(-p0 n/8)");
 const Statement necessary =
-    beyond(Statement{"spectral/thm-2.2", "spectral/thm-2.2/necessary", "Theorem 2.2",
+    beyond(Statement{spectral::thm_2_2, "spectral/thm-2.2/necessary", "Theorem 2.2",
                      "n must be of order log(1/(2c))/p0, eight times the printed n: at half of "
                      "this (2.3) fails with probability above 2c"});
 

@@ -49,8 +49,8 @@ void normalize_split_rows(SplitState& state);
 
 namespace thm_4_2 {
 
-inline const Place place = {"lambda-skip/thm-4.2", "/", "Theorem 4.2 (A.2)"},
-                   in_appendix = {"lambda-skip/thm-A.2", place.prefix, "Theorem A.2"};
+inline const Place place = {lambda_skip::thm_4_2, "/", "Theorem 4.2 (A.2)"},
+                   in_appendix = {lambda_skip::thm_A_2, place.prefix, "Theorem A.2"};
 // Counts the stacks; a violation is a stack that does not start with phi >= 0.
 inline const std::string hypothesis = place.prefix + "hypothesis";
 inline const Statement exponential = asymptotic(
@@ -96,7 +96,7 @@ void judge_theorem_4_2(const StackClaims& stacks);
 
 namespace thm_A_3 {
 
-inline const Place place = {"lambda-skip/thm-A.3", "/", "Theorem A.3"};
+inline const Place place = {lambda_skip::thm_A_3, "/", "Theorem A.3"};
 inline const Statement as_printed =
     place("as-printed", "||res(Y^K)|| <= (4 gamma beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||^(3^K)");
 inline const Statement cubic =
@@ -115,7 +115,7 @@ inline constexpr char log10_mu[] = "thm-A.3.log10_mu", growth_curve[] = "thm-A.3
 // Corollary A.3.1, the same in the Frobenius norm.
 namespace cor_A_3_1 {
 
-inline const std::string statement_id = "lambda-skip/cor-A.3.1", prefix = statement_id + "/";
+inline const std::string statement_id = lambda_skip::cor_A_3_1, prefix = statement_id + "/";
 inline const Misprint exponent = Place{statement_id, prefix, "Corollary A.3.1"}.misprint(
     prefix + "exponent", "exponent",
     "The bound (4 gamma sqrt(min(N, d)) beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||_F^3 does not grow "

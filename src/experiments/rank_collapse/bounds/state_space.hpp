@@ -14,7 +14,7 @@ namespace ranklab::bounds {
 
 namespace thm_4_3 {
 
-inline const Place place = {"lambda-skip/thm-4.3", "/", "Theorem 4.3"},
+inline const Place place = {lambda_skip::thm_4_3, "/", "Theorem 4.3"},
                    proof = {place.statement_id, place.prefix, "Theorem 4.3, proof (Appendix A.7)",
                             Part::proof};
 // Counts the stacks; a violation is a stack that does not meet the hypotheses.
@@ -39,12 +39,12 @@ inline const Statement corrected = correcting(
           "W_C and M_ij >= lambda_min phi alpha^(N-1) for i >= j"));
 inline const Statement lemma_A_4 =
     showing("lambda-skip/lemma-A.4/off-diagonal",
-            Statement{"lambda-skip/lemma-A.4", "lambda-skip/lemma-A.4", "Lemma A.4",
+            Statement{lambda_skip::lemma_A_4, lambda_skip::lemma_A_4, "Lemma A.4",
                       "M_ij >= lambda_min phi alpha^N for i >= j"});
 inline const Misprint lambda_min_limit =
-    Place{"lambda-skip/section-4.2.1/lambda-min", "lambda-skip/section-4.2.1/",
+    Place{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/",
           "Section 4.2.1, after Theorem 4.3"}
-        .misprint("lambda-skip/section-4.2.1/lambda-min", "lambda-min",
+        .misprint(lambda_skip::section_4_2_1_lambda_min, "lambda-min",
                   "The bound of Theorem 4.3 decays for every lambda_min <= 2/(c^2 alpha^(2N))",
                   "The bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
                   "alpha^(2N))");
@@ -144,7 +144,7 @@ void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks);
 
 namespace thm_A_10 {
 
-inline const Place place = {"lambda-skip/thm-A.10", "/", "Theorem A.10"};
+inline const Place place = {lambda_skip::thm_A_10, "/", "Theorem A.10"};
 inline const Statement as_printed =
     showing(place.prefix + "exponent",
             place("as-printed", "mu(Y^k) <= (sqrt(N) ||W_BC||_F)^((3^(k-1)+1)/2) ||Y^0||_F^(3^k)"));
@@ -161,7 +161,7 @@ inline const Statement doubly_exponential = asymptotic(
               "norm and skip: each step of log mu is three times the previous one",
               Part::text},
     cubic_growth);
-inline const Place lemma_A_9 = {"lambda-skip/lemma-A.9", "/", "Lemma A.9"},
+inline const Place lemma_A_9 = {lambda_skip::lemma_A_9, "/", "Lemma A.9"},
                    lemma_A_9_proof = {lemma_A_9.statement_id, lemma_A_9.prefix, "Lemma A.9, proof",
                                       Part::proof};
 inline const Statement growth_bound =
@@ -220,7 +220,7 @@ void judge_theorem_A_10(const StackClaims& stacks);
 // Lemma A.5 ---------------------------------------------------------------------------------------
 
 inline const Misprint lemma_A_5 =
-    Place{"lambda-skip/lemma-A.5", "lambda-skip/", "Lemma A.5"}.misprint(
+    Place{lambda_skip::lemma_A_5, "lambda-skip/", "Lemma A.5"}.misprint(
         "lambda-skip/lemma-A.5/lambda-max", "lemma-A.5",
         "D_ii >= 1/(N^(3/2) lambda_max) in a selective state-space model with normalized rows and "
         "no "
@@ -240,16 +240,16 @@ void judge_skewed(const Config& config, Sizes sizes, const Trial& trial, TrialRe
 // Lemma A.6 and Theorem A.8 -----------------------------------------------------------------------
 
 inline const Statement lemma_A_6 = {
-    "lambda-skip/lemma-A.6", "lambda-skip/lemma-A.6", "Lemma A.6",
+    lambda_skip::lemma_A_6, lambda_skip::lemma_A_6, "Lemma A.6",
     "||Y^k||_F <= ||W||_2^k ||Y^0||_F in an LTI state-space model without norm and skip, with one "
     "W for all layers"};
 inline const Misprint step_A_8 =
-    Place{"lambda-skip/thm-A.8", "/", "Theorem A.8, proof", Part::proof}.misprint(
+    Place{lambda_skip::thm_A_8, "/", "Theorem A.8, proof", Part::proof}.misprint(
         "lambda-skip/thm-A.8/sqrt-n", "step-norm",
         "sqrt(N) ||Y^K||_F <= prod_k ||W^(k)||_F ||Y^0||_F",
         "||Y^K||_F <= prod_k ||W^(k)||_2 ||Y^0||_F");
 inline const Statement norm_not_needed = beyond(Statement{
-    "lambda-skip/section-A.13.1/norm-below-1", "lambda-skip/section-A.13.1/norm-below-1",
+    lambda_skip::section_A_13_1_norm_below_1, lambda_skip::section_A_13_1_norm_below_1,
     "not in the paper, which calls ||W^(k)||_F < 1 sufficient",
     "mu vanishes with the depth in some LTI stacks with ||W||_F = 1.5: ||W||_F < 1 is not "
     "necessary"});

@@ -15,13 +15,13 @@ namespace ranklab::bounds {
 
 namespace thm_4_1 {
 
-inline const std::string statement_id = "lambda-skip/thm-4.1", prefix = statement_id + "/",
+inline const std::string statement_id = lambda_skip::thm_4_1, prefix = statement_id + "/",
                          absolute_value = prefix + "absolute-value";  // a slip
 inline const Place place = {statement_id, prefix, "Theorem 4.1"};
 inline const Statement cap =
     ours(place, "cap", "rows have norm 1", "mu^2 <= N; if b > N, Theorem 4.1 is vacuous");
 inline const Statement threshold = {
-    "lambda-skip/section-4.1/threshold", prefix + "threshold", "Section 4.1, after Theorem 4.1",
+    lambda_skip::section_4_1_threshold, prefix + "threshold", "Section 4.1, after Theorem 4.1",
     "Eq. (7) is equivalent to |lambda| > (a + sqrt a) S C_M / (1 - a)"};
 
 inline const Place proof = {statement_id, prefix, "Theorem 4.1, proof (Appendix A.4)", Part::proof};
@@ -242,7 +242,7 @@ void judge_theorem_4_1(const StackClaims& stacks);
 
 namespace own_lambda {
 
-inline const Place place = {"lambda-skip/section-4.1/own-lambda", "lambda-skip/thm-4.1/own-lambda/",
+inline const Place place = {lambda_skip::section_4_1_own_lambda, "lambda-skip/thm-4.1/own-lambda/",
                             "Section 4.1, after Remark 4.1"};
 // The text prints mu_{k+1} >= a mu_k, without the squares of Definition 4.1. This is weaker,
 // because a < 1.
@@ -291,7 +291,7 @@ namespace remark_4_1 {
 inline constexpr double rate = 0.9999, largest_in_figure_2 = 5;
 inline constexpr std::uint64_t layers = 64;
 
-inline const Place place = {"lambda-skip/remark-4.1", "/", "Remark 4.1"};
+inline const Place place = {lambda_skip::remark_4_1, "/", "Remark 4.1"};
 inline const Misprint value_norm = [] {
   Place number = place;
   number.kind = Kind::printed_number;
@@ -312,7 +312,7 @@ inline const Statement prevents_sharper =
          "|lambda|)^2)");
 // Section 5.1 calls the condition of Theorem 4.1 conservative, with Figure 2 as its evidence.
 inline const Statement in_figure_2 =
-    reading(Statement{"lambda-skip/section-5.1/conservative",
+    reading(Statement{lambda_skip::section_5_1_conservative,
                       place.prefix + "fig-2",
                       "Section 5.1, Figure 2",
                       "At |lambda| = 5, the largest of Figure 2, mu/||Y||_F is above 0.1 after 64 "
@@ -354,7 +354,7 @@ void judge_remark_claims(const StackClaims& stacks);
 // Lemma A.1 ---------------------------------------------------------------------------------------
 
 inline const Misprint lemma_A_1 =
-    Place{"lambda-skip/lemma-A.1", "lambda-skip/", "Lemma A.1"}.misprint(
+    Place{lambda_skip::lemma_A_1, "lambda-skip/", "Lemma A.1"}.misprint(
         "lambda-skip/lemma-A.1/shape", "lemma-A.1",
         "||AB||_F >= sigma_min(B) ||A||_F for A (m, n) and B (n, p), where sigma_min(B) is the "
         "smallest of the min(n, p) singular values of B",

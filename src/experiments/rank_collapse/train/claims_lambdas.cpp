@@ -51,7 +51,7 @@ Place ours(Place place) {
 // Effect of lambda on accuracy --------------------------------------------------------------------
 
 Place figure_5_place(const Config& config, const Curve& group) {
-  Place place = in_figure("lambda-skip/fig-5", "/" + group.group + "/", "Section A.13.2, Figure 5",
+  Place place = in_figure(lambda_skip::fig_5, "/" + group.group + "/", "Section A.13.2, Figure 5",
                           {"Figure 5"});
   return is_in_figure_5(config, group) ? place : ours(place);
 }
@@ -62,8 +62,8 @@ bool is_in_table_1(const Curve& curve) {
 }
 
 Place table_1_place(const Curve& group) {
-  Place place = in_figure("lambda-skip/table-1", "/" + group.group + "/", "Section 5.1, Table 1",
-                          {"Table 1"});
+  Place place =
+      in_figure(lambda_skip::table_1, "/" + group.group + "/", "Section 5.1, Table 1", {"Table 1"});
   return is_in_table_1(group) ? place : ours(place);
 }
 
@@ -190,7 +190,7 @@ void judge_learned(const TrainedRuns& runs, const Curve& group, Claims& claims) 
 /// the models (Bonferroni).
 void judge_gain(const TrainedRuns& runs, Claims& claims) {
   const Statement statement =
-      in_figure("lambda-skip/table-1", "/", "Section 5.1, Table 1", {"Table 1"})(
+      in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1", {"Table 1"})(
           "learned-better",
           "Accuracy with a learned lambda exceeds accuracy with lambda = 1 in at least "
           "one model of the table");
@@ -324,7 +324,7 @@ void judge_collapsed_guess(const Statement& statement, const Cause& cause, const
 /// only guess, and runs without a skip that only guess have collapsed tokens. Figure 5 says the
 /// first of its own models.
 void judge_cause(const TrainedRuns& runs, Claims& claims) {
-  const Place place = in_figure("lambda-skip/fig-5", "/", "Section A.13.2, Figure 5", {"Figure 5"});
+  const Place place = in_figure(lambda_skip::fig_5, "/", "Section A.13.2, Figure 5", {"Figure 5"});
   const std::string text =
       "Accuracy is at most 5 standard errors above guessing in every run with rank collapse in the "
       "last layer (mu / ||R|| < 0.001 at the start and at the end)";

@@ -102,11 +102,10 @@ class Judge {
     return best == comparison.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
-    if (!config_.removal.empty()) return {"shallow/sec-3.5", "/" + part + "/", "Section 3.5"};
+    if (!config_.removal.empty()) return {shallow::sec_3_5, "/" + part + "/", "Section 3.5"};
     return images_
-               ? in_figure("shallow/fig-6", "/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
-               : in_figure("shallow/fig-7", "/" + part + "/", "Section 3.4, Figure 7",
-                           {"Figure 7"});
+               ? in_figure(shallow::fig_6, "/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
+               : in_figure(shallow::fig_7, "/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
   }
 
   /// Whether losses of this depth and these initial weights are about Figure 6 or 7. Figure 6 does
@@ -299,7 +298,7 @@ class Judge {
   /// Block 1 is left out: both variants see the same input there. The paper speaks of attention
   /// over all blocks (judge_share); block by block it is ours.
   void judge_branch(const Comparison& comparison, const Curve& curve, const Place& of) {
-    const Place by_block = {"shallow/sec-1.3", of.prefix, "Sections 1.3, 4"};
+    const Place by_block = {shallow::sec_1_3, of.prefix, "Sections 1.3, 4"};
     for (const auto& measured :
          {std::pair("start", "before training"), {"end", "after training"}}) {
       const std::string moment = measured.first, when = measured.second;
@@ -336,7 +335,7 @@ class Judge {
       const std::string at = moment;
       const auto runs = claims_.about(runs_.divergences({&curve, &other}), true);
       claims_.mean(
-          reading(Place{"shallow/sec-1.3", "/" + name + "/", "Sections 1.3, 4"}(
+          reading(Place{shallow::sec_1_3, "/" + name + "/", "Sections 1.3, 4"}(
                       "share-of-" + than + "/" + moment,
                       "De-escalation does not discount attention: the geometric mean of "
                       "||A||_F / ||X||_F over blocks is at least that of " +
@@ -405,9 +404,9 @@ class Judge {
     const Curve& post = *comparison.post.front();
     // Figure 1 shows BERT and ALBERT of 100 blocks.
     const Place gradients =
-                    in_figure("shallow/fig-1", "shallow/fig-1-gradient/" + comparison.name + "/",
+                    in_figure(shallow::fig_1, "shallow/fig-1-gradient/" + comparison.name + "/",
                               "Section 1.1, Figure 1", {"Figure 1"}),
-                similarities = in_figure("shallow/fig-1", place(comparison.name).prefix,
+                similarities = in_figure(shallow::fig_1, place(comparison.name).prefix,
                                          gradients.source, gradients.figures);
     for (const auto& [id, when] :
          {std::pair("start", "at the start"), {"eighth", "after an eighth of the steps"}}) {

@@ -12,7 +12,7 @@ namespace ranklab::features {
 
 namespace {
 
-const Place lemma_3_1{"spectral/lemma-3.1", "/", "Lemma 3.1"};
+const Place lemma_3_1{spectral::lemma_3_1, "/", "Lemma 3.1"};
 const std::array<Inequality, 3> items = {
     lemma_3_1.counted("1", "||Q o P||_op <= max_ij |Q_ij| ||P||_F for any two matrices"),
     lemma_3_1.counted("2", "||Q o P||_op <= max_i Q_ii ||P||_op if Q >= 0"),
@@ -109,7 +109,7 @@ namespace {
 void judge_failures(const FeatureClaims& over_d) {
   const Statement statement = reading(
       Statement{
-          "spectral/lemma-3.3", "spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
+          spectral::lemma_3_3, "spectral/eq-3.7", "Lemma 3.3, eq. (3.7)",
           "The cosines between rows of V and the deviations of their squared norms from 1 are "
           "at most 4 sqrt(log(k)/d) with probability at least 1 - 4/k"},
       "the frequency of failures in the run, against 4/k");
@@ -145,7 +145,7 @@ void judge_failures(const FeatureClaims& over_d) {
 void judge_norms(const FeatureClaims& over_d) {
   over_d.everywhere(
       asymptotic(
-          Statement{"spectral/lemma-3.3", "spectral/eq-3.3",
+          Statement{spectral::lemma_3_3, "spectral/eq-3.3",
                     "Theorem 3.2, eq. (3.3), and the text before Lemma 3.3",
                     "The rows of a Gaussian V are incoherent: their squared norms are within eps < "
                     "1 of 1 and their cosines at most c sqrt(log(k)/d)",
@@ -163,7 +163,7 @@ void judge_norms(const FeatureClaims& over_d) {
     return std::max(at(norm_excess), at(frobenius_deviation)) * std::sqrt(at.x);
   };
   over_d.everywhere(
-      asymptotic(Statement{"spectral/lemma-3.3", "spectral/eq-3.8", "Lemma 3.3, eq. (3.8)",
+      asymptotic(Statement{spectral::lemma_3_3, "spectral/eq-3.8", "Lemma 3.3, eq. (3.8)",
                            "||V|| <= sqrt(k/d) + 1 + delta and | ||V||_F^2/k - 1 | <= delta, with "
                            "probability at least 1 - 4 exp(-c delta^2 d)"},
                  "c = 1/2, delta = 4/sqrt(d)"),
@@ -190,7 +190,7 @@ void judge_hypothesis(Claims& claims) {
       up_to_proven.count(upper > 0.0, upper);  // a single row has no pair of rows
     }
   }
-  const Place place{"spectral/lemma-3.3", "/", "Lemma 3.3, hypothesis of eq. (3.7)"};
+  const Place place{spectral::lemma_3_3, "/", "Lemma 3.3, hypothesis of eq. (3.7)"};
   const Misprint enough = place.misprint(
       "spectral/lemma-3.3/hypothesis", "hypothesis",
       "log(k)/d <= 1/4 suffices for a failure probability of at most 4/k in eq. (3.7)",

@@ -58,7 +58,7 @@ void judge_figure(const FeatureClaims& over_d) {
         std::fabs(sum / n - feature_phi(activation, points[i])) / (std::sqrt(variance) / n);
     deviations.count(!(deviation <= tolerance::standard_errors), deviation);
   }
-  Place figure = in_figure("spectral/fig-16", "/", "Section 3.1.1 and Figure 16", {"Figure 16"});
+  Place figure = in_figure(spectral::fig_16, "/", "Section 3.1.1 and Figure 16", {"Figure 16"});
   figure.part = Part::caption;
   over_d.claims.never_violated(
       figure("phi", "phi(t) is 2 pi times the covariance of two features at correlation t"),
@@ -80,7 +80,7 @@ void judge_derivatives(Claims& claims) {
     list.push_back(short_number(std::fabs(found[m]) < 1e-12 ? 0.0 : found[m]));
   }
   claims.never_violated(
-      {"spectral/thm-3.2", "spectral/fig-16/derivatives", "Theorem 3.2, proof",
+      {spectral::thm_3_2, "spectral/fig-16/derivatives", "Theorem 3.2, proof",
        "The derivatives of phi at 0 of orders 0 to 5 are 0, pi/2, 1, 0, 1, 0", Part::proof},
       tally,
       "2 pi m! times the squared Hermite coefficients of relu, by quadrature: " + joined(list));
@@ -104,7 +104,7 @@ double taylor_margin(const AtSize& at) {
 }
 
 void judge_interval(const FeatureClaims& over_d) {
-  const Place proof{"spectral/thm-3.2", "spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)",
+  const Place proof{spectral::thm_3_2, "spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)",
                     Part::proof},
       after{proof.statement_id, proof.prefix, "Theorem 3.2, proof, after eq. (3.5)", Part::proof},
       with_3_3{proof.statement_id, proof.prefix, after.source + ", and eq. (3.3)", Part::proof};
@@ -296,7 +296,7 @@ void measure_gram(const Config& c, const Size& size, const arma::mat& V,
 
 namespace {
 
-const Place before_3_2{"spectral/section-3.1.1/moments", "spectral/thm-3.2/",
+const Place before_3_2{spectral::section_3_1_1_moments, "spectral/thm-3.2/",
                        "Section 3.1.1, before Theorem 3.2"};
 
 // Claims for every activation: the sampled moments compared with the formulas of this program.
@@ -332,7 +332,7 @@ void judge_mean(const FeatureClaims& over_d) {
 }
 
 void judge_bounds(const FeatureClaims& over_d) {
-  const Place eq_3_4{"spectral/thm-3.2", "spectral/eq-3.4/", "Theorem 3.2, eq. (3.4)"};
+  const Place eq_3_4{spectral::thm_3_2, "spectral/eq-3.4/", "Theorem 3.2, eq. (3.4)"};
   const Tally rows = over_d.tally(
       [](const AtSize& at, Tally& t) { t.count(!(at(squared_norm_deviation) < 1.0)); });
   const auto hypothesis = over_d.claims.only_where(
@@ -363,7 +363,7 @@ void judge_bounds(const FeatureClaims& over_d) {
 }
 
 void judge_expansion(const FeatureClaims& over_d) {
-  const Place eq_3_6{"spectral/thm-3.2", "spectral/", "Theorem 3.2, proof, eq. (3.6)", Part::proof},
+  const Place eq_3_6{spectral::thm_3_2, "spectral/", "Theorem 3.2, proof, eq. (3.6)", Part::proof},
       O_term{eq_3_6.statement_id, "spectral/eq-3.6/", "Theorem 3.2, eqs. (3.4) and (3.6)"};
   const Metric order = [&](const AtSize& at) {
     const double k = real(over_d.sizes[at.i].k);
@@ -390,7 +390,7 @@ void judge_expansion(const FeatureClaims& over_d) {
 
   // The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal
   // entry. A worked example with k = d = 2: V V' = 1.5 I, and its Hadamard square is 2.25 I.
-  const Place proof{"spectral/thm-3.2", "/", "Theorem 3.2, proof", Part::proof};
+  const Place proof{spectral::thm_3_2, "/", "Theorem 3.2, proof", Part::proof};
   const Misprint square =
       proof.misprint("spectral/thm-3.2/hadamard-square", "hadamard-square",
                      "||(V V')^(o 2)|| <= ||V V'||", "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||");
@@ -413,9 +413,9 @@ void judge_expansion(const FeatureClaims& over_d) {
 // The Gram matrix: Theorem 3.4 and Lemma 3.5 ------------------------------------------------------
 
 void judge_samples(const FeatureClaims& over_d) {
-  const Place theorem{"spectral/thm-3.4", "/", "Theorem 3.4"},
+  const Place theorem{spectral::thm_3_4, "/", "Theorem 3.4"},
       proof{theorem.statement_id, theorem.prefix, "Theorem 3.4, proof", Part::proof},
-      lemma{"spectral/lemma-3.5", "/", "Lemma 3.5"},
+      lemma{spectral::lemma_3_5, "/", "Lemma 3.5"},
       lemma_proof{lemma.statement_id, lemma.prefix, "Lemma 3.5, proof", Part::proof};
   const Config& c = over_d.config;
   const bool singular = c.singular();

@@ -254,12 +254,12 @@ void measure_wide(const Size& size, const Trial& trial, TrialRecord& record) {
 
 namespace {
 
-const Place before_3_7{"spectral/section-3.2.1/moments", "spectral/thm-3.7/",
+const Place before_3_7{spectral::section_3_2_1_moments, "spectral/thm-3.7/",
                        "Section 3.2.1, before Theorem 3.7"},
-    theorem_3_7{"spectral/thm-3.7", "/", "Theorem 3.7"},
-    proof_3_7{"spectral/thm-3.7", "/", "Theorem 3.7, proof", Part::proof},
-    proof_3_8{"spectral/cor-3.8", "/", "Corollary 3.8, proof", Part::proof},
-    proof_after_3_17{"spectral/cor-3.8", "/", "Corollary 3.8, after (3.17)", Part::proof};
+    theorem_3_7{spectral::thm_3_7, "/", "Theorem 3.7"},
+    proof_3_7{spectral::thm_3_7, "/", "Theorem 3.7, proof", Part::proof},
+    proof_3_8{spectral::cor_3_8, "/", "Corollary 3.8, proof", Part::proof},
+    proof_after_3_17{spectral::cor_3_8, "/", "Corollary 3.8, after (3.17)", Part::proof};
 
 }  // namespace
 
@@ -326,10 +326,10 @@ void judge_constants(const FeatureClaims& over_d) {
 }
 
 void judge_rates(const FeatureClaims& over_d) {
-  const Place spectral{"spectral/thm-3.7", "spectral/", "Theorem 3.7"},
-      assumption{"spectral/cor-3.8", "/", "Corollary 3.8, Assumption G"},
-      after_3_17{"spectral/cor-3.8", "/", "Corollary 3.8, after (3.17)"},
-      eq_3_17{"spectral/cor-3.8", "spectral/eq-3.17/", "Corollary 3.8, eq. (3.17)", Part::proof};
+  const Place spectral{spectral::thm_3_7, "spectral/", "Theorem 3.7"},
+      assumption{spectral::cor_3_8, "/", "Corollary 3.8, Assumption G"},
+      after_3_17{spectral::cor_3_8, "/", "Corollary 3.8, after (3.17)"},
+      eq_3_17{spectral::cor_3_8, "spectral/eq-3.17/", "Corollary 3.8, eq. (3.17)", Part::proof};
   const Region like_inverse_root = at_most(-0.5 + exponent_slack),
                like_root = within(0.5, exponent_slack);
   const Misprint expansion = spectral.misprint(
@@ -438,7 +438,7 @@ void judge_wide(const FeatureClaims& wide) {
 // Claims: the proof of Corollary 3.8 --------------------------------------------------------------
 
 void judge_assumption_G(const FeatureClaims& over_d) {
-  const Place after{"spectral/section-3.2/separation", "spectral/eq-3.15/",
+  const Place after{spectral::section_3_2_separation, "spectral/eq-3.15/",
                     "Assumption G, after eq. (3.15)"};
   over_d.rate(after("gram-spike", "lambda_1(A A'/n) is of order d"), spike, of_order_d);
   over_d.rate(after("gram-above", "lambda_2(A A'/n) is bounded"), bulk_max, does_not_grow);

@@ -125,7 +125,7 @@ SmallTeacher small_teacher(double d) {
 }
 
 void judge_step(const FeatureClaims& over_d) {
-  const std::string theorem = "spectral/thm-3.9";
+  const std::string theorem = spectral::thm_3_9;
   const Place eq_3_19{theorem, "spectral/eq-3.19/", "Theorem 3.9, eq. (3.19)"},
       particular{theorem, eq_3_19.prefix, "Theorem 3.9, from eq. (3.19) to eq. (3.20)",
                  Part::proof};
@@ -184,7 +184,7 @@ void judge_alignment(const FeatureClaims& over_d) {
        {std::tuple{"3.21", distance_gram, distance_gram_bound, "the top eigenvector of B"},
         std::tuple{"3.22", distance_cross, distance_cross_bound,
                    "the top right singular vector of B-bar"}}) {
-    const Place equation{"spectral/thm-3.9", say("spectral/eq-{}", number),
+    const Place equation{spectral::thm_3_9, say("spectral/eq-{}", number),
                          say("Theorem 3.9, proof, eq. ({})", number), Part::proof};
     const std::string the_distance =
         say("The distance between {} and u/||u||, up to sign, is ", vector);
@@ -198,7 +198,7 @@ void judge_alignment(const FeatureClaims& over_d) {
         "in the form of Yu, Wang and Samworth (2015); the bound is " + over_d.range(bound));
   }
   over_d.exponent(
-      {"spectral/thm-3.9", "spectral/thm-3.9/alignment", "Theorem 3.9, proof",
+      {spectral::thm_3_9, "spectral/thm-3.9/alignment", "Theorem 3.9, proof",
        "| r_0'l_0 - 1 | = O(1/d)", Part::proof},
       alignment_defect, like_inverse,
       say("1 - |r_0'l_0| is {}; (3.21) and (3.22) imply O(1/d^2)", over_d.range(alignment_defect)));
@@ -206,7 +206,7 @@ void judge_alignment(const FeatureClaims& over_d) {
 
 // Claims: the proof of Theorem 3.9 ----------------------------------------------------------------
 
-const Place proof_3_9{"spectral/thm-3.9", "/", "Theorem 3.9, proof", Part::proof};
+const Place proof_3_9{spectral::thm_3_9, "/", "Theorem 3.9, proof", Part::proof};
 
 void judge_blocks(const FeatureClaims& over_d) {
   const Region like_inverse = at_most(-1.0 + exponent_slack),
@@ -272,7 +272,7 @@ Blocked blocked_example() {
 }
 
 void judge_blocked(const FeatureClaims& over_d) {
-  const Place lemma{"spectral/lemma-G.1", "spectral/lemma-G.1",
+  const Place lemma{spectral::lemma_G_1, spectral::lemma_G_1,
                     "Lemma G.1, in the proof of Theorem 3.9"},
       proof{lemma.statement_id, "spectral/lemma-G.1/", "Lemma G.1, proof, eq. (G.1)", Part::proof};
   const Metric of_A = [](const AtSize& at) { return std::min(at(corner), at(D_min)); };
@@ -329,7 +329,7 @@ double without_rounding(double eigenvalue) {
 }
 
 void judge_columns(const FeatureClaims& over_d) {
-  const Place lemma{"spectral/lemma-G.2", "spectral/lemma-G.2",
+  const Place lemma{spectral::lemma_G_2, spectral::lemma_G_2,
                     "Lemma G.2, in the proof of Theorem 3.9"},
       proof{lemma.statement_id, "spectral/lemma-G.2/", "Lemma G.2, proof", Part::proof};
   const Metric bound = [](const AtSize& at) {

@@ -91,7 +91,7 @@ namespace {
 // (2025), about a small MLP, and defines neither J_t nor L_t. Here J_t = tr(P B P') with the polar
 // factor P of the gradient, and L_t = ||B||.
 void judge_hessian_ratio(const FeatureClaims& over_d) {
-  const Place eq_1_9{"spectral/eq-1.9", "/", "Section 1.3, eq. (1.9)", Part::ours, Kind::beyond};
+  const Place eq_1_9{spectral::eq_1_9, "/", "Section 1.3, eq. (1.9)", Part::ours, Kind::beyond};
   const std::string defined =
       "J_t = tr(P B P') with the polar factor P of the gradient, L_t = ||B||";
   over_d.everywhere(
@@ -136,9 +136,9 @@ void judge_hessian_ratio(const FeatureClaims& over_d) {
 }
 
 void judge_descent(const FeatureClaims& over_d) {
-  const Place introduction{"spectral/section-1/gd-time", "spectral/section-1/",
+  const Place introduction{spectral::section_1_gd_time, "spectral/section-1/",
                            "Section 1, before Section 1.1"},
-      section{"spectral/section-3.1.4/gd-time", "spectral/section-3.1.4/",
+      section{spectral::section_3_1_4_gd_time, "spectral/section-3.1.4/",
               "Section 3.1.4, before Theorem 3.6"};
   const double delta = relative_errors[judged_relative], epsilon = absolute_errors[judged_absolute];
   for (std::size_t i = 0; i < labels.size(); ++i) {

@@ -118,9 +118,8 @@ void judge_order(const Config& config, const SpikeFamily& family, const SizeClai
 // Theorem 3.6, or Corollary 3.12.
 void judge_window(const Config& config, const SpikeFamily& family, const SizeClaims& over_d) {
   const Place theorem =
-      config.teacher()
-          ? place(family, "spectral/cor-3.12", "cor-3.12", "Corollary 3.12, eq. (3.27)")
-          : place(family, "spectral/thm-3.6", "thm-3.6", "Theorem 3.6");
+      config.teacher() ? place(family, spectral::cor_3_12, "cor-3.12", "Corollary 3.12, eq. (3.27)")
+                       : place(family, spectral::thm_3_6, "thm-3.6", "Theorem 3.6");
   const std::string level = config.teacher() ? "nr >= 0.2 d" : "nr >= d/4";
   judge_passage(
       family, over_d,
@@ -162,9 +161,8 @@ void judge_window(const Config& config, const SpikeFamily& family, const SizeCla
 // Remark 1, or 2.
 void judge_longer_window(const Config& config, const SpikeFamily& family,
                          const SizeClaims& over_d) {
-  const Place remark = config.teacher()
-                           ? place(family, "spectral/remark-2", "remark-2", "Remark 2")
-                           : place(family, "spectral/remark-1", "remark-1", "Remark 1");
+  const Place remark = config.teacher() ? place(family, spectral::remark_2, "remark-2", "Remark 2")
+                                        : place(family, spectral::remark_1, "remark-1", "Remark 1");
   const std::string epsilon = say("eps = {}", config.epsilon),
                     level = "nr >= d^(1-eps) with " + epsilon;
   judge_passage(
@@ -217,8 +215,8 @@ void judge_norms(const Config& config, const SpikeFamily& family, const SizeClai
     }
   }
   const Place theorem =
-      teacher ? place(family, "spectral/thm-3.11", "thm-3.11", "Theorem 3.11")
-              : place(family, "spectral/thm-3.6", "eq-3.11", "Theorem 3.6, eq. (3.11)");
+      teacher ? place(family, spectral::thm_3_11, "thm-3.11", "Theorem 3.11")
+              : place(family, spectral::thm_3_6, "eq-3.11", "Theorem 3.6, eq. (3.11)");
   const std::string constants = teacher ? "C_1 = c u, C_3 = c, q = 1; " : "C_1 = c u, C_2 = c; ";
   const std::string lower_bound =
       say("||grad L(W_t)||_* >= C ({}) at every iteration of the predicted window, with C = c_1 "

@@ -50,7 +50,7 @@ bool bulk_in_range(const AtSize& at) {
 }
 
 void judge_assumption_F(const SpikePair& pair, const SizeClaims& over_d) {
-  const Place place{"spectral/assumption-F", "spectral/", "Assumption F, eq. (3.10)",
+  const Place place{spectral::assumption_F, "spectral/", "Assumption F, eq. (3.10)",
                     Part::definition};
   const Misprint bounds =
       place.misprint("spectral/eq-3.10/rank", id("eq-3.10", pair),
@@ -74,7 +74,7 @@ void judge_assumption_F(const SpikePair& pair, const SizeClaims& over_d) {
 
 void judge_assumption_H(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
   // That our matrices satisfy the assumption is not a statement of the paper.
-  const Place place{"spectral/assumption-H", "spectral/", "Assumption H, eq. (3.23)", Part::ours,
+  const Place place{spectral::assumption_H, "spectral/", "Assumption H, eq. (3.23)", Part::ours,
                     Kind::beyond};
   judge_every(
       over_d,
@@ -102,7 +102,7 @@ double distance_of_example() {
 
 // The theorems of Davis-Kahan and Wedin for several spikes.
 void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
-  const Place left{"spectral/thm-3.11", "spectral/", "Proof of Theorem 3.11, eq. (3.24)",
+  const Place left{spectral::thm_3_11, "spectral/", "Proof of Theorem 3.11, eq. (3.24)",
                    Part::proof},
       right{left.statement_id, left.prefix, "Proof of Theorem 3.11, eq. (3.25)", Part::proof};
   const std::string quantity = "distance times d^l";
@@ -143,8 +143,8 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
 
 // Statements up to constants, judged by an exponent over d.
 void judge_orders(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
-  const Place theorem{"spectral/thm-3.11", "/", "Proof of Theorem 3.11", Part::proof},
-      corollary{"spectral/cor-3.12", "/", "Proof of Corollary 3.12", Part::proof};
+  const Place theorem{spectral::thm_3_11, "/", "Proof of Theorem 3.11", Part::proof},
+      corollary{spectral::cor_3_12, "/", "Proof of Corollary 3.12", Part::proof};
   const double margin = exponent_tolerance(config), p = real(config.spikes);
   const Metric spike = [&](const AtSize& at) { return pair.smallest_spike(at.x); };
   const Metric passed = [&](const AtSize& at) { return std::pow(at.x, pair.high - pair.low); };
@@ -184,7 +184,7 @@ void judge_single_spike(const Config& config, const SpikePair& pair, const SizeC
         std::tuple{"3.22", "right singular vector of B-bar", right_vector_distance}}) {
     const std::string eq = say("eq-{}", number);
     const Statement statement = asymptotic(
-        Statement{"spectral/thm-3.9", "spectral/" + (has_single_spike(pair) ? id(eq, pair) : eq),
+        Statement{spectral::thm_3_9, "spectral/" + (has_single_spike(pair) ? id(eq, pair) : eq),
                   say("Proof of Theorem 3.9, eq. ({})", number),
                   say("The distance from u / ||u|| to the line spanned by the top {} is at most of "
                       "order 1/d (the paper prints argmin instead of min)",
