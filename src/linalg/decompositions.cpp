@@ -56,14 +56,6 @@ Svd<T> thin_svd(const arma::Mat<T>& A) {
 template Svd<float> thin_svd<float>(const arma::fmat&);
 template Svd<double> thin_svd<double>(const arma::mat&);
 
-arma::vec singular_values(const arma::mat& A) {
-  require_finite(svd_name, A);
-  if (A.empty()) return {};
-  arma::vec s;
-  if (arma::svd(s, A)) return s;
-  return thin_svd(A).s;
-}
-
 SymmetricEigen symmetric_eigen(const arma::mat& S) {
   require_finite_square(eigen_name, S);
   SymmetricEigen eigen;

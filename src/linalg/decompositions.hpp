@@ -23,7 +23,8 @@ struct Svd {
 template <class T>
 Svd<T> thin_svd(const arma::Mat<T>& A);
 
-/// Singular values in descending order. Throws as thin_svd.
+/// Singular values in descending order, to a small multiple of the rounding of the largest. Throws
+/// as thin_svd. In `singular_values.cpp`.
 arma::vec singular_values(const arma::mat& A);
 
 /// S = Q diag(w) Q', w ascending, S symmetric (only the upper triangle is read). Throws Failure if

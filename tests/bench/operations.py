@@ -2,7 +2,8 @@
 Computations"). The limit of a row is the time of its operations at the measured rates:
 
     dgemm, sgemm   products in double and single precision, operations
-    svd            singular values by LAPACK, in operations of 8/3 n^3 for a square matrix
+    svd            singular values as ranklab finds them at n = 512, in operations of 8/3 n^3 for a
+                   square matrix
     bandwidth      bytes
 
 A count leaves out what is small: norms, activations, eigenvalues of small matrices.
@@ -80,6 +81,14 @@ def shallow_2(trials, layers=20, n=64, d=512, q=1024):
     return times(trials * layers, block)
 
 
+def figure_18b(steps, d=128, h=512, n=8196):
+    """Per step and method three products for each map but the first, which needs two, and along
+    SpecGD the polar factors of W1 to W3. A gated layer has 2 h rows."""
+    s = "sgemm"
+    step = total(times(2, product(2 * h, d, n, s)), times(6, product(2 * h, h, n, s)))
+    return times(steps + 1, total(times(2, step), polar(d, s), times(2, polar(h, s))))
+
+
 def mamba2(lambdas, layers, d=768, n=128, state=128, sequences=1):
     inner, s = 2 * d, "sgemm"
     block = total(product(n, d, 2 * inner + 2 * state + inner // 64, s), product(n, inner, d, s),
@@ -87,9 +96,20 @@ def mamba2(lambdas, layers, d=768, n=128, state=128, sequences=1):
     return times(lambdas * layers * sequences, block)
 
 
-def gpt2(layers=12, d=768, n=128):
-    block = total(times(12, product(n, d, d, "sgemm")), times(2, product(n, n, d, "sgemm")))
-    return times(layers, total(block, drawing(12 * d * d, 4)))
+def transformer(layers, d, maps=12, n=128):
+    """`maps` products of all tokens with a d x d matrix; attention."""
+    block = total(times(maps, product(n, d, d, "sgemm")), times(2, product(n, n, d, "sgemm")))
+    return times(layers, block)
+
+
+def gpt2(layers=12, d=768):
+    return total(transformer(layers, d), drawing(12 * layers * d * d, 4))
+
+
+def lambda_skip_2(lambdas=9):
+    """Mamba-2, ALBERT and two kinds of bare attention."""
+    return total(mamba2(lambdas, 64, 2560), drawing(64 * 2560 * 6 * 2560, 4),
+                 times(lambdas, total(transformer(12, 768), times(2, transformer(24, 256, 3)))))
 
 
 def files(side, samples):

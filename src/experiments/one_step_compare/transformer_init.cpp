@@ -414,7 +414,7 @@ void judge_lemmas(const Judging& judging) {
   const std::string mlp_side = "||B||_F^2 >= (1-delta/16) c_sigma/c_+^att (k/d)";
   const Misprint eq_E_12 =
       proof_of_2_14("spectral/", "eq. (E.12)")
-          .misprint("spectral/prop-2.14/eq-E.12", "eq-E.12", mlp_side + " d ||X_att||_F^2",
+          .misprint(spectral::prop_2_14_eq_E_12, "eq-E.12", mlp_side + " d ||X_att||_F^2",
                     mlp_side + " ||X_att||_F^2");
   const auto mlp_ratio = [=](double factor) {
     return [=](const MeasuredBlock& block) {
@@ -431,13 +431,13 @@ void judge_lemmas(const Judging& judging) {
 void judge_arithmetic(Claims& claims) {
   const Misprint step_E_7 =
       proof_of_2_14("spectral/eq-E.7/", "step before eq. (E.7)")
-          .misprint("spectral/prop-2.14/eq-E.7", "step",
+          .misprint(spectral::prop_2_14_eq_E_7, "step",
                     "(1+delta/16)(c_+ + 1+delta) <= (1+delta)(c_+ + 1)",
                     "(1+delta/16)(c_+ + (1+delta/16)^2) <= (1+delta)(c_+ + 1)");
   const std::string rank_side = " + 1 <= 1 + c_+^att/(c_sigma (1-delta))";
   const Misprint eq_E_14 =
       proof_of_2_14("spectral/", "eq. (E.14)")
-          .misprint("spectral/prop-2.14/eq-E.14", "eq-E.14", "2 c_+^att/c_sigma" + rank_side,
+          .misprint(spectral::prop_2_14_eq_E_14, "eq-E.14", "2 c_+^att/c_sigma" + rank_side,
                     "c_+^att/((1-delta/16) c_sigma)" + rank_side);
   Tally printed_E_7, corrected_E_7, printed_E_14, corrected_E_14;
   const auto count = [](Tally& tally, double left, double right) {

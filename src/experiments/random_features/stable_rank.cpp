@@ -337,7 +337,7 @@ double standard_deviation(double variance) {
 }
 const std::vector<Reading> both_readings = {
     {"/as-printed", "; s_* = min w' Sigma w as printed, a variance; alpha is too large if s_* > 1",
-     variance_itself, false, "spectral/fig-12/gelu-s"},
+     variance_itself, false, spectral::fig_12_gelu_s},
     {"/corrected",
      "; s_* = min sqrt(w' Sigma w), since E[g Phi(g)] = s^2/sqrt(2 pi (1 + s^2)) for g ~ N(0, s^2)",
      standard_deviation, true}};
@@ -408,7 +408,7 @@ const Place thm_2_6{spectral::thm_2_6, "/", "Theorem 2.6"},
 const std::string too_likely =
     "The probability that st(A_l) exceeds (1 + eps1)/(1 - eps2)^2 pi is at most ";
 const Misprint exponent_2_7 = thm_2_7.misprint(
-    "spectral/thm-2.7/exponent", "exponent",
+    spectral::thm_2_7_exponent, "exponent",
     too_likely + "4 exp(-c n min{eps1^2, eps2^2 st(A_(l-1))}), for some c > 0 and every n",
     too_likely + "4 exp(-c m min{eps1^2, eps2^2 st(A_(l-1))}), where W_l has m rows");
 

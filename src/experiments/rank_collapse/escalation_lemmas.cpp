@@ -530,7 +530,7 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
       Place{shallow::thm_2_6, "shallow/", "Theorem 2.6, proof, with Lemma A.5, eq. (28)",
             Part::proof}
           .misprint(
-              "shallow/thm-2.6/kappa", "eq-28/decay",
+              shallow::thm_2_6_kappa, "eq-28/decay",
               "With the kappa_1 of (27), the bound (28) on a fixed deviation of xi_1 falls "
               "from each d to the next if P is doubly stochastic",
               "With kappa_1 = alpha^2 mu_1^2 + ||B'a||, the bound (28) on a fixed deviation of "
@@ -768,8 +768,8 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
 void judge_products(Claims& claims) {
   constexpr int factors = 60;
   claims.number(
-      showing("shallow/sec-2.2.1/products",
-              Statement{shallow::sec_2_2_1, "shallow/sec-2.2.1/products", "Section 2.2.1",
+      showing(shallow::sec_2_2_1_products,
+              Statement{shallow::sec_2_2_1, shallow::sec_2_2_1_products, "Section 2.2.1",
                         say("If |lambda_2(P_k)| is bounded away from 1, P_k ... P_1 x converges to "
                             "span{1}: in an example with lambda_2 = 0, the part of x outside of "
                             "it is below 1 % of its size after {} factors",

@@ -445,7 +445,7 @@ void judge_bound(const SizeClaims& over_k, const Config& c, const Place& section
   Statement judged = section("nr-0-bound", bound + ", with the constants of the run");
   if (c.teacher()) {
     const Statement printed =
-        showing("spectral/section-3.2.2/spikes",
+        showing(spectral::section_3_2_2_spikes,
                 section("nr-0-bound/as-printed",
                         bound + ", if ||W-bar|| <= C and ||W-bar u|| >= kappa ||u||"));
     const double right = std::pow(2 * k_of_example / (k_of_example - std::sqrt(k_of_example)), 2);

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -76,6 +77,51 @@ TEST_CASE("singular values of a diagonal matrix are the sorted moduli") {
   CHECK(arma::abs(s - expected).max() <= tolerance::residual<double> * 1e200);
   CHECK(thin_svd(arma::mat(arma::diagmat(diagonal))).s(0) ==
         doctest::Approx(1e200).epsilon(tolerance::closed_form<double>));
+}
+
+// The Hadamard matrix of size n, a power of 2: entries +-1, H'H = n I.
+arma::mat hadamard(arma::uword n) {
+  arma::mat H(n, n);
+  for (arma::uword j = 0; j < n; ++j) {
+    for (arma::uword i = 0; i < n; ++i) H(i, j) = std::popcount(i & j) % 2 == 0 ? 1.0 : -1.0;
+  }
+  return H;
+}
+
+// With values that are sums of few powers of 2, the entries of H diag(s) H' are exact, and so the
+// singular values are known without rounding.
+TEST_CASE("singular values of large matrices are exact but for the rounding of the largest") {
+  constexpr arma::uword n = 256;
+  const arma::vec i = arma::regspace(0, n - 1);
+  arma::vec graded = arma::exp2(-arma::floor(i / 8.0)), clustered(n, arma::fill::ones),
+            singular(n, arma::fill::zeros), alternating(n, arma::fill::ones);
+  clustered.tail(n / 2).fill(1.0 - std::exp2(-40));
+  singular.head(3) = arma::vec{8.0, 4.0, std::exp2(-30)};
+  for (arma::uword k = 1; k < n; k += 2) alternating(k) = std::exp2(-20);
+  for (const arma::vec& s : {graded, clustered, singular, alternating, arma::vec(0.0 * graded)}) {
+    for (const arma::uword rows : {n, 2 * n, 8 * n}) {
+      const arma::mat left = hadamard(rows).eval().head_cols(n),
+                      A = left * arma::diagmat(s) * arma::shuffle(hadamard(n), 1);
+      const double norm = std::sqrt(static_cast<double>(rows * n));
+      const arma::vec expected = arma::sort(s, "descend") * norm;
+      const double bound = 1e-13 * norm * std::max(s.max(), 1e-300);
+      CHECK(arma::abs(singular_values(A) - expected).max() <= bound);
+      CHECK(arma::abs(singular_values(A.t()) - expected).max() <= bound);
+    }
+  }
+}
+
+TEST_CASE("singular values of large matrices are the same with and without vectors") {
+  for (const auto& [rows, columns] :
+       {std::pair{192, 192}, {200, 199}, {193, 230}, {450, 201}, {195, 1000}, {333, 257}}) {
+    const arma::mat A =
+        gaussian(static_cast<arma::uword>(rows), static_cast<arma::uword>(columns), "A");
+    for (const double scale : {1.0, 1e-90, 1e200, 1e-200}) {
+      const arma::vec s = singular_values(scale * A), with_vectors = thin_svd(A).s;
+      CHECK(arma::abs(s / scale - with_vectors).max() < 1e-13 * with_vectors(0));
+      CHECK(s.is_sorted("descend"));
+    }
+  }
 }
 
 TEST_CASE("singular values are the same with and without vectors") {

@@ -58,7 +58,7 @@ constexpr char normal_by_width[] = "attention.J.normal.over_width",
 
 const Place section{spectral::section_4_2_1_bounded, "spectral/section-4.2.1/",
                     "Section 4.2.1, transformer blocks"};
-const std::string attention = "spectral/section-4.2.1/bounded/attention";
+const std::string attention = spectral::section_4_2_1_bounded_attention;
 
 // The printed statements about all tokens and projections, with their corrections.
 const std::string for_all = ", for all normalized tokens and projections of operator norm 1";

@@ -27,7 +27,7 @@ void judge_scaling(const Records& records, Claims& claims) {
   };
   judge(place("C_F/n", "C_F does not grow with the number of samples" + weights), 0, 0);
   const Misprint feature_term = place.misprint(
-      "spectral/section-4.2/feature-term", "C_F/feature-term",
+      spectral::section_4_2_feature_term, "C_F/feature-term",
       "C_F ||A_(l-1)||_F^2, the contribution of the feature term, is of order one in n: n C_F does "
       "not grow with n" +
           weights,

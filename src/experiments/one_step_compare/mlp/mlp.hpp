@@ -166,14 +166,14 @@ inline const Misprint largest_stable_rank =
     Place{spectral::fig_1,      "/",         "Figure 1, caption", Part::caption,
           Kind::printed_number, {"Figure 1"}}
         .misprint(
-            "spectral/fig-1/maximum", "maximum",
+            spectral::fig_1_maximum, "maximum",
             "The largest possible stable rank of the post-activations is 256",
             "The largest possible stable rank of the post-activations is 4 d = n = 512, and their "
             "ranks are above 256");
 inline const Misprint largest_nuclear_rank =
     Place{spectral::fig_4,      "/",         "Figure 4, caption", Part::caption,
           Kind::printed_number, {"Figure 4"}}
-        .misprint("spectral/fig-4/maximum", "maximum",
+        .misprint(spectral::fig_4_maximum, "maximum",
                   "The largest possible nuclear rank of the gradients is 128 at layer 1 and 256 at "
                   "layers 2 and 3",
                   "The largest possible nuclear rank of the gradients is 128 at layer 1 and 512 at "

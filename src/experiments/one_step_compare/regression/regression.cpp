@@ -147,16 +147,15 @@ const Inequality predicate =
 
 // Counted over both smooth losses. The scalars are per loss, with the prefix "violations.<loss>.".
 const Place eq_1_6{spectral::eq_1_6, "/", "Section 1.2, after eq. (1.6)", Part::definition};
-constexpr char one_over_n[] = "spectral/eq-1.6/one-over-n";  // the slip
 const Inequality smooth_gd_printed = showing(
-    one_over_n,
+    spectral::eq_1_6_one_over_n,
     eq_1_6.counted(
         "guarantee-gd/as-printed",
         "The Euclidean step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with "
         "L_F = ||A||_op^2 / n",
         "guarantee_gd_as_printed"));
 const Inequality smooth_spec_printed = showing(
-    one_over_n,
+    spectral::eq_1_6_one_over_n,
     eq_1_6.counted(
         "guarantee-specgd/as-printed",
         "The spectral step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), "

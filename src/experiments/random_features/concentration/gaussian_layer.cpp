@@ -83,7 +83,7 @@ const Statement every_x = beyond(Statement{
     "at most 4 exp(-eps^2 d/64)"});
 const Misprint eq_C_1 =
     Place{spectral::lemma_2_11, "spectral/", "Lemma 2.11, proof, eq. (C.1)", Part::proof}.misprint(
-        "spectral/lemma-2.11/chi-square", "eq-C.1", deviation_text + "64)", deviation_text + "70)");
+        spectral::lemma_2_11_chi_square, "eq-C.1", deviation_text + "64)", deviation_text + "70)");
 
 // log of both sides' quotient in (C.1), with exponent eps^2 d / divisor.
 double log_quotient(double epsilon, double d, double divisor) {
@@ -174,7 +174,7 @@ void judge_block(const Config& c, const std::string& sigma, const Records& recor
 // The last line of the proof says c1 where c_sigma is meant.
 const Misprint exponent_constant =
     Place{spectral::lemma_2_12, "/", "Lemma 2.12, proof", Part::proof}.misprint(
-        "spectral/lemma-2.12/symbol", "constant", "c1 = tau^2 p/2, read as the c1 of (2.16)",
+        spectral::lemma_2_12_symbol, "constant", "c1 = tau^2 p/2, read as the c1 of (2.16)",
         "(2.16) holds with c_sigma = tau^2 p/2 and c1 = p/2");
 
 // sigma(t) = 10 max(0, t) with tau = 10 and k = d = n = 1. (2.16) fails if sigma(g)^2 < (1 - eps)

@@ -98,7 +98,7 @@ const Bounded theorem_2_3{".rank",
                 4.0};
 const Misprint split_of_moment =
     Place{spectral::thm_B_2, "/", "Theorem B.2, proof", Part::proof}.misprint(
-        "spectral/thm-B.2/split", "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
+        spectral::thm_B_2_split, "split", "M_n - Sigma = z-bar mu' + mu z-bar' + Sigma_n - Sigma",
         "M_n - M = z-bar mu' + mu z-bar' + Sigma_n - Sigma");
 
 // One path: the first n columns, for ascending n.
@@ -295,7 +295,7 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
 // K = 1.
 void judge_cross_term(Claims& claims) {
   const Misprint cross = Place{spectral::thm_B_1, "/", "Theorem B.1, proof", Part::proof}.misprint(
-      "spectral/thm-B.1/cross-term", "cross-term",
+      spectral::thm_B_1_cross_term, "cross-term",
       "||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu) under (B.1)",
       "||<z - mu, mu>||_psi2 <= K sqrt(mu' M mu) under (B.1)");
   const double sigma = 1.0, mu = std::sqrt(2.0), M = mu * mu + sigma * sigma;

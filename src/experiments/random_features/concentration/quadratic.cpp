@@ -66,7 +66,7 @@ const double log_3 = std::log(3.0);
 const Place proof_of_2_8{spectral::thm_2_8, "/", "Theorem 2.8, proof", Part::proof};
 const std::string ratio_text = "E z_i^2/(E z_i)^2 = ";
 const Misprint moment_ratio = proof_of_2_8.misprint(
-    "spectral/thm-2.8/moment-ratio", "moment-ratio",
+    spectral::thm_2_8_moment_ratio, "moment-ratio",
     ratio_text + "E g^4/(E g)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)",
     ratio_text + "E g^4/(E g^2)^2 <= 3^(2^l) for z_i = g^2 and g of degree 2^(l-1)");
 const Statement hypercontractive = {spectral::thm_2_8, "spectral/eq-2.13",

@@ -79,13 +79,13 @@ SpikeSample draw_sample(const Config& c, std::uint64_t n, const Trial& trial,
 
 const std::string holds_if =
     "st(Z_n) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c if n >= ";
-const char samples_slip[] = "spectral/thm-2.2/sample-size";
 const Misprint theorem_2_2 =
     Place{spectral::thm_2_2, "spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
-        samples_slip, "thm-2.2", holds_if + "log(1/(2c))/(8 p0)", holds_if + "8 log(1/c)/p0");
+        spectral::thm_2_2_sample_size, "thm-2.2", holds_if + "log(1/(2c))/(8 p0)",
+        holds_if + "8 log(1/c)/p0");
 const Place proof_of_2_2{spectral::thm_2_2, "/", "Theorem 2.2, proof", Part::proof};
 const Misprint union_bound = proof_of_2_2.misprint(
-    samples_slip, "union-bound",
+    spectral::thm_2_2_sample_size, "union-bound",
     "c + exp(-p0 n/8) <= 2c at n = log(1/(2c))/(8 p0), so that the proof's two events fail with "
     "probability at most 2c",
     "c + exp(-p0 n/8) <= 2c at n = 8 log(1/c)/p0");

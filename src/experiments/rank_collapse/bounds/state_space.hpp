@@ -38,7 +38,7 @@ inline const Statement corrected = correcting(
           "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2) if W_B = "
           "W_C and M_ij >= lambda_min phi alpha^(N-1) for i >= j"));
 inline const Statement lemma_A_4 =
-    showing("lambda-skip/lemma-A.4/off-diagonal",
+    showing(lambda_skip::lemma_A_4_off_diagonal,
             Statement{lambda_skip::lemma_A_4, lambda_skip::lemma_A_4, "Lemma A.4",
                       "M_ij >= lambda_min phi alpha^N for i >= j"});
 inline const Misprint lambda_min_limit =
@@ -221,7 +221,7 @@ void judge_theorem_A_10(const StackClaims& stacks);
 
 inline const Misprint lemma_A_5 =
     Place{lambda_skip::lemma_A_5, "lambda-skip/", "Lemma A.5"}.misprint(
-        "lambda-skip/lemma-A.5/lambda-max", "lemma-A.5",
+        lambda_skip::lemma_A_5_lambda_max, "lemma-A.5",
         "D_ii >= 1/(N^(3/2) lambda_max) in a selective state-space model with normalized rows and "
         "no "
         "skip, where lambda_max is the largest eigenvalue of (S + S')/2, S = W_C W_B'",
@@ -245,7 +245,7 @@ inline const Statement lemma_A_6 = {
     "W for all layers"};
 inline const Misprint step_A_8 =
     Place{lambda_skip::thm_A_8, "/", "Theorem A.8, proof", Part::proof}.misprint(
-        "lambda-skip/thm-A.8/sqrt-n", "step-norm",
+        lambda_skip::thm_A_8_sqrt_n, "step-norm",
         "sqrt(N) ||Y^K||_F <= prod_k ||W^(k)||_F ||Y^0||_F",
         "||Y^K||_F <= prod_k ||W^(k)||_2 ||Y^0||_F");
 inline const Statement norm_not_needed = beyond(Statement{

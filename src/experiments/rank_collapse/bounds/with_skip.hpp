@@ -355,7 +355,7 @@ void judge_remark_claims(const StackClaims& stacks);
 
 inline const Misprint lemma_A_1 =
     Place{lambda_skip::lemma_A_1, "lambda-skip/", "Lemma A.1"}.misprint(
-        "lambda-skip/lemma-A.1/shape", "lemma-A.1",
+        lambda_skip::lemma_A_1_shape, "lemma-A.1",
         "||AB||_F >= sigma_min(B) ||A||_F for A (m, n) and B (n, p), where sigma_min(B) is the "
         "smallest of the min(n, p) singular values of B",
         "||AB||_F >= sqrt(lambda_min(BB')) ||A||_F, where BB' is (n, n): this is sigma_min(B) if p "

@@ -192,7 +192,7 @@ void judge_hypothesis(Claims& claims) {
   }
   const Place place{spectral::lemma_3_3, "/", "Lemma 3.3, hypothesis of eq. (3.7)"};
   const Misprint enough = place.misprint(
-      "spectral/lemma-3.3/hypothesis", "hypothesis",
+      spectral::lemma_3_3_hypothesis, "hypothesis",
       "log(k)/d <= 1/4 suffices for a failure probability of at most 4/k in eq. (3.7)",
       "log(k)/d <= 4/25 suffices for a failure probability of at most 4/k in eq. (3.7)");
   claims.never_violated(

@@ -119,7 +119,7 @@ void judge_interval(const FeatureClaims& over_d) {
       "The points at which D takes the fourth derivative, between 0 and the cosines of the rows of "
       "V, lie in ";
   const Statement printed = showing(
-      "spectral/thm-3.2/interval",
+      spectral::thm_3_2_interval,
       asymptotic(after("interval/as-printed", points + "[-c/sqrt(d), c/sqrt(d)] for a constant c"),
                  "none: an exponent above 0 at 99 %"));
   over_d.exponent(
@@ -316,7 +316,7 @@ void judge_formulas(const FeatureClaims& over_d) {
 }
 
 void judge_mean(const FeatureClaims& over_d) {
-  const std::string factor = "spectral/section-3.1.1/mean-vector";
+  const std::string factor = spectral::section_3_1_1_mean_vector;
   const Misprint mean = before_3_2.misprint(factor, "mean-vector", "mu_i = ||v_i|| / (2 pi)",
                                             "mu_i = ||v_i|| / sqrt(2 pi)"),
                  norm = before_3_2.misprint(factor, "spike", "||mu||^2 = ||V||_F^2 / (4 pi^2)",
@@ -374,7 +374,7 @@ void judge_expansion(const FeatureClaims& over_d) {
              "The remainder of the expansion of Sigma is O(k log^2 k/d^2) in operator norm"),
       ratio(remainder_norm, order), does_not_grow, "measured: the remainder over k log^2 k/d^2");
   const Misprint last =
-      eq_3_6.misprint("spectral/thm-3.2/lambda-E", "eq-3.6",
+      eq_3_6.misprint(spectral::thm_3_2_lambda_E, "eq-3.6",
                       "The last term of the expansion of Sigma is E/(2 pi), where E is the error "
                       "of the expansion of K",
                       "The last term of the expansion of Sigma is Lambda E Lambda/(2 pi), where E "
@@ -392,7 +392,7 @@ void judge_expansion(const FeatureClaims& over_d) {
   // entry. A worked example with k = d = 2: V V' = 1.5 I, and its Hadamard square is 2.25 I.
   const Place proof{spectral::thm_3_2, "/", "Theorem 3.2, proof", Part::proof};
   const Misprint square =
-      proof.misprint("spectral/thm-3.2/hadamard-square", "hadamard-square",
+      proof.misprint(spectral::thm_3_2_hadamard_square, "hadamard-square",
                      "||(V V')^(o 2)|| <= ||V V'||", "||(V V')^(o 2)|| <= max ||v_i||^2 ||V V'||");
   const arma::mat gram = 1.5 * arma::mat(2, 2, arma::fill::eye);
   const double worked = hadamard_quotients(gram, gram).diagonal;

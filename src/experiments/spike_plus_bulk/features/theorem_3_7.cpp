@@ -266,7 +266,7 @@ const Place before_3_7{spectral::section_3_2_1_moments, "spectral/thm-3.7/",
 void judge_definitions(const FeatureClaims& over_d) {
   Place defined = before_3_7;
   defined.part = Part::definition;
-  const std::string exchanged = "spectral/section-3.2.1/transposed";
+  const std::string exchanged = spectral::section_3_2_1_transposed;
   const Misprint means =
                      defined.misprint(exchanged, "decomposition", "E[a-bar a'] = mu nu' + Sigma",
                                       "E[a-bar a'] = nu mu' + Sigma"),
@@ -296,7 +296,7 @@ void judge_definitions(const FeatureClaims& over_d) {
 namespace {
 
 void judge_constants(const FeatureClaims& over_d) {
-  const std::string factor = "spectral/section-3.2.1/mean-vector";
+  const std::string factor = spectral::section_3_2_1_mean_vector;
   const Misprint mu = before_3_7.misprint(factor, "mean-vector-mu", "mu_i = ||v_i|| times 1/(2 pi)",
                                           "mu_i = ||v_i|| times 1/sqrt(2 pi)"),
                  nu = before_3_7.misprint(factor, "mean-vector-nu",
@@ -308,7 +308,7 @@ void judge_constants(const FeatureClaims& over_d) {
     over_d.constant(mu.*form, mean_coefficient, value, coefficient_band, coefficient);
     over_d.constant(nu.*form, teacher_mean_coefficient, value, coefficient_band, coefficient);
   }
-  const std::string coefficients = "spectral/thm-3.7/coefficients";
+  const std::string coefficients = spectral::thm_3_7_coefficients;
   const Misprint linear = theorem_3_7.misprint(
                      coefficients, "coefficient-linear",
                      "The coefficient of V-bar V' in the expansion of Sigma is 1/(2 pi)",
@@ -333,11 +333,11 @@ void judge_rates(const FeatureClaims& over_d) {
   const Region like_inverse_root = at_most(-0.5 + exponent_slack),
                like_root = within(0.5, exponent_slack);
   const Misprint expansion = spectral.misprint(
-                     "spectral/thm-3.7/coefficients", "thm-3.7",
+                     spectral::thm_3_7_coefficients, "thm-3.7",
                      "||Sigma - (V-bar V'/(2 pi) + 11'/d)|| = O(k^(1/2 + eps)/d)",
                      "||Sigma - (V-bar V'/4 + 11'/(4 pi d))|| = O(k^(1/2 + eps)/d)"),
                  rank_one = proof_3_8.misprint(
-                     "spectral/cor-3.8/rank-one", "rank-one", "||11'/d - nu mu'/d|| = o(1)",
+                     spectral::cor_3_8_rank_one, "rank-one", "||11'/d - nu mu'/d|| = o(1)",
                      "||11'/(4 pi d) - nu mu'/(2 d)|| = o(1), so the factor "
                      "in Corollary 3.8 is 1 + 1/(2d) instead of 1 + 1/d");
   over_d.rate(expansion.as_printed, error_as_printed, like_inverse_root);
@@ -377,7 +377,7 @@ void judge_taylor(const FeatureClaims& over_d) {
   over_d.rate(proof("cosines", "The cosines between the rows of V-bar and V are O(sqrt(log(k)/d))"),
               cross_cosine, root_log_k_over_d, does_not_grow);
   const Misprint derivative = proof.misprint(
-      "spectral/eq-3.16/derivative", "derivative",
+      spectral::eq_3_16_derivative, "derivative",
       "The entries of D, the fourth derivatives of phi in the remainder, are O(sqrt(log(k)/d))",
       "The entries of D, the fourth derivatives of phi in the remainder, are bounded by a "
       "constant");
@@ -423,7 +423,7 @@ void judge_wide(const FeatureClaims& wide) {
   const Place theorem{proof_3_7.statement_id, proof_3_7.prefix,
                       "Theorem 3.7, hypothesis sqrt(k)/d -> 0"};
   const Misprint regime = theorem.misprint(
-      "spectral/thm-3.7/regime", "regime",
+      spectral::thm_3_7_regime, "regime",
       "||Sigma - (V-bar V'/4 + 11'/(4 pi d))|| = O(k^(1/2 + eps)/d) for every k with sqrt(k)/d -> "
       "0, here k = d^(7/4); the constants are the corrected ones",
       "||Sigma - (V-bar V'/4 + nu mu'/(2d))|| = O(k^(1/2 + eps)/d) also for k = d^(7/4); nu mu' "
@@ -455,7 +455,7 @@ void judge_assumption_G(const FeatureClaims& over_d) {
   B_bar(1, 0) += root * root;
   const double third = singular_values(B_bar)(2);
   const Misprint range = after.misprint(
-      "spectral/section-3.2/separation/range", "singular-values",
+      spectral::section_3_2_separation_range, "singular-values",
       "s_i(A-bar A'/n) is bounded below for every i from 2 to r, if s_r(Sigma) >= c_1",
       "s_(i+1)(Sigma) <= s_i(A-bar A'/n) <= s_(i-1)(Sigma), so s_i(A-bar A'/n) is bounded below "
       "for i from 2 to r - 1");
@@ -486,7 +486,7 @@ void judge_concentration(const FeatureClaims& over_d) {
 
 // n grows without limit at every d; then the statement leaves o(1).
 void judge_population(const FeatureClaims& over_d) {
-  const std::string rank_one = "spectral/cor-3.8/rank-one";
+  const std::string rank_one = spectral::cor_3_8_rank_one;
   const Misprint error = proof_3_8.misprint(
                      rank_one, "expansion",
                      "E[B-bar] = (1 + 1/d) nu mu' + V-bar V'/(2 pi) + E with ||E|| = o(1)",

@@ -129,7 +129,7 @@ void judge_step(const FeatureClaims& over_d) {
   const Place eq_3_19{theorem, "spectral/eq-3.19/", "Theorem 3.9, eq. (3.19)"},
       particular{theorem, eq_3_19.prefix, "Theorem 3.9, from eq. (3.19) to eq. (3.20)",
                  Part::proof};
-  const std::string square = "spectral/thm-3.9/square";
+  const std::string square = spectral::thm_3_9_square;
   const std::string step = say(", eta = 1/(c + ||B||), c = {}", over_d.config.offset);
   const Metric excess = ratio(nuclear_rank_1, norm_ratio);
   const Metric squared = [](const AtSize& at) {
@@ -287,7 +287,7 @@ void judge_blocked(const FeatureClaims& over_d) {
       "quotient of the two sides " + over_d.range(ratio(blocked_min, bound)));
 
   const Misprint index = proof.misprint(
-      "spectral/lemma-G.1/index", "index", "sigma_q(M) >= sigma_q(A) sigma_q(N) for M = A N",
+      spectral::lemma_G_1_index, "index", "sigma_q(M) >= sigma_q(A) sigma_q(N) for M = A N",
       "sigma_q(M) >= sigma_q(A) sigma_(p+1)(N) for M = A N, with the smallest singular value of N");
   const Metric product = [=](const AtSize& at) {
     return of_A(at) * smallest_of_N(at(corner), at(corner_row));
@@ -343,7 +343,7 @@ void judge_columns(const FeatureClaims& over_d) {
       "quotient of the two sides " + over_d.range(ratio(H_nuclear, bound)));
 
   const Misprint diagonal = proof.misprint(
-      "spectral/lemma-G.2/diagonal", "diagonal",
+      spectral::lemma_G_2_diagonal, "diagonal",
       "M Diag(v)^2 M' >= q^2 M e_P e_P' M' = q^2 M_P M_P' for the vector e_P with ones in P",
       "M Diag(v)^2 M' >= q^2 M Diag(e_P) M' = q^2 M_P M_P'");
   // M = I, v = (1, 1)', P = {1, 2}: the eigenvalues of I - e_P e_P' are 1 and -1. Then M_ij =

@@ -155,7 +155,7 @@ void judge_descent(const FeatureClaims& over_d) {
     const Metric to_epsilon =
         ratio(absolute, [=](const AtSize& at) { return at.x * std::log(at.x / epsilon); });
     const Misprint time = introduction.misprint(
-        "spectral/section-1/gd-time/relative", id,
+        spectral::section_1_gd_time_relative, id,
         "GD needs at least of order d log(d/delta) steps to a relative error delta, " + with,
         "GD needs of order d log(1/delta) steps to a relative error delta, " + with);
     const std::string at_delta = say("delta = {} of the initial L - min L, step 1/||B||", delta);

@@ -53,7 +53,7 @@ void judge_assumption_F(const SpikePair& pair, const SizeClaims& over_d) {
   const Place place{spectral::assumption_F, "spectral/", "Assumption F, eq. (3.10)",
                     Part::definition};
   const Misprint bounds =
-      place.misprint("spectral/eq-3.10/rank", id("eq-3.10", pair),
+      place.misprint(spectral::eq_3_10_rank, id("eq-3.10", pair),
                      "c_1 d^l I <= S <= c_2 d^u I for S of rank r, and c_1 I <= Sigma <= c_2 I",
                      "The r nonzero eigenvalues of S lie between c_1 d^l and c_2 d^u, and the "
                      "eigenvalues of Sigma between c_1 and c_2");
@@ -116,7 +116,7 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
       },
       scaled(left_distance));
   const Misprint wedin = right.misprint(
-      "spectral/thm-3.11/wedin", id("eq-3.25", pair), "||UU' - R_1 R_1'||_op <= ||Sigma||_op / d^l",
+      spectral::thm_3_11_wedin, id("eq-3.25", pair), "||UU' - R_1 R_1'||_op <= ||Sigma||_op / d^l",
       "||UU' - R_1 R_1'||_op <= ||Sigma||_op / (d^l - ||Sigma||_op); the gap in Wedin's theorem is "
       "that of B-bar, whose smallest spike may be below d^l");
   const double distance = distance_of_example();
@@ -153,7 +153,7 @@ void judge_orders(const Config& config, const SpikePair& pair, const SizeClaims&
     return at.x * (std::floor(at.x / 2) - 2 * p + 1);
   };
   const Misprint separation = theorem.misprint(
-      "spectral/thm-3.11/separation", id("separation", pair),
+      spectral::thm_3_11_separation, id("separation", pair),
       "lambda_i(B) is at least of order d^l for i up to r = d/2, the rank of Sigma",
       "lambda_i(B) is at least of order d^l for i up to p, the number of spikes");
   judge_exponent(over_d, separation.as_printed, ratio(lambda_cross_rank, spike), at_least(-margin));
@@ -161,7 +161,7 @@ void judge_orders(const Config& config, const SpikePair& pair, const SizeClaims&
   judge_exponent(over_d,
                  theorem(id("leak", pair), "||S-bar_1 R_1' L_2||_op is at most of order d^(u-l)"),
                  ratio(leak, passed), at_most(margin));
-  const Misprint nuclear = corollary.misprint("spectral/cor-3.12/M-nuclear", id("M-nuclear", pair),
+  const Misprint nuclear = corollary.misprint(spectral::cor_3_12_M_nuclear, id("M-nuclear", pair),
                                               "||M-bar||_* is at least of order k (r - 2 p + 1)",
                                               "||M-bar||_* is at least of order d");
   judge_exponent(over_d, nuclear.as_printed, ratio(M_nuclear, counted), at_least(-margin));
