@@ -78,7 +78,7 @@ help: ## list the targets
 	@echo "              $(PRESETS)"
 
 fetch-help: ## show which published weights to download and what to run on them
-	@sed -n '/^## Published weights/,/^## /{/^## [^P]/d;p}' experiments/README.md
+	@cat experiments/published-weights.md
 
 # yes: Debian packages can be installed here.
 APT := $(shell command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && { [ "$$(id -u)" = 0 ] || command -v sudo; } >/dev/null && echo yes)

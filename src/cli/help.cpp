@@ -186,7 +186,7 @@ const std::vector<Term>& glossary() {
        "does \"claims\": [{\"id\": \"mine/NAME\", \"says\": ..., \"claim\": TEXT}] in a preset. "
        "Names are those of `ranklab export RESULT --what scalars` and `--what series`, and of the "
        "flags that are numbers; what a curve is over, such as iteration, is a name too. "
-       "experiments/README.md has a tour, \"Judge your own statement\".",
+       "experiments/judge.md has a tour.",
        {"", "gd.nuclear_rank >= stable_rank_A            at every point of every trial",
         "never diff(gd.nuclear_rank) > 0             the same for the opposite",
         "mean last(gd.loss) <= 0.1                   99 % interval of the mean over the trials",

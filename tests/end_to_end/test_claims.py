@@ -449,9 +449,9 @@ class OwnStatementTest(ProgramTest):
                        if subprocess.run([each, "-c", "import pandas"], capture_output=True).returncode == 0), None)
         if python is None:
             self.skipTest("pandas is not installed")
-        with open(os.path.join(ROOT, "experiments", "README.md"), encoding="utf-8") as file:
-            section = file.read().split("## Judge your own statement")[1]
-        code = textwrap.dedent(section.split("```python\n")[1].split("```")[0])
+        with open(os.path.join(ROOT, "experiments", "judge.md"), encoding="utf-8") as file:
+            page = file.read()
+        code = textwrap.dedent(page.split("```python\n")[1].split("```")[0])
         self.result(RUN, name="fig3.json")
         os.makedirs(self.path("build"))
         os.symlink(BINARY, self.path("build/ranklab"))

@@ -1,11 +1,13 @@
 """The Markdown files: size of the README, links that resolve, commands and flags that exist, and wording."""
+import ast
 import glob
 import os
 import re
+import subprocess
 import sys
 import unittest
 
-from program import BINARY, ROOT, ProgramTest
+from program import BINARY, ROOT, TINY, ProgramTest
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from words import EXPERIMENTS, words  # noqa: E402
@@ -89,6 +91,23 @@ class DocumentsTest(ProgramTest):
                             if command in UTILITIES and command in ("run", "verify"):
                                 continue  # flags of the preset's own command
                             self.assertRegex(help_of[command], rf"--{flag}\b")
+
+    def test_results_in_other_tools(self):
+        """The Python lines of results/README.md run as printed, and `export` has the columns of the table."""
+        section = text_of("results/README.md").split("\n## Results in other tools\n")[1].split("\n## ")[0]
+        run = subprocess.run([sys.executable, "-c", re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]],
+                             cwd=ROOT, capture_output=True, text=True)
+        self.assertEqual(run.returncode, 0, run.stderr)
+        gap, verdicts = run.stdout.splitlines()
+        series = self.run_program("export results/reference/spectral-fig03.json --what series", cwd=ROOT).stdout
+        self.assertIn(f"\nspecgd.objective_gap,iteration,100.0,{gap},", series)
+        self.assertEqual(ast.literal_eval(verdicts)["spectral/fig-3/specgd-ahead"], "holds")
+        self.result(f"{TINY} --keep-trials")
+        rows = re.findall(r"^\| `(\w+)` \|.*\| `([\w,]+)(?:,\.\.\.)?`", section, re.MULTILINE)
+        self.assertEqual(len(rows), 5)
+        for what, columns in rows:
+            header = self.run_program(f"export out.json --what {what}").stdout.splitlines()[0]
+            self.assertEqual(header[:len(columns)] if what == "claims" else header, columns)
 
     def test_no_sentence_that_a_user_sees_has_an_odd_word(self):
         for place, sentences in words(BINARY):

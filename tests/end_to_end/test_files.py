@@ -59,7 +59,7 @@ class FilesTest(ProgramTest):
             self.check_layer(document, name, SPIKED_STABLE_RANK, 3, "holds")
 
     def test_the_example_in_the_guide_works_on_several_blas_kernels(self):
-        with open(os.path.join(ROOT, "experiments", "README.md"), encoding="utf-8") as file:
+        with open(os.path.join(ROOT, "experiments", "ranks.md"), encoding="utf-8") as file:
             guide = file.read()
         example = re.search(r"```sh\n(build/ranklab one-step-compare --study mlp .*\n.*)\n```\n\n```\n((?:.*\n)*?)```", guide)
         train, ranks = (line.split()[1:] for line in example[1].splitlines())

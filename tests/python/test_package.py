@@ -1,4 +1,5 @@
 """The package needs PyTorch alone, and has the version of the project."""
+import ast
 import glob
 import os
 import re
@@ -18,6 +19,12 @@ class PackageTest(unittest.TestCase):
         version = re.search(r"(?m)^VERSION +:= (\S+)$", text_of("Makefile"))[1]
         self.assertIn(f'\nversion = "{version}"', text_of("python", "pyproject.toml"))
         self.assertIn(f'\n__version__ = "{version}"', text_of("python", "ranklab", "__init__.py"))
+
+    def test_the_page_names_everything_that_others_may_use(self):
+        names = re.search(r"(?s)__all__ = (\[.*?\])", text_of("python", "ranklab", "__init__.py"))[1]
+        page = text_of("python", "README.md")
+        for name in ast.literal_eval(names):
+            self.assertRegex(page, rf"`{name}\b", name)
 
     @unittest.skipUnless(hasattr(sys, "stdlib_module_names"), "before Python 3.10")
     def test_imports(self):
