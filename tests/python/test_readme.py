@@ -14,7 +14,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 
 class ReadmeTest(unittest.TestCase):
     def test_the_first_lines_of_your_own_model(self):
-        """They use model, loss_fn, x and y, define everything else, and print something."""
+        """They use model, optimizer, loss_fn, x and y, define everything else, and print something."""
         with open(os.path.join(ROOT, "README.md"), encoding="utf-8") as file:
             section = file.read().split("\n## Your own model\n", 1)[1].split("\n## ", 1)[0]
         lines = re.search(r"(?ms)^```python\n(import ranklab$.*?)^```$", section)
@@ -22,6 +22,7 @@ class ReadmeTest(unittest.TestCase):
         torch.manual_seed(0)
         given = {"model": nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 32), nn.GELU(), nn.Linear(32, 4)),
                  "loss_fn": nn.CrossEntropyLoss(), "x": torch.randn(64, 8), "y": torch.randint(4, (64,))}
+        given["optimizer"] = torch.optim.AdamW(given["model"].parameters())
         out, folder = io.StringIO(), os.getcwd()
         with tempfile.TemporaryDirectory() as there, contextlib.redirect_stdout(out):
             os.chdir(there)
