@@ -194,6 +194,14 @@ class PapersCommandTest(ProgramTest):
         self.assertIn("no results in results/reference", run.stderr)
         self.assertEqual({each["verdict"] for each in loads(run.stdout)["statements"]}, {"not-judged"})
 
+    def test_every_document_names_the_version_of_the_papers_that_the_catalog_has(self):
+        for paper in PAPERS:
+            catalog = document("experiments", "papers", paper + ".json")
+            for path in (("README.md",), ("CITATION.cff",), ("results", "README.md"), ("results", "statements.md")):
+                with self.subTest(paper=paper, path=path):
+                    found = set(re.findall(re.escape(catalog["arxiv"]) + r"(?:v\d+)?", self.read_root(*path)))
+                    self.assertEqual(found, {catalog["arxiv"] + catalog["version"]})
+
     def test_the_readme_counts_the_numbered_statements(self):
         """ "Of 69 numbered statements, 24 are true as printed (7 with a slip in the proof), ..." """
         rows = re.findall(r"^\| all, (\d+) \|(.*)\|$", self.read_root("results", "statements.md"), re.MULTILINE)
