@@ -138,7 +138,7 @@ FORCE:
 $(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
 
 # The files of the HTML page as text in a header: style.css becomes the constant style_css.
-PAGE_FILES := $(wildcard src/report/page/*.html src/report/page/*.css)
+PAGE_FILES := $(wildcard src/report/page/*.html src/report/page/*.css src/report/page/*.js)
 $(BUILD)/generated/page_files.hpp: $(PAGE_FILES)
 	@mkdir -p $(@D)
 	@for file in $^; do name=$${file##*/}; \

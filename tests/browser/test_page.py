@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Checks the page of `ranklab report` in headless Chromium: console, widths, the first screen, the size of the text in pictures, keyboard,
-dark mode, print. tests/end_to_end/test_golden.py checks what needs no browser: links, ids, figures.
+search, links to claims, dark mode, print. tests/end_to_end/test_golden.py checks what needs no browser: links, ids, figures.
 
 Small runs give a page with every kind of content. If `results/reference` or `results` (or the folder in RANKLAB_RESULTS) has the
 results of all presets, their page is checked too. RANKLAB_BUILD sets the build folder, CHROMIUM the browser.
@@ -37,7 +37,11 @@ RUNS = [
 PROBE = """<script>addEventListener("load", () => {
   const root = document.documentElement, all = selector => [...document.querySelectorAll(selector)];
   if (OPEN) all("details").forEach(fold => { fold.open = true; });
-  const box = element => element.getBoundingClientRect();
+  const box = element => element.getBoundingClientRect(), seen = selector => all(selector).filter(e => e.checkVisibility()).length;
+  if (SEARCH) {
+    const field = document.querySelector("#search input");
+    for (const words of SEARCH) Object.assign(field, {value: words}).dispatchEvent(new Event("input"));
+  }
   const found = JSON.stringify({
     width: innerWidth, scroll: root.scrollWidth, height: root.scrollHeight,
     wide: OPEN ? [] : all("main *").filter(e => !e.closest("svg") && !e.matches(".picture svg") && !e.closest("details") &&
@@ -49,6 +53,8 @@ PROBE = """<script>addEventListener("load", () => {
     texts: all(".result > .picture text, .findings text").length,
     smallest: Math.min(...all(".result > .picture text, .findings text").map(t =>
       parseFloat(getComputedStyle(t).fontSize) * Math.hypot(t.getScreenCTM().a, t.getScreenCTM().b))),
+    hints: seen(".result > .picture figcaption"), statements: seen(".statements tbody > tr"), claims: seen(".claims > tbody"),
+    told: document.querySelector("#search output").textContent, target: location.hash ? box(document.querySelector(":target")).top : 0,
     unreachable: all("a, summary").filter(e => e.tabIndex < 0).length,
     text: getComputedStyle(document.body).color, page: getComputedStyle(document.body).backgroundColor,
     formulas: all("math").filter(m => box(m).width > 5 && box(m).height > 5).length});
@@ -76,10 +82,10 @@ class Page:
         self.folder, self.path = folder, os.path.join(folder, "page.html")
         subprocess.run([BINARY, "report", *results, "--out", self.path, "--quiet"], check=True)
 
-    def found(self, width, open_folds=False, fragment="", flags=()):
+    def found(self, width, open_folds=False, fragment="", flags=(), search=()):
         """The findings of the probe at a width, and the console messages. Windows are at least 500 wide: a frame gives less."""
         with open(self.path, encoding="utf-8") as file:
-            text = file.read().replace("</body>", PROBE.replace("OPEN", str(open_folds).lower()) + "</body>")
+            text = file.read().replace("</body>", PROBE.replace("OPEN", str(open_folds).lower()).replace("SEARCH", json.dumps(search or None)) + "</body>")
         probed, frame = os.path.join(self.folder, "probed.html"), os.path.join(self.folder, "frame.html")
         with open(probed, "w", encoding="utf-8") as file:
             file.write(text)
@@ -127,6 +133,31 @@ class Checks:
                 found, _ = self.page.found(width)
                 self.assertGreaterEqual(round(found["smallest"], 2), MIN_TEXT)
                 self.assertGreater(found["contents"], found["results"])
+
+    def test_a_narrow_screen_says_that_a_picture_continues(self):
+        for width, share in ((1280, 0), (390, 1)):
+            found, _ = self.page.found(width)
+            self.assertEqual(found["hints"], share * found["results"])
+
+    def test_words_filter_statements_and_claims(self):
+        everything, _ = self.page.found(1280)
+        self.assertEqual(everything["told"], "")
+        found, console = self.page.found(1280, search=["LAMBDA collapse"])
+        self.assertEqual(console, [])
+        self.assertTrue(0 < found["statements"] < everything["statements"] / 2)
+        self.assertGreater(found["claims"], 0)  # their folds are open
+        self.assertRegex(found["told"], rf"^{found['statements']} of \d+ statements, {found['claims']} of \d+ claims$")
+        nothing, _ = self.page.found(1280, search=["no such words"])
+        self.assertEqual((nothing["statements"], nothing["claims"]), (0, 0))
+        cleared, _ = self.page.found(1280, search=["lambda", ""])
+        self.assertEqual({key: cleared[key] for key in ("statements", "claims", "told", "height")},
+                         {key: everything[key] for key in ("statements", "claims", "told", "height")})
+
+    def test_a_link_opens_the_fold_of_a_claim(self):
+        for width in (1280, 390):
+            found, _ = self.page.found(width, fragment="#lambda-skip/prop-4.3.1/closed-form")
+            self.assertGreater(found["claims"], 0)
+            self.assertTrue(0 <= found["target"] < 100, found["target"])
 
     def test_dark_and_light_are_readable(self):
         for flags in ((), ("--blink-settings=preferredColorScheme=0",)):

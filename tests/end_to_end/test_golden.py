@@ -98,7 +98,10 @@ class PageTest(unittest.TestCase):
         inside = {link for link in self.page.links if link.startswith("#")}
         self.assertEqual(inside - {"#" + name for name in self.page.ids}, set())
         self.assertEqual({link.split("/abs/")[0] for link in self.page.links if link not in inside}, {"https://arxiv.org"})
-        self.assertEqual({"script", "link", "img", "iframe", "object"} & set(self.page.tags), set())
+        self.assertEqual({"link", "img", "iframe", "object"} & set(self.page.tags), set())
+        self.assertEqual(self.page.tags.count("script"), 1)  # the search, which needs no file
+        # Without JavaScript only the field is hidden.
+        self.assertEqual(re.findall(r"<(\w+)[^>]* hidden\b", self.text), ["form"])
 
     def test_every_figure_is_drawn_and_every_fold_is_closed(self):
         figures = {name: 1 + len(result.get("more_figures", [])) for name, result in ((name, loads(text_of(path))) for name, path in zip(NAMES, REFERENCES))}

@@ -20,6 +20,11 @@ def document(*path):
         return loads(file.read())
 
 
+def document_text(*path):
+    with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
+        return file.read()
+
+
 def catalog():
     return {paper: document("experiments", "papers", paper + ".json")["statements"] for paper in PAPERS}
 
@@ -74,18 +79,30 @@ class CatalogTest(unittest.TestCase):
         self.assertEqual(slips - shown, unshown)
 
     def test_every_claim_is_on_the_page(self):
-        with open(os.path.join(ROOT, "results", "reference", "report.html"), encoding="utf-8") as file:
-            page = file.read()
+        page = document_text("results", "reference", "report.html")
         sections = dict(re.findall(r'<section class="result" id="([^"]+)"(.*?)</section>', page, re.DOTALL))
         rows = {preset: set(map(html.unescape, re.findall("<code>([^<]*)</code>", text.replace("<wbr>", "")))) for preset, text in sections.items()}
+        applies = {claim["id"] for _, claim in reference_claims() if claim["verdict"] != "not-applicable" or claim.get("undecided")}
         for preset, claim in reference_claims():
             if "judged_in" in claim:  # on the page of that preset
                 continue
+            shown = claim["id"] not in applies or claim["verdict"] != "not-applicable" or claim.get("undecided", False)
             with self.subTest(preset=preset, claim=claim["id"]):
-                self.assertIn(claim["id"], rows[preset])
-        for paper in catalog().values():
-            for statement in paper:
-                self.assertIn(f'id="{statement["id"].replace("/", "-")}"', page)
+                self.assertEqual(claim["id"] in rows[preset], shown)  # otherwise the page says which results it applies to
+
+    def test_a_link_leads_to_every_statement_and_claim(self):
+        page = document_text("results", "reference", "report.html")
+        ids = set(map(html.unescape, re.findall(r' id="([^"]*)"', page)))
+        statements = {statement["id"] for paper in catalog().values() for statement in paper}
+        self.assertEqual(statements - ids, set())
+        self.assertEqual({claim["id"] for _, claim in reference_claims() if "judged_in" not in claim} - ids, set())
+        # A claim of several results leads to one in which it is decided.
+        result = {place: preset for preset, text in re.findall(r'<section class="result" id="([^"]+)"(.*?)</section>', page, re.DOTALL)
+                  for place in re.findall(r'<tbody id="([^"]*)"', text)}
+        self.assertEqual(result["spectral/cor-2.15/init"], "spectral-gpt")
+        self.assertEqual(result["spectral/eq-1.5/two-sided"], "spectral-fig03")
+        self.assertEqual(result["spectral-fig11/spectral/eq-1.5/two-sided"], "spectral-fig11")
+        self.assertNotIn("muon-blocks/spectral/cor-2.15/init", ids)
 
 
 class OtherSizesTest(ProgramTest):
@@ -204,20 +221,16 @@ class PapersCommandTest(ProgramTest):
 
     def test_the_readme_counts_the_numbered_statements(self):
         """ "Of 69 numbered statements, 24 are true as printed (7 with a slip in the proof), ..." """
-        rows = re.findall(r"^\| all, (\d+) \|(.*)\|$", self.read_root("results", "statements.md"), re.MULTILINE)
+        rows = re.findall(r"^\| all, (\d+) \|(.*)\|$", document_text("results", "statements.md"), re.MULTILINE)
         counts = [int(cell) if cell.strip() else 0 for cell in rows[0][1].split("|")]
         true, slips, consistent, typos, false, *_ = counts
-        text = " ".join(self.read_root("README.md").split())
+        text = " ".join(document_text("README.md").split())
         self.assertIn(f"Of {rows[0][0]} numbered statements, {true + slips} are true as printed ({slips} with a slip in the proof), {consistent} are "
                       f"consistent at the sizes run, {typos} have a typo or a wrong constant, {false} are false", text)
         statements = [each for paper in loads(self.papers(["--json"]).stdout) for each in paper["statements"]
                       if each["type"] in ("theorem", "lemma", "proposition", "corollary", "remark")]
         self.assertEqual(len(statements), int(rows[0][0]))
         self.assertEqual(sum(each["verdict"] == "false-as-printed" for each in statements), typos + false)
-
-    def read_root(self, *path):
-        with open(os.path.join(ROOT, *path), encoding="utf-8") as file:
-            return file.read()
 
 
 if __name__ == "__main__":

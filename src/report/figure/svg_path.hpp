@@ -58,8 +58,9 @@ struct Precision {
   Markup number(double pixels) const;
   std::string text_of(long units) const;
 };
-/// A file is exact to a tenth of a pixel, a page of a hundred pictures to half a pixel.
-inline constexpr Precision file_precision = {10, 2, false}, page_precision = {2, 1, true};
+/// A file is exact to a tenth of a pixel, a page of a hundred pictures to half a pixel, and its
+/// curves to three quarters, because a browser must load them all.
+inline constexpr Precision file_precision = {10, 2, false}, page_precision = {2, 1.5, true};
 
 /// The value of the attribute `d`.
 std::string path_data(const Path& path, const Precision& precision);

@@ -21,17 +21,19 @@ bool is_failure(const Claim& claim) {
   return standing_of(claim) < Standing::holds;
 }
 
-// Failures first; a corrected form follows its form as printed. Without the claims that are judged
-// in another preset.
+// Failures first; a corrected form follows its form as printed. Without the claims that another
+// result shows.
 std::vector<const Claim*> ordered_claims(const Entry& entry) {
   std::vector<const Claim*> printed, out;
   std::map<std::string, std::vector<const Claim*>> corrected;
   for (const Claim& claim : entry.result->claims) {
-    if (!claim.judged_in.empty()) continue;
+    if (!entry.shows(claim)) continue;
     const bool has_printed =
         !claim.misprint_of.empty() &&
         std::any_of(entry.result->claims.begin(), entry.result->claims.end(),
-                    [&](const Claim& other) { return other.id == claim.misprint_of; });
+                    [&](const Claim& other) {
+                      return other.id == claim.misprint_of && entry.shows(other);
+                    });
     if (has_printed) {
       corrected[claim.misprint_of].push_back(&claim);
     } else {
@@ -65,10 +67,12 @@ const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>
   return found == all.end() ? nullptr : &*found;
 }
 
-Markup place_html(const Claim& claim) {
+Markup rows_of(const Entry& entry, const Claim& claim) {
   const PaperStatement* statement = find_statement(claim.statement_id);
+  const auto place = entry.claims.find(&claim);
   const Markup source = prose(claim.source);
-  return statement == nullptr ? source : link_to(anchor_of(*statement), source);
+  return claim_rows(claim, place == entry.claims.end() ? nullptr : &place->second,
+                    statement == nullptr ? source : link_to(anchor_of(*statement), source));
 }
 
 }  // namespace
@@ -112,6 +116,8 @@ Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
   for (const Claim& claim : entry.result->claims) {
     if (!claim.judged_in.empty()) ++presets[claim.judged_in];
   }
+  std::map<std::size_t, std::size_t> inapplicable;
+  for (const auto& [claim, result] : entry.elsewhere) ++inapplicable[result];
   Markup out;
   for (const auto& [preset, claims] : presets) {
     const Entry* other = entry_of_preset(preset, all);
@@ -120,7 +126,11 @@ Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
            (claims == 1 ? Markup(" is") : " are") + " judged in " +
            (other == nullptr ? name : link_to(other->anchor, name)) + ".";
   }
-  return out;
+  std::vector<Markup> links;
+  for (const auto& [result, claims] : inapplicable)
+    links.push_back(escape_markup(plural(claims, "claim")) + " judged in " +
+                    link_to(all[result].anchor, link_name(*all[result].result)));
+  return links.empty() ? out : out + " Not applicable here: " + joined(links) + ".";
 }
 
 Markup claims_html(const Entry& entry) {
@@ -128,16 +138,17 @@ Markup claims_html(const Entry& entry) {
   const ClaimCounts counts = count(entry.result->claims);
   Markup of_papers, own;
   for (const Claim* claim : ordered_claims(entry))
-    (claim->kind == Kind::own ? own : of_papers) += claim_rows(*claim, place_html(*claim));
+    (claim->kind == Kind::own ? own : of_papers) += rows_of(entry, *claim);
   const auto table = [](bool is_open, const Markup& summary, const Markup& caption,
                         const Markup& rows) {
     if (rows.empty()) return Markup();
     return "<details" + (is_open ? Markup(" open") : "") + ">\n<summary>" + summary +
-           "</summary>\n" + claim_table_start(caption) + rows + "</tbody></table>\n</details>\n";
+           "</summary>\n" + claim_table_start(caption) + rows + "</table>\n</details>\n";
   };
   return table(true,
                "Own statements: " + Markup::number(counts.own_holding) + " of " +
-                   Markup::number(counts.own) + (counts.own_holding == 1 ? Markup(" holds") : " hold"),
+                   Markup::number(counts.own) +
+                   (counts.own_holding == 1 ? Markup(" holds") : " hold"),
                "Own statements", own) +
          table(entry.paper == papers().size(), "Claims: " + counts_html(counts),
                "Claims of this run", of_papers);

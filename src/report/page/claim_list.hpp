@@ -14,8 +14,8 @@ Markup counts_html(const ClaimCounts& counts);
 /// The failing claims and, if there is room, some that hold, one line each.
 Markup claim_lines_html(const Entry& entry);
 
-/// The number of claims that other presets judge, with links to their results; empty without such
-/// claims.
+/// The number of claims that other presets judge, and of those that apply only to other results,
+/// with links to these; empty without such claims.
 Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
 
 /// All of the result's claims with statement and evidence, folded.

@@ -55,20 +55,20 @@ Markup claim_table_start(const Markup& caption) {
                      "claims");
 }
 
-Markup claim_rows(const Claim& claim, const Markup& place) {
+Markup claim_rows(const Claim& claim, const PageAnchor* anchor, const Markup& source) {
   const ShownEvidence evidence = evidence_of(claim);
   std::vector<Markup> fine;
   for (const Markup& part :
-       {place, kind_html(claim), "<code>" + escape_markup(claim.id) + "</code>",
+       {source, kind_html(claim), "<code>" + escape_markup(claim.id) + "</code>",
         claim.misprint_of.empty()
             ? ""
             : "corrected form of <code>" + escape_markup(claim.misprint_of) + "</code>",
         evidence.detail}) {
     if (!part.empty()) fine.push_back(part);
   }
-  return "<tr><td>" + standing_html(claim) + "<td>" + prose(claim.statement) + "<td>" +
-         evidence.measured + "<td>" + evidence.expected + "\n<tr class=fine><td colspan=4>" +
-         joined(fine, " \u00B7 ") + "\n";
+  return "<tbody" + (anchor == nullptr ? Markup() : " id=\"" + *anchor + "\"") + "><tr><td>" +
+         standing_html(claim) + "<td>" + prose(claim.statement) + "<td>" + evidence.measured +
+         "<td>" + evidence.expected + "\n<tr><td colspan=4>" + joined(fine, " \u00B7 ") + "\n";
 }
 
 }  // namespace ranklab

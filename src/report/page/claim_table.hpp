@@ -2,7 +2,7 @@
 // number of trials and provenance on a second line.
 #pragma once
 
-#include "report/figure/markup.hpp"
+#include "report/page/entry.hpp"
 #include "report/standing.hpp"
 
 namespace ranklab {
@@ -11,10 +11,11 @@ namespace ranklab {
 /// is judged elsewhere it names the preset.
 Markup standing_html(const Claim& claim);
 
-/// The beginning of a table of claims, up to its first row.
+/// The beginning of a table of claims, up to its first claim.
 Markup claim_table_start(const Markup& caption);
 
-/// The two rows of a claim. `place` is HTML for the second line: where the claim is from.
-Markup claim_rows(const Claim& claim, const Markup& place);
+/// The two rows of a claim, as a part of the table with the anchor as its id if there is one.
+/// `source` is HTML for the second line: where the claim is from.
+Markup claim_rows(const Claim& claim, const PageAnchor* anchor, const Markup& source);
 
 }  // namespace ranklab

@@ -1,6 +1,7 @@
 // A result on the page, and the ways in which other parts of the page refer to it.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,8 +10,8 @@
 
 namespace ranklab {
 
-/// A place on the page, as the value of an attribute without quotes: letters, digits, - and ., the
-/// first a letter. Throws std::logic_error for any other name.
+/// A place on the page: letters, digits and some signs, the first a letter. Unless it has a =, an
+/// attribute needs no quotes for it. Throws std::logic_error for any other name.
 struct PageAnchor : Markup {
   explicit PageAnchor(const std::string& name);
 };
@@ -20,6 +21,15 @@ struct Entry {
   std::string file_name;
   PageAnchor anchor;  // the preset's name if only one result has it, otherwise "result-<number>"
   std::size_t paper = 0;  // papers().size(): no paper
+  /// The places of the claims that it shows: their ids, or after its anchor if another result that
+  /// comes first or decides more has the id.
+  std::map<const Claim*, PageAnchor> claims = {};
+  /// The claims that do not apply to it, each with the index of the entry to which it applies.
+  std::map<const Claim*, std::size_t> elsewhere = {};
+
+  bool shows(const Claim& claim) const {
+    return claim.judged_in.empty() && !elsewhere.contains(&claim);
+  }
 };
 
 /// Sorted by paper and figure, then other sources by name. Results without a paper come last, in

@@ -53,7 +53,7 @@ Markup table_html(const ResultFile& result, bool open) {
   if (table.columns.empty()) return "";
   std::vector<Markup> names;
   for (const std::string& column : table.columns) names.push_back(escape_markup(column));
-  Markup out = table_start("Findings", names, "cards");
+  Markup out = table_start("Findings", names, "cards") + "<tbody>\n";
   for (const std::vector<std::string>& row : table.rows) {
     out += "<tr>";
     for (std::size_t i = 0; i < names.size(); ++i) out += cell(names[i], escape_markup(row[i]));

@@ -103,7 +103,8 @@ std::string markdown_statements(const std::vector<ResultFile>& results,
   const std::vector<PaperView> views = views_of(entries);
   return ("# What the papers say, and what was found\n\n" + Markdown(introduction) +
           " The rule is in [README.md](README.md); `ranklab papers spectral \"Theorem 3.7\"` "
-          "prints one statement with the derivation of its slips, `ranklab where spectral \"Theorem "
+          "prints one statement with the derivation of its slips, `ranklab where spectral "
+          "\"Theorem "
           "3.7\"` the lines of the source behind it.\n\n" +
           counts_markdown(views) + statements_markdown(views, entries, page))
       .text();

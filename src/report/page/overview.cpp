@@ -118,7 +118,7 @@ Markup paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   if (rows.empty()) return "";
   std::vector<Markup> names = {"Result", "Trials", "Time"};
   for (std::size_t i = 0; i < standings; ++i) names.push_back(heading_of(static_cast<Standing>(i)));
-  return table_start(name_of_paper(paper), names, "overview") + rows +
+  return table_start(name_of_paper(paper), names, "overview") + "<tbody>\n" + rows +
          "</tbody>\n<tfoot><tr><th scope=row>all</th><td></td>" +
          cell("Time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
 }

@@ -4,7 +4,7 @@
 #include <map>
 #include <string_view>
 
-#include "page_files.hpp"  // page.html, style.css and symbols.html as text
+#include "page_files.hpp"  // page.html, search.js, style.css and symbols.html as text
 #include "report/catalog.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/overview.hpp"
@@ -61,6 +61,7 @@ std::string html_report(const std::vector<ResultFile>& results,
   std::string style(style_css);
   for (const auto& [declarations, name] : pens) style += "." + name + "{" + declarations + "}\n";
   return filled(page_html, {{"style", Markup::trusted(style)},
+                            {"script", search_js},
                             {"overview", overview},
                             {"papers", views_html(views, entries)},
                             {"sections", sections},

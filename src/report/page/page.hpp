@@ -1,5 +1,5 @@
-// Results for readers: one self-contained HTML page without scripts and external resources, and a
-// gallery. The same results give the same bytes.
+// Results for readers: one self-contained HTML page without external resources, and pages in
+// Markdown. The same results give the same bytes.
 #pragma once
 
 #include <string>

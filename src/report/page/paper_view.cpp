@@ -136,9 +136,7 @@ std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
 }
 
 PageAnchor anchor_of(const PaperStatement& statement) {
-  std::string out = statement.id;
-  std::replace(out.begin(), out.end(), '/', '-');
-  return PageAnchor(out);
+  return PageAnchor(statement.id);
 }
 
 Markup verdict_html(const JudgedStatement& statement) {
@@ -153,9 +151,11 @@ Markup counts_html(const std::vector<PaperView>& views) {
   for (const VerdictGroup& group : groups_of_verdicts)
     names.push_back(escape_markup(capitalized(group.words)));
   Markup out = table_start(
-      "Numbered statements of each paper: theorems, lemmas, propositions, corollaries, remarks, "
-      "examples",
-      names, "overview kinds");
+                   "Numbered statements of each paper: theorems, lemmas, propositions, "
+                   "corollaries, remarks, "
+                   "examples",
+                   names, "overview kinds") +
+               "<tbody>\n";
   for (const PaperView& view : views) {
     const VerdictCounts counts = count_numbered(view.statements);
     out += counts_row_html("<a href=\"#" + escape_markup(view.paper->anchor) + "\">" +
@@ -205,7 +205,8 @@ Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>&
     const Paper& paper = *view.paper;
     out += "<h2 id=\"" + escape_markup(paper.anchor) + "\">" + citation_html(paper) + "</h2>\n" +
            table_start("What the paper says, and what was found",
-                       {"Statement", "Says", "Verdict", "Evidence"}, "cards statements");
+                       {"Statement", "Says", "Verdict", "Evidence"}, "cards statements") +
+           "<tbody>\n";
     for (const JudgedStatement& statement : view.statements) out += row_html(statement, entries);
     out += "</tbody></table>\n";
   }

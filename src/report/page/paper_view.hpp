@@ -21,7 +21,7 @@ struct PaperView {
 /// The papers with a statement that one of the results judges, in the order of the catalog.
 std::vector<PaperView> views_of(const std::vector<Entry>& entries);
 
-/// "spectral-thm-3.7": the anchor of a statement on the page.
+/// "spectral/thm-3.7": the anchor of a statement on a page.
 PageAnchor anchor_of(const PaperStatement& statement);
 
 /// The verdict as word, symbol and color.

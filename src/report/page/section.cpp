@@ -15,10 +15,16 @@
 namespace ranklab {
 namespace {
 
-// The picture keeps its size, at which its text is readable. A narrow screen scrolls it sideways.
+// The picture keeps its size, at which its text is readable. A narrow screen scrolls it sideways,
+// and shows the caption.
 Markup picture_html(const Entry& entry, std::size_t which, PenSheet& pens) {
+  const Result& result = *entry.result;
+  const Figure& figure = which == 0 ? result.figure : result.more_figures[which - 1];
+  const std::size_t panels = figure.panels.size();
   try {
-    return "<figure class=\"picture\" tabindex=\"0\">\n" +
+    return "<figure class=\"picture\" tabindex=\"0\">\n<figcaption>" +
+           (panels > 1 ? escape_markup(plural(panels, "panel")) + ": scroll" : Markup("scroll")) +
+           " sideways \u2192</figcaption>" +
            draw_svg(*entry.result, Extract::untitled, which, 0, &pens) + "\n</figure>\n";
   } catch (const Failure& failure) {
     return "<p class=\"not-drawn\">Not drawn: " + escape_markup(failure.what()) + ".</p>\n";

@@ -55,7 +55,7 @@ Markup cell(const Markup& column, const Markup& content, const Markup& kind) {
 Markup table_start(const Markup& caption, const std::vector<Markup>& columns, const Markup& kind) {
   Markup out = "<table class=\"" + kind + "\">\n<caption>" + caption + "</caption>\n<thead><tr>";
   for (const auto& column : columns) out += "<th scope=col>" + column + "</th>";
-  return out + "</tr></thead>\n<tbody>\n";
+  return out + "</tr></thead>\n";
 }
 
 std::string shell_word(const std::string& word) {

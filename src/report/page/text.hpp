@@ -24,7 +24,7 @@ Markup colored(Standing standing, const Markup& text);
 /// table into cards.
 Markup cell(const Markup& column, const Markup& content, const Markup& kind = "");
 
-/// The beginning of a table, up to its first row.
+/// The beginning of a table, up to its body.
 Markup table_start(const Markup& caption, const std::vector<Markup>& columns, const Markup& kind);
 
 /// A word for a POSIX shell, quoted if necessary.

@@ -33,7 +33,7 @@ TEST_CASE("a path leaves out points that a reader cannot see, and survives one p
 
 TEST_CASE("a path of a page has whole half pixels, and steps from part to part") {
   const auto page = [](const Path& path) { return path_data(path, page_precision); };
-  CHECK(page(line_path({{0, 0}, {1, 1}, {2, 5}, {3, 1.2}, {4, 4}})) == "M0 0l2 2 2 8 2-8 2 6");
+  CHECK(page(line_path({{0, 0}, {1, 0}, {2, 5}, {3, 1.2}, {4, 4}})) == "M0 0h2l2 10 2-8 2 6");
   CHECK(page(line_path({{100, 200}, {101, 205}}) + line_path({{103, 204}, {104, 206}})) ==
         "M200 400l2 10m4-2 2 4");
   CHECK(page(line_path({{100, 200}}) + line_path({{3, 4}})) == "M200 400h0M6 8h0");

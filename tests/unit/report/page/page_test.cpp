@@ -33,7 +33,8 @@ TEST_CASE("everything from the file is escaped") {
   result["trials"] = {{"requested", 4}, {"completed", 2}, {"unit", hostile}};
   result["figure"]["panels"][0]["title"] = hostile;
   const std::string page = html_report(typed(std::vector<nlohmann::json>{result}), {hostile});
-  CHECK_FALSE(contains(page, "<script"));
+  CHECK(count(page, "<script") == 1);  // the search
+  CHECK_FALSE(contains(page, "<script>alert"));
   CHECK_FALSE(contains(page, "\x01"));
   CHECK(contains(page, "&lt;script&gt;alert(&#39;x&#39;)&lt;/script&gt;&amp;&quot;"));
 }
@@ -109,10 +110,38 @@ TEST_CASE("a finding is shown only while its claim has the verdict of its senten
 }
 
 TEST_CASE("the view of a paper has all statements if the page surveys it, else those judged") {
-  const auto rows = [](const std::string& page) { return count(page, "<tr id=\"spectral-"); };
+  const auto rows = [](const std::string& page) { return count(page, "<tr id=\"spectral/"); };
   CHECK(rows(html_report(typed(std::vector<nlohmann::json>{sample_result()}), {"x.json"})) == 2);
   std::vector<nlohmann::json> several(3, sample_result());
   CHECK(rows(html_report(typed(several), {"a", "b", "c"})) == papers()[0].statements.size());
+}
+
+TEST_CASE("the anchor of a claim is its id; of several results, the one that decides it has it") {
+  auto first = sample_result(), second = sample_result();
+  const auto place = [](const char* id) { return "<tbody id=\"" + std::string(id) + "\">"; };
+  second["preset"] = "spectral-other";
+  for (auto* result : {&first, &second}) (*result)["claims"][0]["id"] = "spectral/x/y";
+  first["claims"][0]["verdict"] = "not-applicable";
+  const auto page_of = [&] {
+    return html_report(typed(std::vector<nlohmann::json>{first, second}), {"a.json", "b.json"});
+  };
+  // The claim does not apply to the first result, which names the second instead.
+  CHECK(count(page_of(), place("spectral/x/y")) == 1);
+  CHECK(count(page_of(), "<code>spectral/x/y</code>") == 1);
+  CHECK(contains(page_of(), "Not applicable here: 1 claim judged in <a href=#spectral-other>"));
+  first["claims"][0]["undecided"] = true;
+  CHECK(contains(page_of(), place("spectral-fig03/spectral/x/y")));
+  CHECK(count(page_of(), place("spectral/x/y")) == 1);
+  first["claims"][0]["verdict"] = "holds";
+  first["claims"][0].erase("undecided");
+  CHECK(contains(page_of(), place("spectral-other/spectral/x/y")));
+  // The id of a statement leads to the statement, and other text to nothing.
+  for (auto* result : {&first, &second}) (*result)["claims"][0]["id"] = "spectral/eq-1.5";
+  CHECK(contains(page_of(), place("spectral-fig03/spectral/eq-1.5")));
+  for (const char* id : {"results", "a/b c", "a/\"b", "1/2"}) {
+    first["claims"][0]["id"] = id;
+    CHECK(count(page_of(), "<tbody id=") == 3);  // of four claims
+  }
 }
 
 TEST_CASE("a result of a paper whose claims are all judged elsewhere has no section") {
