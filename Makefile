@@ -377,10 +377,11 @@ reference: build ## run every preset in full into results/reference, then make g
 
 REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json)))
 
-gallery: build ## write results/README.md, results/statements.md and results/reference/report.html from all reference results
+gallery: build ## write README.md, statements.md, a page per paper and reference/report.html in results/ from all reference results
 	@cd results && ../$(BINARY) report $(REFERENCES) --out ../$(BUILD)/gallery.md --quiet
 	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' results/README.md
 	@cd results && ../$(BINARY) papers --results reference --out statements.md
+	@cd results && for paper in $(basename $(notdir $(PAPER_FILES))); do ../$(BINARY) papers $$paper --results reference --out $$paper.md || exit; done
 	@cd results/reference && ../../$(BINARY) report $(notdir $(REFERENCES)) --out report.html --quiet
 
 words: build ## collect every sentence that a user can see in build/words.txt

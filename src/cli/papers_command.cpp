@@ -194,6 +194,17 @@ void print_counts(const Paper& paper, const std::vector<JudgedStatement>& statem
     print.line(entry->name + (slip->is_typo() ? " (typo or constant): " : ": ") + slip->says, 4);
 }
 
+// The page of a paper, or the index of all.
+void write_page(const std::string& out, const Paper* paper, const Judges& judges) {
+  const fs::path folder = fs::absolute(out).parent_path();
+  std::vector<std::string> files;  // as seen from the page
+  for (const std::string& file : judges.files)
+    files.push_back(fs::absolute(file).lexically_normal().lexically_relative(folder).string());
+  write_file_atomically(out, paper == nullptr ? markdown_statements(judges.results, files)
+                                              : markdown_paper(*paper, judges.results, files));
+  std::fprintf(stderr, "%s\n", printable(out).c_str());
+}
+
 struct PapersOptions {
   bool as_json = false;
   std::string folder = "results/reference", out;
@@ -202,6 +213,10 @@ struct PapersOptions {
 int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
   const auto& [as_json, folder, out] = options;
   const Paper* paper = named.empty() ? nullptr : &paper_named(named[0]);
+  if (!out.empty() && !out.ends_with(".md"))
+    throw UsageError("--out " + printable(out) + ": must end in .md");
+  if (!out.empty() && named.size() > 1)
+    throw UsageError("--out writes the page of a paper or of all; it takes no statement");
   const Judges judges = read_folder(folder);
   if (judges.results.empty())
     std::fprintf(stderr,
@@ -209,15 +224,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
                  "folder\n",
                  printable(folder).c_str());
   if (!out.empty()) {
-    if (!out.ends_with(".md")) throw UsageError("--out " + printable(out) + ": must end in .md");
-    std::vector<std::string> files;
-    for (const std::string& file : judges.files)
-      files.push_back(fs::path(file).filename().string());
-    write_file_atomically(
-        out, markdown_statements(
-                 judges.results, files,
-                 fs::path(folder).lexically_relative(fs::path(out).parent_path()) / "report.html"));
-    std::fprintf(stderr, "%s\n", printable(out).c_str());
+    write_page(out, paper, judges);
     return 0;
   }
   if (named.size() > 1) {
@@ -257,14 +264,18 @@ Utility papers_command() {
       .summary = "show what each paper says, statement by statement, with its verdict",
       .details =
           "Lists the statements of a paper if one is named, and shows a named statement in "
-          "full: `ranklab papers spectral Theorem 3.7`.",
+          "full: `ranklab papers spectral Theorem 3.7`. With --out, a paper's page has every "
+          "statement with its verdict, evidence and pictures; without a paper, the page lists the "
+          "verdicts and links to the pages of the papers next to it: spectral.md, lambda-skip.md, "
+          "shallow.md.",
       .takes = {0, any_number},
       .flags = {switch_field("json", options->as_json,
                              "print the statements with verdict, claims and presets as JSON"),
                 text_field("results", options->folder,
                            "folder of the results that judge the statements"),
-                text_field("out", options->out,
-                           "write all statements with their verdicts as Markdown into this file")},
+                text_field(
+                    "out", options->out,
+                    "write the page of the paper, or of all papers, as Markdown into this file")},
       .run = [options](const Arguments& given) { return show_papers(given.positional, *options); },
   };
 }

@@ -84,8 +84,8 @@ Utility report_command() {
       .summary = "write one self-contained HTML page: figures, claims, config, provenance",
       .takes = {1, any_number, "one or more result files, or folders of them"},
       .flags = {text_field("out", options->out,
-                           "path of the page; - is standard output; .md writes the overview of the "
-                           "page for a README"),
+                           "path of the page; - is standard output; .md writes findings and small "
+                           "pictures for a README, with links to the pages of `ranklab papers`"),
                 switch_field("quiet", options->quiet, "print only errors on standard error")},
       .run = [options](const Arguments& given) { return write_page(given.positional, *options); },
   };

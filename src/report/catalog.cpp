@@ -26,7 +26,8 @@ PaperStatement statement_from(const nlohmann::json& json) {
                      json.at("hypotheses"),
                      {},
                      json.value("not_judged", ""),
-                     json.value("scale", "")};
+                     json.value("scale", ""),
+                     json.value("pictures", std::vector<std::string>())};
   if (json.contains("slip")) out.slips.push_back(slip_from(json["slip"]));
   for (const nlohmann::json& slip : json.value("more_slips", nlohmann::json::array()))
     out.slips.push_back(slip_from(slip));

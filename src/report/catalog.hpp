@@ -34,6 +34,7 @@ struct PaperStatement {
   std::vector<Slip> slips;  // the main one first; empty: nothing is wrong
   std::string not_judged;   // why no claim judges it; empty: claims do
   std::string scale;        // the scale at which a figure of trained networks is looked for
+  std::vector<std::string> pictures = {};  // the presets whose pictures a page shows here
 
   /// Theorems, lemmas, propositions, corollaries, remarks and examples have numbers of their own.
   bool is_numbered() const;

@@ -93,8 +93,8 @@ class DocumentsTest(ProgramTest):
                             self.assertRegex(help_of[command], rf"--{flag}\b")
 
     def test_results_in_other_tools(self):
-        """The Python lines of results/README.md run as printed, and `export` has the columns of the table."""
-        section = text_of("results/README.md").split("\n## Results in other tools\n")[1].split("\n## ")[0]
+        """The Python lines of results/verdicts.md run as printed, and `export` has the columns of the table."""
+        section = text_of("results/verdicts.md").split("\n## Results in other tools\n")[1].split("\n## ")[0]
         run = subprocess.run([sys.executable, "-c", re.search(r"```python\n(.*?)```", section, re.DOTALL)[1]],
                              cwd=ROOT, capture_output=True, text=True)
         self.assertEqual(run.returncode, 0, run.stderr)

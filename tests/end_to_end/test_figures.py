@@ -129,12 +129,12 @@ class ReportTest(ProgramTest):
         self.run_program("report runs/a.json runs/b.json --quiet --out gallery.md")
         gallery = self.read("gallery.md")
         self.assertEqual(re.findall(r'<a href="(\S+)"><img src="\1"', gallery), ["runs/a.svg", "runs/b.svg"])
-        holds = sum(claim["verdict"] == "holds" for claim in document["claims"])
-        self.assertIn(f"<br>{holds} hold", gallery)
-        document["title"] = "<script>"
+        document.update(title="<script>", preset="spectral-fig03", source={"paper": "[Spectral]", "figure": "Figure 3"})
         self.write("runs/a.json", document)
-        self.run_program("report runs/a.json --quiet --out gallery.md")
+        self.run_program("report runs/a.json runs/b.json --quiet --out gallery.md")
         self.assertNotIn("<script>", self.read("gallery.md"))
+        # A result of a paper links to the page of the paper, another one to its picture.
+        self.assertEqual(re.findall(r'<br><a href="(\S+)">', self.read("gallery.md")), ["spectral.md#spectral-fig03", "runs/b.svg"])
 
     def test_text_from_a_result_is_escaped(self):
         document = self.result(TINY)

@@ -77,11 +77,12 @@ class GoldenTest(ProgramTest):
         drawn = re.sub(r"(?<=<!-- gallery -->\n).*(?=<!-- end of the gallery -->)", lambda _: self.read("gallery.md"), text_of(readme), flags=re.DOTALL)
         self.check(difference(readme, drawn), "make gallery")
 
-    def test_the_statements_in_markdown(self):
-        self.run_program(["papers", "--results", "reference", "--out", self.path("statements.md")], cwd=RESULTS)
-        # Links to the page are relative to the file that is written.
-        drawn = re.sub(r"\]\([^)]*report\.html", "](reference/report.html", self.read("statements.md"))
-        self.check(difference(os.path.join(RESULTS, "statements.md"), drawn), "make gallery")
+    def test_the_pages_of_the_papers_and_their_index(self):
+        os.symlink(os.path.join(RESULTS, "reference"), self.path("reference"))
+        for paper in ([], ["spectral"], ["lambda-skip"], ["shallow"]):
+            page = f"{paper[0] if paper else 'statements'}.md"
+            self.run_program(["papers", *paper, "--results", "reference", "--out", page])
+            self.check(difference(os.path.join(RESULTS, page), self.read(page)), "make gallery")
 
 
 class PageTest(unittest.TestCase):

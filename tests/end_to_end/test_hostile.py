@@ -358,7 +358,7 @@ class StrangerTest(ProgramTest):
             files = self.files_of(document, "x.json")
             self.calm["elements"] |= Elements(files["page.html"]).elements
             self.calm["svg"] |= self.svg_elements(files)
-            for name in ("gallery.md", "papers.md"):
+            for name in ("gallery.md", "papers.md", "paper.md"):
                 for known, found in zip(self.calm["markdown"], markdown_of(files[name])):
                     known |= found
 
@@ -390,6 +390,7 @@ class StrangerTest(ProgramTest):
             "page.html": ["report", "base.json", path, "--out", "page.html", "--quiet"],
             "gallery.md": ["report", path, "--out", "gallery.md", "--quiet"],
             "papers.md": ["papers", "--results", "results", "--out", "papers.md"],
+            "paper.md": ["papers", "spectral", "--results", "results", "--out", "paper.md"],
             "papers": ["papers", "--results", "results", "spectral"],
             "statement": ["papers", "--results", "results", "spectral", "Figure", "12"],
             "compare": ["compare", "base.json", path],
@@ -427,7 +428,7 @@ class StrangerTest(ProgramTest):
             with self.subTest((text, document["preset"])):
                 files = self.files_of(with_all_fields(document, text), "x.json")
                 self.check_files(files)
-                self.assertTrue(all(files[key] for key in ("page.html", "gallery.md", "papers.md", "picture.svg", "picture.2.svg")))
+                self.assertTrue(all(files[key] for key in ("page.html", "gallery.md", "papers.md", "paper.md", "picture.svg", "picture.2.svg")))
 
     def test_each_field_alone(self):
         text = "".join(PAYLOADS.values())

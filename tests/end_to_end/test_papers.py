@@ -90,6 +90,30 @@ class CatalogTest(unittest.TestCase):
             with self.subTest(preset=preset, claim=claim["id"]):
                 self.assertEqual(claim["id"] in rows[preset], shown)  # otherwise the page says which results it applies to
 
+    def test_every_picture_is_on_the_page_of_its_paper_at_a_statement(self):
+        placed = [preset for statements in catalog().values() for statement in statements for preset in statement.get("pictures", [])]
+        pictures = {os.path.basename(path)[:-len(".svg")] for path in glob.glob(os.path.join(ROOT, "results", "reference", "*.svg"))}
+        self.assertEqual(sorted(placed), sorted(name for name in pictures if not re.search(r"\.\d+$", name) or name in placed))
+        for paper, statements in catalog().items():
+            page = document_text("results", f"{paper}.md")
+            shown = re.findall(r'<img src="reference/(\S+)\.svg"', page)
+            own = [name for name in pictures if any(re.fullmatch(re.escape(preset) + r"(\.\d+)?", name)
+                                                    for statement in statements for preset in statement.get("pictures", []))]
+            self.assertEqual(sorted(shown), sorted(own))
+            self.assertNotIn("Further results", page)
+            # In the paper's order, each with what it says, its verdict and its slips.
+            blocks = re.split(r"^## ", page, flags=re.MULTILINE)[1:]
+            self.assertEqual([re.match(r'<a id="([^"]*)"></a>', block)[1] for block in blocks], [each["id"] for each in statements])
+            for block, statement in zip(blocks, statements):
+                with self.subTest(statement["id"]):
+                    self.assertRegex(block, r"(?m)^[✓✗≈△?○] \*\*")
+                    self.assertEqual(block.count("\n* *Slip.* "), len(slips_of(statement)))
+                    self.assertEqual(re.findall(r'^<a id="([^"]*)"></a><a href', block, re.MULTILINE), statement.get("pictures", []))
+
+    def test_the_index_has_every_statement_once(self):
+        rows = re.findall(r"^\| \[.*\]\(([\w-]+)\.md#(\S+)\) \| \S+ \*\*.*\*\* \|$", document_text("results", "statements.md"), re.MULTILINE)
+        self.assertEqual(rows, [(paper, statement["id"]) for paper, statements in catalog().items() for statement in statements])
+
     def test_a_link_leads_to_every_statement_and_claim(self):
         page = document_text("results", "reference", "report.html")
         ids = set(map(html.unescape, re.findall(r' id="([^"]*)"', page)))
@@ -201,7 +225,8 @@ class PapersCommandTest(ProgramTest):
 
     def test_mistakes_are_named(self):
         for words, message in ((["spectra"], "did you mean 'spectral'?"), (["spectral", "Theorem 3.77"], "did you mean 'Theorem 3.7'?"),
-                               (["spectral", "x" * 50], "`ranklab papers spectral` lists them"), (["--out", "a.html"], "must end in .md")):
+                               (["spectral", "x" * 50], "`ranklab papers spectral` lists them"), (["--out", "a.html"], "must end in .md"),
+                               (["spectral", "Theorem 3.7", "--out", "a.md"], "--out writes the page of a paper")):
             run = self.papers(words, exit_code=2)
             self.assertIn(message, re.sub(r"`\S*ranklab ", "`ranklab ", run.stderr))
             self.assertEqual(run.stdout, "")

@@ -166,6 +166,13 @@ class ReproduceTest(ProgramTest):
         for name in ("losses", "ranks"):
             self.assertIn(f"Preset {name}", self.read("results/report.html"))
 
+    def test_the_page_of_one_preset_is_the_page_of_the_folder(self):
+        self.lines()
+        for names in ("", "losses"):
+            self.lines(names)
+            self.run_program(["report", *(f"results/{name}.json" for name in ("losses", "ranks", "slow")), "--quiet", "--out", "all.html"])
+            self.assertEqual(self.read("results/report.html"), self.read("all.html"))
+
     def test_a_picture_older_than_its_result_is_drawn_again(self):
         self.lines("losses")
         picture = self.read("results/losses.svg")

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 
 namespace ranklab {
 namespace {
@@ -67,6 +68,16 @@ Markdown link_target(const std::string& path) {
     out += is_letter(c) || is_digit(c) || is_one_of("-._~/", c) ? std::string(1, c) : code;
   }
   return Markdown::trusted(out);
+}
+
+Markdown picture_target(const Entry& entry, std::size_t which) {
+  const std::string stem = entry.file_name.substr(0, entry.file_name.rfind(".json"));
+  return link_target(stem + (which == 0 ? "" : "." + std::to_string(which + 1)) + ".svg");
+}
+
+Markdown place_target(const Entry& entry) {
+  if (entry.paper == papers().size()) return picture_target(entry);
+  return link_target(papers()[entry.paper].anchor + ".md") + "#" + on_one_line(entry.anchor);
 }
 
 }  // namespace ranklab

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "report/figure/markup.hpp"
+#include "report/page/entry.hpp"
 
 namespace ranklab {
 
@@ -19,6 +19,14 @@ Markdown on_one_line(const Markup& html);
 
 /// The row of a table; a | in a cell does not end it.
 Markdown table_row(const std::vector<Markdown>& cells);
+
+/// A picture of a result as the target of a link: x.svg of x.json, x.2.svg for the first further
+/// one.
+Markdown picture_target(const Entry& entry, std::size_t which = 0);
+
+/// The place of a result on the page of its paper: spectral.md#spectral-fig03; of a result without
+/// a paper its picture.
+Markdown place_target(const Entry& entry);
 
 /// A path as the target of a link. It is relative and percent-encoded, so it has no scheme.
 Markdown link_target(const std::string& path);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "report/catalog.hpp"
 #include "report/result_file.hpp"
 
 namespace ranklab {
@@ -15,15 +16,19 @@ namespace ranklab {
 std::string html_report(const std::vector<ResultFile>& results,
                         const std::vector<std::string>& file_names);
 
-/// The same overview for a README: counts, findings and pictures, as HTML that Markdown allows.
-/// Each picture is expected next to its result, as .svg instead of .json.
+/// An overview for a README: findings and small pictures, as HTML that Markdown allows. Each
+/// picture is expected next to its result, as .svg instead of .json. Links lead to the pages of the
+/// papers.
 std::string markdown_gallery(const std::vector<ResultFile>& results,
                              const std::vector<std::string>& file_names);
 
-/// Every statement of the papers with its verdict, as Markdown that links to the HTML page at
-/// `page`.
+/// The page of a paper, results/spectral.md: its statements with verdict, evidence and pictures.
+std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& results,
+                           const std::vector<std::string>& file_names);
+
+/// The index, results/statements.md: every statement with its verdict, and a link to its place on
+/// the page of its paper.
 std::string markdown_statements(const std::vector<ResultFile>& results,
-                                const std::vector<std::string>& file_names,
-                                const std::string& page);
+                                const std::vector<std::string>& file_names);
 
 }  // namespace ranklab

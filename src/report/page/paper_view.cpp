@@ -1,8 +1,6 @@
 #include "report/page/paper_view.hpp"
 
 #include <algorithm>
-#include <functional>
-#include <map>
 #include <numeric>
 
 #include "core/text.hpp"
@@ -23,27 +21,8 @@ Markup symbol_of(StatementVerdict verdict) {
   return escape_markup(words_of(verdict).symbol);
 }
 
-// Why a statement has no verdict.
-std::string reason_of(const JudgedStatement& statement) {
-  if (statement.verdict != StatementVerdict::not_judged) return "";
-  if (!statement.entry->not_judged.empty()) return statement.entry->not_judged;
-  for (const auto& [claim, result] : statement.claims) {
-    if (claim->verdict == Verdict::not_applicable && claim->judged_in.empty() && !claim->undecided)
-      return claim->detail;
-  }
-  return statement.claims.empty() ? "no result here judges it" : "";
-}
-
 Markup name_of(const PaperView& view) {
   return escape_markup(view.paper->key);
-}
-
-std::string number_on_arxiv(const Paper& paper) {
-  return paper.version.substr(paper.version.find(':') + 1);
-}
-
-std::string place_of(const Slip& slip) {
-  return slip.where == "statement" ? "" : "in the " + slip.where + ": ";
 }
 
 Markup slips_html(const JudgedStatement& statement) {
@@ -51,39 +30,25 @@ Markup slips_html(const JudgedStatement& statement) {
   for (const Slip& slip : statement.entry->slips) {
     std::vector<Markup> lines;
     for (const std::string& line : slip.derivation) lines.push_back(prose(line));
-    out += "<br>" + prose(capitalized(place_of(slip)) + slip.says) +
+    out += "<br>" + prose(sentence_of(slip)) +
            "<details class=\"derivation\"><summary>derivation</summary>" + joined(lines, "<br>") +
            "</details>";
   }
   return out;
 }
 
-// The results that judge a statement, with the number of claims in each, as links.
-template <class Text>
-Text results_of(const JudgedStatement& statement, const std::function<Text(std::size_t)>& link) {
-  std::map<std::size_t, std::size_t> claims, inapplicable;
-  for (const auto& [claim, result] : statement.claims) {
-    if (!claim->judged_in.empty()) continue;
-    ++(standing_of(*claim) == Standing::not_applicable ? inapplicable : claims)[result];
-  }
-  if (claims.empty()) claims = inapplicable;
-  std::vector<Text> links;
-  for (const auto& [result, n] : claims)
-    links.push_back(link(result) + (n > 1 ? " (" + Text::number(n) + " claims)" : ""));
-  return joined(links);
-}
-
 Markup row_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   const PaperStatement& entry = *statement.entry;
-  const Markup reason = prose(reason_of(statement)),
-               results = results_of<Markup>(statement, [&](std::size_t result) {
-                 return link_to(entries[result].anchor, link_name(*entries[result].result));
-               });
+  const Markup reason = prose(reason_of(statement));
+  std::vector<Markup> results;
+  for (const auto& [result, claims] : results_of(statement))
+    results.push_back(link_to(entries[result].anchor, link_name(*entries[result].result)) +
+                      claims_in_brackets<Markup>(claims));
   Markup says = prose(entry.says), found = prose(statement.evidence());
   if (!entry.hypotheses.empty())
     says += " <small>Hypotheses: " + prose(entry.hypotheses) + "</small>";
   if (!entry.scale.empty()) found += (found.empty() ? Markup() : "; ") + prose(entry.scale);
-  if (!results.empty()) found += (found.empty() ? Markup() : "<br>") + results;
+  if (!results.empty()) found += (found.empty() ? Markup() : "<br>") + joined(results);
   return "<tr id=\"" + anchor_of(entry) + "\"><th scope=row>" + prose(entry.name) +
          (entry.name.starts_with("Section") || entry.name.starts_with("Appendix")
               ? ""
@@ -120,6 +85,33 @@ VerdictCounts sum_of(const std::vector<PaperView>& views) {
 }
 
 }  // namespace
+
+std::string reason_of(const JudgedStatement& statement) {
+  if (statement.verdict != StatementVerdict::not_judged) return "";
+  if (!statement.entry->not_judged.empty()) return statement.entry->not_judged;
+  for (const auto& [claim, result] : statement.claims) {
+    if (claim->verdict == Verdict::not_applicable && claim->judged_in.empty() && !claim->undecided)
+      return claim->detail;
+  }
+  return statement.claims.empty() ? "no result here judges it" : "";
+}
+
+std::string sentence_of(const Slip& slip) {
+  return capitalized((slip.where == "statement" ? "" : "in the " + slip.where + ": ") + slip.says);
+}
+
+std::string number_on_arxiv(const Paper& paper) {
+  return paper.version.substr(paper.version.find(':') + 1);
+}
+
+std::map<std::size_t, std::size_t> results_of(const JudgedStatement& statement) {
+  std::map<std::size_t, std::size_t> claims, inapplicable;
+  for (const auto& [claim, result] : statement.claims) {
+    if (!claim->judged_in.empty()) continue;
+    ++(standing_of(*claim) == Standing::not_applicable ? inapplicable : claims)[result];
+  }
+  return claims.empty() ? inapplicable : claims;
+}
 
 std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
   std::vector<PaperView> out;
@@ -217,41 +209,6 @@ Markup citation_html(const Paper& paper) {
   return "<b>" + escape_markup(paper.key) + "</b> " + escape_markup(paper.authors) + ", <cite>" +
          escape_markup(paper.title) + "</cite>, <a href=\"https://arxiv.org/abs/" +
          escape_markup(number_on_arxiv(paper)) + "\">" + escape_markup(paper.version) + "</a>";
-}
-
-Markdown statements_markdown(const std::vector<PaperView>& views, const std::vector<Entry>& entries,
-                             const std::string& page) {
-  const auto set = [](const std::string& words) { return on_one_line(prose(words)); };
-  Markdown out;
-  for (const PaperView& view : views) {
-    const Paper& paper = *view.paper;
-    out += "\n## " + on_one_line(name_of(view)) + "\n\n" +
-           on_one_line(escape_markup(paper.authors)) + ", " +
-           on_one_line(escape_markup(paper.title)) + ", [" +
-           on_one_line(escape_markup(paper.version)) + "](https://arxiv.org/abs/" +
-           link_target(number_on_arxiv(paper)) +
-           ")\n\n| statement | says | verdict | evidence |\n|---|---|---|---|\n";
-    for (const JudgedStatement& statement : view.statements) {
-      const PaperStatement& entry = *statement.entry;
-      Markdown verdict = on_one_line(symbol_of(statement.verdict)) + " **" +
-                         markdown(prose(statement.words())) + "**",
-               found = markdown(prose(statement.evidence()));
-      if (const std::string reason = reason_of(statement); !reason.empty())
-        verdict += ". " + (entry.not_judged.empty() ? markdown(prose(reason)) : set(reason));
-      for (const Slip& slip : entry.slips)
-        verdict += ". " + set(capitalized(place_of(slip)) + slip.says);
-      if (!entry.scale.empty()) found += (found.empty() ? Markdown() : "; ") + set(entry.scale);
-      const Markdown results = results_of<Markdown>(statement, [&](std::size_t result) {
-        const Entry& one = entries[result];
-        return "[" + markdown(link_name(*one.result)) + "](" + link_target(page) + "#" +
-               markdown(one.anchor) + ")";
-      });
-      if (!results.empty()) found += (found.empty() ? Markdown() : "; ") + results;
-      out += table_row({"<a id=\"" + on_one_line(anchor_of(entry)) + "\"></a>" + set(entry.name),
-                        set(entry.says), verdict, found});
-    }
-  }
-  return out;
 }
 
 }  // namespace ranklab

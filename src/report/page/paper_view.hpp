@@ -1,7 +1,7 @@
 // The papers, statement by statement: what each says, the verdict, the evidence.
 #pragma once
 
-#include <nlohmann/json_fwd.hpp>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,6 +24,24 @@ std::vector<PaperView> views_of(const std::vector<Entry>& entries);
 /// "spectral/thm-3.7": the anchor of a statement on a page.
 PageAnchor anchor_of(const PaperStatement& statement);
 
+/// Why a statement has no verdict; empty if it has one.
+std::string reason_of(const JudgedStatement& statement);
+
+/// "In the proof: The proof prints ...".
+std::string sentence_of(const Slip& slip);
+
+/// "2512.04299v1".
+std::string number_on_arxiv(const Paper& paper);
+
+/// The results that judge a statement, with the number of claims in each.
+std::map<std::size_t, std::size_t> results_of(const JudgedStatement& statement);
+
+/// " (3 claims)"; one claim is not counted.
+template <class Text>
+Text claims_in_brackets(std::size_t claims) {
+  return claims > 1 ? " (" + Text::number(claims) + " claims)" : Text();
+}
+
 /// The verdict as word, symbol and color.
 Markup verdict_html(const JudgedStatement& statement);
 
@@ -40,10 +58,5 @@ Markup citation_html(const Paper& paper);
 
 /// The table of each paper.
 Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>& entries);
-
-/// The same as Markdown, for `results/statements.md`. `page` is the path of the HTML
-/// page as seen from there.
-Markdown statements_markdown(const std::vector<PaperView>& views, const std::vector<Entry>& entries,
-                             const std::string& page);
 
 }  // namespace ranklab

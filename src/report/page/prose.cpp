@@ -159,8 +159,11 @@ class MarkupWriter {
       return true;
     }
     const std::size_t minus = tail.front() == '-' ? 1 : 0;
-    const std::size_t length = minus + run(tail.substr(minus), is_word).size();
+    std::size_t length = minus + run(tail.substr(minus), is_word).size();
     if (length == minus) return false;
+    const std::string_view decimals =  // ^0.5
+        tail.substr(length).starts_with('.') ? run(tail.substr(length + 1), is_digit) : "";
+    if (is_digit(tail[length - 1]) && !decimals.empty()) length += 1 + decimals.size();
     markup("sup", (minus ? "\u2212" : "") + std::string(tail.substr(minus, length - minus)),
            1 + length);
     return true;

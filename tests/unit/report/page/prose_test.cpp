@@ -10,6 +10,7 @@ TEST_CASE("plain text becomes mathematical notation") {
   CHECK(prose("E[xi_i] >= lambda^2").text() == "E[\u03BE<sub>i</sub>] \u2265 \u03BB<sup>2</sup>");
   CHECK(prose("||A||_F and ||G||_*^2").text() ==
         "\u2016A\u2016<sub>F</sub> and \u2016G\u2016<sub>*</sub><sup>2</sup>");
+  CHECK(prose("x^0.5. 0.2 x^2.").text() == "x<sup>0.5</sup>. 0.2 x<sup>2</sup>.");
   CHECK(prose("d^(u-l) log d").text() == "d<sup>u-l</sup> log d");
   CHECK(prose("sqrt 2, sqrt(N)").text() == "\u221A2, \u221A(N)");
   CHECK(prose("lambda = -1.75").text() == "\u03BB = \u22121.75");

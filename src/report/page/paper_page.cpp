@@ -1,0 +1,166 @@
+// The pages of the papers in Markdown: each statement in the paper's order with its verdict, its
+// evidence and its pictures; and the index of all statements.
+
+#include <algorithm>
+
+#include "core/text.hpp"
+#include "report/catalog.hpp"
+#include "report/changes.hpp"
+#include "report/figure/text.hpp"
+#include "report/page/claim_list.hpp"
+#include "report/page/entry.hpp"
+#include "report/page/markdown.hpp"
+#include "report/page/page.hpp"
+#include "report/page/paper_view.hpp"
+#include "report/page/prose.hpp"
+#include "report/page/summary.hpp"
+#include "report/page/text.hpp"
+
+namespace ranklab {
+namespace {
+
+Markdown catalog_words(const std::string& words) {
+  return on_one_line(prose(words));
+}
+
+Markdown anchor(const PageAnchor& place) {
+  return "<a id=\"" + on_one_line(place) + "\"></a>";
+}
+
+Markdown verdict_markdown(const JudgedStatement& statement) {
+  return on_one_line(escape_markup(words_of(statement.verdict).symbol)) + " **" +
+         markdown(prose(statement.words())) + "**";
+}
+
+Markdown citation_markdown(const Paper& paper) {
+  return on_one_line(escape_markup(paper.authors)) + ", " +
+         on_one_line(escape_markup(paper.title)) + ", [" +
+         on_one_line(escape_markup(paper.version)) + "](https://arxiv.org/abs/" +
+         link_target(number_on_arxiv(paper)) + ")";
+}
+
+// The numbers behind a verdict, the scale, and the results that judge it.
+Markdown evidence_markdown(const JudgedStatement& statement, const std::vector<Entry>& entries) {
+  std::vector<Markdown> parts, results;
+  if (!statement.evidence().empty()) parts.push_back(markdown(prose(statement.evidence())));
+  if (!statement.entry->scale.empty()) parts.push_back(catalog_words(statement.entry->scale));
+  for (const auto& [result, claims] : results_of(statement))
+    results.push_back("[" + markdown(link_name(*entries[result].result)) + "](" +
+                      place_target(entries[result]) + ")" + claims_in_brackets<Markdown>(claims));
+  if (!results.empty()) parts.push_back(joined(results));
+  return joined(parts, "; ");
+}
+
+Markdown image(const Markdown& name, const Markdown& target) {
+  return "<a href=\"" + target + "\"><img src=\"" + target + "\" alt=\"" + name + "\"></a>";
+}
+
+// The further pictures, folded.
+Markdown more_pictures(const Entry& entry) {
+  const std::vector<Figure>& more = entry.result->more_figures;
+  std::vector<Markdown> titles;
+  Markdown images;
+  for (std::size_t i = 0; i < more.size(); ++i) {
+    titles.push_back(markdown(escape_markup(more[i].title)));
+    images += "\n" + image(titles.back(), picture_target(entry, i + 1)) + "\n";
+  }
+  return more.empty() ? ""
+                      : "\n<details><summary>More: " + joined(titles, "; ") + "</summary>\n" +
+                            images + "\n</details>\n";
+}
+
+// The picture of a result, what makes it, what to see, and how its claims are judged.
+Markdown picture_markdown(const Entry& entry) {
+  const ResultFile& result = *entry.result;
+  std::vector<Markup> facts = {trials_html(result), html_duration(result.timing.wall),
+                               escape_markup(changes_text(result))};
+  std::erase(facts, Markup());
+  const Markdown maker = result.preset ? "`make " + markdown(link_name(result)) + "` " : "";
+  return "\n" + anchor(entry.anchor) + image(markdown(short_name(result)), picture_target(entry)) +
+         "\n\n" + maker + "(" + markdown(joined(facts)) +
+         "): " + markdown(escape_markup(result.title)) + "\n\n" + markdown(prose(result.see)) +
+         " Claims: " + markdown(escape_markup(counts_text(count(result.claims)))) + ".\n" +
+         more_pictures(entry);
+}
+
+Markdown statement_markdown(const JudgedStatement& statement, const std::vector<Entry>& entries) {
+  const PaperStatement& entry = *statement.entry;
+  Markdown out = "\n## " + anchor(anchor_of(entry)) + catalog_words(entry.name) + "\n\n" +
+                 catalog_words(entry.says);
+  if (!entry.hypotheses.empty()) out += " *Hypotheses:* " + catalog_words(entry.hypotheses);
+  out += "\n\n" + verdict_markdown(statement);
+  const std::string reason = reason_of(statement);
+  if (!reason.empty())
+    out += ". " + (entry.not_judged.empty() ? markdown(prose(reason)) : catalog_words(reason));
+  if (const Markdown evidence = evidence_markdown(statement, entries); !evidence.empty())
+    out += (reason.empty()          ? Markdown(": ")
+            : reason.ends_with('.') ? Markdown(" ")
+                                    : "; ") +
+           evidence;
+  out += "\n";
+  for (std::size_t i = 0; i < entry.slips.size(); ++i)
+    out += (i == 0 ? Markdown("\n* *Slip.* ") : "* *Slip.* ") +
+           catalog_words(sentence_of(entry.slips[i])) + "\n";
+  return out;
+}
+
+Markdown heading_markdown(const Paper& paper) {
+  const auto numbered = std::ranges::find_if(paper.statements, &PaperStatement::is_numbered);
+  const Markdown words = on_one_line(escape_markup(paper.anchor)) + " \"" +
+                         on_one_line(escape_markup(numbered->name)) + "\"";
+  return "# " + on_one_line(escape_markup(paper.key)) + ", statement by statement\n\n" +
+         citation_markdown(paper) +
+         ".\n[README.md](README.md) explains the verdicts, and [statements.md](statements.md) "
+         "lists "
+         "them. `ranklab papers " +
+         words + "` prints a statement with the derivation of its slips, and `ranklab where " +
+         words + "` the lines of the source behind it.\n";
+}
+
+}  // namespace
+
+std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& results,
+                           const std::vector<std::string>& file_names) {
+  const std::vector<Entry> all = entries_of(results, file_names);
+  const std::vector<PaperView> views = views_of(all);
+  const auto view = std::ranges::find(views, &paper, &PaperView::paper);
+  std::vector<const Entry*> own;  // whose pictures are not yet on the page
+  for (const Entry& entry : all) {
+    if (entry.paper == paper_of(paper.key) && !is_input(entry)) own.push_back(&entry);
+  }
+  Markdown out = heading_markdown(paper);
+  if (view != views.end()) {
+    for (const JudgedStatement& statement : view->statements) {
+      out += statement_markdown(statement, all);
+      for (const std::string& preset : statement.entry->pictures) {
+        for (const Entry* entry : own)
+          if (preset_of(*entry->result) == preset) out += picture_markdown(*entry);
+        std::erase_if(own, [&](const Entry* entry) { return preset_of(*entry->result) == preset; });
+      }
+    }
+  }
+  if (!own.empty()) out += "\n## Further results\n";
+  for (const Entry* entry : own) out += picture_markdown(*entry);
+  return out.text();
+}
+
+std::string markdown_statements(const std::vector<ResultFile>& results,
+                                const std::vector<std::string>& file_names) {
+  const std::vector<Entry> entries = entries_of(results, file_names);
+  const std::vector<PaperView> views = views_of(entries);
+  Markdown out = "# What the papers say, and what was found\n\n" + Markdown(introduction) +
+                 " The rule is in [README.md](README.md).\n\n" + counts_markdown(views);
+  for (const PaperView& view : views) {
+    const Paper& paper = *view.paper;
+    const Markdown page = link_target(paper.anchor + ".md");
+    out += "\n## " + on_one_line(escape_markup(paper.key)) + "\n\n" + citation_markdown(paper) +
+           ": [what each statement says](" + page + ")\n\n| statement | verdict |\n|---|---|\n";
+    for (const JudgedStatement& statement : view.statements)
+      out += table_row({"[" + catalog_words(statement.entry->name) + "](" + page + "#" +
+                            on_one_line(anchor_of(*statement.entry)) + ")",
+                        verdict_markdown(statement)});
+  }
+  return out.text();
+}
+
+}  // namespace ranklab
