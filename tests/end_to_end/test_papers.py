@@ -108,6 +108,9 @@ class CatalogTest(unittest.TestCase):
                 with self.subTest(statement["id"]):
                     self.assertRegex(block, r"(?m)^[✓✗≈△?○] \*\*")
                     self.assertEqual(block.count("\n* *Slip.* "), len(slips_of(statement)))
+                    # No sign of a formula begins emphasis, or strikes words through.
+                    plain = re.sub(r"\*\*[^*]+\*\*|\*(Slip\.|Hypotheses:)\*|^\* |`[^`]*`", "", block, flags=re.MULTILINE)
+                    self.assertNotRegex(plain, r"[*~`$]")
                     self.assertEqual(re.findall(r'^<a id="([^"]*)"></a><a href', block, re.MULTILINE), statement.get("pictures", []))
 
     def test_the_index_has_every_statement_once(self):

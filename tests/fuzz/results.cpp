@@ -38,6 +38,7 @@ void read_result(std::string_view bytes) {
   attempt([&] { draw(results[0]); });
   attempt([&] { html_report(results, paths); });
   attempt([&] { markdown_gallery(results, paths); });
+  attempt([&] { markdown_paper(papers()[0], results, paths); });
   attempt([&] { run_utility(compare_command(), paths); });
   for (const std::string& part : exported_parts) {
     attempt([&] { export_csv(results[0], part); });

@@ -14,7 +14,7 @@ using Markdown = Safe<struct CommonMark>;
 /// formula or link.
 Markdown markdown(const Markup& html);
 
-/// The same without escapes, for the words of the catalog.
+/// The same without escapes, for text of the program that has no such sign.
 Markdown on_one_line(const Markup& html);
 
 /// The row of a table; a | in a cell does not end it.

@@ -19,8 +19,12 @@
 namespace ranklab {
 namespace {
 
+// Words of the catalog, in which `...` is code.
 Markdown catalog_words(const std::string& words) {
-  return on_one_line(prose(words));
+  std::string out = markdown(prose(words)).text();
+  for (std::size_t at = out.find("&#96;"); at != std::string::npos; at = out.find("&#96;"))
+    out.replace(at, 5, "`");
+  return Markdown::trusted(out);
 }
 
 Markdown anchor(const PageAnchor& place) {
