@@ -70,7 +70,7 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench bench-compare lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS)
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -333,6 +333,9 @@ cluster-test: build ## test shards on a Slurm cluster of four nodes on this mach
 bench: build ## measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows, sizes and threads
 	@$(MAKE) --no-print-directory $(BUILD)/bench $(if $(FULL),$(BUILD)/speedup)
 	@python3 tests/bench/bench.py --build $(BUILD) $(if $(FULL),--full) $(if $(ROWS),--rows $(ROWS))
+
+memory: build ## measure the largest memory of the presets (ONLY=spectral-fig03,...: these), into experiments/*.json and results/bench/memory.csv
+	@python3 tests/bench/memory.py $(BINARY) $(if $(ONLY),--presets $(ONLY))
 
 # Needs no build: A and B are two folders of builds, or two results of `make bench`.
 bench-compare: ## what became slower between two builds (A=build B=build-other) or two results (A=a.json B=b.json)

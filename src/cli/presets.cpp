@@ -23,8 +23,8 @@ template <>
 struct Members<Preset> {
   static constexpr auto list = std::tuple_cat(
       std::tuple(required("command", &Preset::command), optional("summary", &Preset::summary),
-                 optional("seconds", &Preset::seconds), optional("after", &Preset::after),
-                 optional("reproduce", &Preset::reproduce)),
+                 optional("seconds", &Preset::seconds), optional("memory_mb", &Preset::memory_mb),
+                 optional("after", &Preset::after), optional("reproduce", &Preset::reproduce)),
       Members<PresetTexts>::list, std::tuple(required("config", &Preset::config)));
 };
 

@@ -48,7 +48,8 @@ struct ShorterRun {
 struct Preset : PresetTexts {
   std::string name;  // of the file, without .json
   std::string command, summary;
-  std::optional<double> seconds;  // expected wall time on two cores
+  std::optional<double> seconds,  // expected wall time on two cores
+      memory_mb;                  // and largest resident memory, in 10^6 bytes
   std::string after;              // a preset that writes files that this one reads; empty: none
   std::optional<ShorterRun> reproduce;
   nlohmann::ordered_json config;

@@ -1,5 +1,6 @@
 """The scripts of `make bench` and `make bench-compare`, at toy sizes, and the table of the README."""
 import copy
+import csv
 import json
 import math
 import os
@@ -17,6 +18,7 @@ import compare
 import growth
 import intervals
 import measure
+import memory
 import operations
 import result
 import rows
@@ -163,6 +165,23 @@ class BenchTest(ProgramTest):
         with open(STORED, encoding="utf-8") as file:
             found = loads(file.read())
         self.assertEqual([e.message for e in bench_schema().iter_errors(found)], [])
+
+
+class MemoryTest(ProgramTest):
+    def test_the_memory_of_a_preset_goes_into_its_file(self):
+        text = '{\n  "seconds": 1,\n  "memory_mb": 7,\n  "config": {}\n}\n'
+        path = self.write("preset.json", text)
+        for megabytes in (30, 25):
+            memory.write_memory(path, megabytes)
+            with open(path, encoding="utf-8") as file:
+                self.assertEqual(json.load(file), {"seconds": 1, "memory_mb": megabytes, "config": {}})
+
+    def test_every_preset_has_its_memory_and_the_table_shows_it(self):
+        listed = json.loads(subprocess.check_output([BINARY, "list", "--json"], cwd=ROOT))
+        with open(os.path.join(ROOT, "results", "bench", "memory.csv"), encoding="utf-8") as file:
+            table = {row["preset"]: float(row["memory_mb"]) for row in csv.DictReader(file)}
+        self.assertEqual(table, {preset["name"]: preset["memory_mb"] for preset in listed})
+        self.assertEqual({name: megabytes for name, megabytes in table.items() if megabytes > 1000}, {})
 
 
 class CompareTest(ProgramTest):

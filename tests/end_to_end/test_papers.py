@@ -244,7 +244,7 @@ class PapersCommandTest(ProgramTest):
             catalog = document("experiments", "papers", paper + ".json")
             for path in (("README.md",), ("CITATION.cff",), ("results", "README.md"), ("results", "statements.md")):
                 with self.subTest(paper=paper, path=path):
-                    found = set(re.findall(re.escape(catalog["arxiv"]) + r"(?:v\d+)?", self.read_root(*path)))
+                    found = set(re.findall(re.escape(catalog["arxiv"]) + r"(?:v\d+)?", document_text(*path)))
                     self.assertEqual(found, {catalog["arxiv"] + catalog["version"]})
 
     def test_the_readme_counts_the_numbered_statements(self):

@@ -1,0 +1,68 @@
+"""Measures the largest resident memory of every preset: `make memory [ONLY=spectral-fig03,...]`.
+
+A preset runs as it is, on two threads, for at most SECONDS (its memory grows at the start), and its
+file gets the megabytes as "memory_mb". results/bench/memory.csv has them all.
+"""
+import argparse
+import json
+import os
+import re
+import signal
+import subprocess
+import tempfile
+import time
+
+MEGABYTE = 1e6
+
+
+def peak_mb(ranklab, preset, seconds, folder):
+    """The largest resident memory of a run of the preset that is interrupted after `seconds`."""
+    out = os.path.join(folder, preset + ".json")
+    process = subprocess.Popen([ranklab, "run", preset, "--threads", "2", "--quiet", "--out", out],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    stop = time.monotonic() + seconds
+    while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+        if time.monotonic() > stop:
+            process.send_signal(signal.SIGTERM)
+            stop = float("inf")
+        time.sleep(0.05)
+    _, status, usage = os.wait4(process.pid, 0)
+    code = os.waitstatus_to_exitcode(status)
+    if code not in (0, 143):
+        raise SystemExit(f"{preset}: exit {code}: {process.stderr.read().decode()}")
+    return usage.ru_maxrss * 1024 / MEGABYTE
+
+
+def write_memory(path, megabytes):
+    """Sets "memory_mb" in the preset's file, after "seconds", and leaves all else as it is."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    text = re.sub(r'\n *"memory_mb": [^\n]*', "", text)
+    text = re.sub(r'(\n( *)"seconds": [^\n]*)', rf'\1\n\2"memory_mb": {megabytes},', text, count=1)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("ranklab")
+    parser.add_argument("--presets", help="only these, separated by commas")
+    parser.add_argument("--seconds", type=float, default=30)
+    options = parser.parse_args()
+    listed = json.loads(subprocess.check_output([options.ranklab, "list", "--json"]))
+    wanted = options.presets.split(",") if options.presets else [preset["name"] for preset in listed]
+    read = {preset.get("after") for preset in listed}  # they write files that others read
+    with tempfile.TemporaryDirectory() as folder:
+        for name in sorted(wanted, key=lambda name: name not in read):
+            seconds = float("inf") if name in read else options.seconds
+            megabytes = round(peak_mb(options.ranklab, name, seconds, folder))
+            write_memory(os.path.join("experiments", name + ".json"), megabytes)
+            print(f"{name:30} {megabytes:6} MB", flush=True)
+    listed = json.loads(subprocess.check_output([options.ranklab, "list", "--json"]))
+    with open("results/bench/memory.csv", "w", encoding="utf-8") as file:
+        file.write("preset,seconds,memory_mb\n")
+        file.writelines(f"{preset['name']},{preset['seconds']:g},{preset['memory_mb']:g}\n" for preset in listed)
+
+
+if __name__ == "__main__":
+    main()
