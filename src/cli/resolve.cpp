@@ -148,6 +148,35 @@ void adopt_files(Study& study, const std::optional<Preset>& preset) {
   }
 }
 
+// Whether the value may change so that the run is possible: the user typed others instead. The
+// values of one file must fit each other.
+bool may_yield(const Misfit& misfit, const RunSources& sources) {
+  const auto is_typed = [&](const std::string& flag) {
+    return sources.flags.find(flag) != nullptr;
+  };
+  const bool in_file = (sources.preset && sources.preset->config.contains(misfit.flag)) ||
+                       (sources.config && sources.config->config.contains(misfit.flag));
+  return !is_typed(misfit.flag) && (!in_file || std::ranges::any_of(misfit.others, is_typed));
+}
+
+void validate(Study& study, const RunSources& sources) {
+  constexpr int most_misfits = 1000;
+  for (int i = 0;; ++i) {
+    try {
+      study.resolve_defaults();
+      refuse_flags_that_do_nothing(sources.flags, study.fields());
+      return study.validate();
+    } catch (const Misfit& misfit) {
+      if (i == most_misfits || !may_yield(misfit, sources)) throw;
+      const std::vector<Field> fields = study.fields();
+      const Field* field = find_field(fields, misfit.flag);
+      const std::string label = "--" + misfit.flag;
+      misfit.fitting.empty() ? set_field(*field, nlohmann::json::array(), label)
+                             : field->parse(misfit.fitting, label);
+    }
+  }
+}
+
 // The run without what belongs to the preset.
 ResolvedRun configured(const Experiment& experiment, const RunSources& sources) {
   const StudyEntry& entry = study_of(experiment, sources);
@@ -179,9 +208,7 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   if (sources.flags.find("shard") != nullptr)
     run.shard = parse_shard(options.shard, options.trials, "--shard");
-  run.study->resolve_defaults();
-  refuse_flags_that_do_nothing(sources.flags, run.study->fields());
-  run.study->validate();
+  validate(*run.study, sources);
   options.preset = sources.preset ? sources.preset->name
                    : sources.config
                        ? text_at(sources.config->config, "preset", sources.config->label)

@@ -33,8 +33,9 @@ bool exists(const std::string& path) {
 void require_images(const std::string& flag, std::uint64_t asked, const std::string& label,
                     std::uint64_t found) {
   if (asked <= found) return;
-  throw UsageError(flag + " " + std::to_string(asked) + " is not allowed: " + label + " has " +
-                   plural(found, "image"));
+  throw Misfit("--" + flag + " " + std::to_string(asked) + " is not allowed: " + label + " has " +
+                   plural(found, "image"),
+               flag, std::to_string(found), {"idx", "cifar"});
 }
 
 [[noreturn]] void refuse_label(const std::string& where, std::uint64_t label) {
@@ -222,8 +223,8 @@ ImageTask read_fashion_mnist(const std::string& folder, std::uint64_t train_size
   const std::string from = folder.empty() ? fashion_mnist_folder : folder;
   std::uint64_t hash = empty_hash;
   ImageTask task;
-  task.training = read_idx_part(from, "train", "--train-size", train_size, hash);
-  task.test = read_idx_part(from, "t10k", "--test-size", test_size, hash);
+  task.training = read_idx_part(from, "train", "train-size", train_size, hash);
+  task.test = read_idx_part(from, "t10k", "test-size", test_size, hash);
   if (task.training.width != task.test.width || task.training.height != task.test.height) {
     const auto size = [](const Images& of) {
       return std::to_string(of.width) + " x " + std::to_string(of.height);
@@ -264,8 +265,8 @@ ImageTask read_cifar(const std::string& folder, std::uint64_t train_size, std::u
   for (int i = 1; i <= 5; ++i) batches.push_back("data_batch_" + std::to_string(i) + ".bin");
   std::uint64_t hash = empty_hash;
   ImageTask task{.training = {}, .test = {}, .name = "CIFAR-10", .checksum = {}};
-  task.training = read_batches(folder, batches, "--train-size", train_size, colors, hash);
-  task.test = read_batches(folder, {"test_batch.bin"}, "--test-size", test_size, colors, hash);
+  task.training = read_batches(folder, batches, "train-size", train_size, colors, hash);
+  task.test = read_batches(folder, {"test_batch.bin"}, "test-size", test_size, colors, hash);
   task.checksum = hexadecimal(hash);
   return task;
 }

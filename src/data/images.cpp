@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
+#include "core/divisors.hpp"
 #include "core/error.hpp"
 
 namespace ranklab {
@@ -10,15 +12,19 @@ namespace {
 
 void require_divisor(const std::string& flag, std::uint64_t side, const Images& images) {
   if (side > 0 && images.width % side == 0 && images.height % side == 0) return;
-  throw UsageError(
-      flag + " " + std::to_string(side) + " is not allowed; allowed: divisors of the image size " +
-      std::to_string(images.width) + " x " + std::to_string(images.height) + " pixels");
+  throw Misfit("--" + flag + " " + std::to_string(side) +
+                   " is not allowed; allowed: divisors of the image size " +
+                   std::to_string(images.width) + " x " + std::to_string(images.height) + " pixels",
+               flag,
+               std::to_string(largest_divisor(std::gcd(images.width, images.height),
+                                              std::max<std::uint64_t>(side, 1))),
+               {"idx", "digits", "cifar", "pool", "task"});
 }
 
 }  // namespace
 
 Images pooled(const Images& images, std::uint64_t factor) {
-  require_divisor("--pool", factor, images);
+  require_divisor("pool", factor, images);
   Images out{images.width / factor, images.height / factor, images.classes, {},
              images.labels,         images.planes};
   out.pixels.reserve(images.pixels.size() / (factor * factor));
@@ -59,7 +65,7 @@ void standardize(ImageTask& task) {
 }
 
 void require_patch(const Images& images, std::uint64_t patch) {
-  require_divisor("--patch", patch, images);
+  require_divisor("patch", patch, images);
 }
 
 template <class T>

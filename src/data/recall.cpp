@@ -57,21 +57,23 @@ struct Draw {
 }  // namespace
 
 void require_recall(const RecallShape& shape) {
-  const auto refuse = [](const std::string& flag, std::uint64_t value, const std::string& allowed) {
-    throw UsageError("--" + flag + " " + std::to_string(value) +
-                     " is not allowed; allowed: " + allowed);
+  const auto refusal = [](const std::string& flag, std::uint64_t value,
+                          const std::string& allowed) {
+    return "--" + flag + " " + std::to_string(value) + " is not allowed; allowed: " + allowed;
   };
   const std::string length = " --length " + std::to_string(shape.length);
   if (shape.length < 4 || shape.length % 2 != 0)
-    refuse("length", shape.length, "even numbers of at least 4");
+    throw UsageError(refusal("length", shape.length, "even numbers of at least 4"));
   if (shape.pairs < 1 || shape.pairs > shape.length / 4) {
-    refuse("pairs", shape.pairs,
-           "1 to " + std::to_string(shape.length / 4) + ", a quarter of" + length);
+    const std::string most = std::to_string(shape.length / 4);
+    throw Misfit(refusal("pairs", shape.pairs, "1 to " + most + ", a quarter of" + length), "pairs",
+                 most, {"length"});
   }
   // This implies V / 2 - 1 >= 2 D - 1, so there are enough keys and values.
   if (shape.vocabulary <= shape.length || shape.vocabulary > max_vocabulary) {
-    refuse("vocab", shape.vocabulary,
-           "above" + length + ", at most " + std::to_string(max_vocabulary));
+    throw Misfit(refusal("vocab", shape.vocabulary,
+                         "above" + length + ", at most " + std::to_string(max_vocabulary)),
+                 "vocab", std::to_string(std::min(2 * shape.length, max_vocabulary)), {"length"});
   }
 }
 

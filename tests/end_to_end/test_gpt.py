@@ -55,7 +55,7 @@ class GptTest(ProgramTest):
                 ("--heads 3", ("--heads", "3", "--dim 16")),
                 ("--optimizer adamw", ("--optimizer", "adamw", "adam")),
                 ("--lr-muon -1", ("--lr-muon", "-1")),
-                ("--also muon,dim=17", ("--also muon,dim=17", "--heads")),
+                ("--also muon,dim=17", ("--also muon,dim=17", "--dim: 17", "even")),
                 ("--also muon,width=17", ("--also", "width=17")),
                 ("--spectral-on criterion", ("--steps", "6", "at least 32")),
                 ("--also muon,spectral-on=against-criterion", ("--also muon,spectral-on=against-criterion", "--steps", "at least 32")),

@@ -163,9 +163,10 @@ std::vector<Field> Config::flags() {
 void Config::check() const {
   if (delta >= largest_delta) throw UsageError("--delta: 0.25 is not allowed; allowed: below 0.25");
   if (k < d) {
-    throw UsageError(
+    throw Misfit(
         say("--k: {} is not allowed; allowed: at least --d = {}, because Lemma 2.13 needs k >= d",
-            k, d));
+            k, d),
+        "k", std::to_string(d), {"d"});
   }
 }
 

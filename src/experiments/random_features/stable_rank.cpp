@@ -58,8 +58,9 @@ std::vector<Field> Config::flags() {
 
 void Config::check() const {
   if (rank > std::min(k, d)) {
-    throw UsageError(
-        say("--rank {} is not allowed: at most min(--k, --d) = {}", rank, std::min(k, d)));
+    const std::uint64_t most = std::min(k, d);
+    throw Misfit(say("--rank {} is not allowed: at most min(--k, --d) = {}", rank, most), "rank",
+                 std::to_string(most), {"k", "d"});
   }
   if (epsilon >= 1.0) throw UsageError("--epsilon 1 is not allowed: below 1");
   if (failure_probability >= 0.5)

@@ -91,11 +91,17 @@ std::vector<std::uint64_t> Config::sampled() const {
     std::uint64_t t = 0;
     const char* const end = text.data() + text.size();
     const auto [stop, error] = std::from_chars(text.data(), end, t);
-    if (error != std::errc() || stop != end || t > steps) {
-      throw UsageError(
+    const bool is_number = error == std::errc() && stop == end;
+    if (!is_number || t > steps) {
+      const std::string message =
           say("--sample-steps: '{}' is not allowed; allowed: all, or a comma-separated list of "
               "integers from 0 to {} (--steps)",
-              printable_key(text), steps));
+              printable_key(text), steps);
+      if (!is_number) throw UsageError(message);
+      std::vector<std::string> fitting = sample_steps;
+      std::erase(fitting, text);
+      throw Misfit(message, "sample-steps", fitting.empty() ? "all" : joined(fitting, ","),
+                   {"steps"});
     }
     if (std::find(iterations.begin(), iterations.end(), t) != iterations.end()) {
       throw UsageError(say("--sample-steps: '{}' is listed twice; list each iteration once", text));

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "core/divisors.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "models/activations.hpp"
@@ -101,8 +102,9 @@ void require_switches(const ModelSpec& spec) {
 
 void require_norm(const ModelSpec& spec) {
   if (contains(spec.norm, spec.row().norms)) return;
-  throw UsageError("--norm " + spec.norm + " is not allowed with --model " + spec.model +
-                   "; allowed: " + joined(spec.row().norms, "|"));
+  throw Misfit("--norm " + spec.norm + " is not allowed with --model " + spec.model +
+                   "; allowed: " + joined(spec.row().norms, "|"),
+               "norm", spec.row().norms.front(), {"model"});
 }
 
 // Models whose heads share d channels come first.
@@ -123,14 +125,16 @@ void require_sizes(const ModelSpec& spec) {
   }
   const ModelRow& row = spec.row();
   if (!row.has_heads && spec.heads != 1) {
-    throw UsageError("--heads " + std::to_string(spec.heads) + " is not allowed with --model " +
-                     spec.model + ", which has one head; allowed with: " + models_with_heads());
+    throw Misfit("--heads " + std::to_string(spec.heads) + " is not allowed with --model " +
+                     spec.model + ", which has one head; allowed with: " + models_with_heads(),
+                 "heads", "1", {"model"});
   }
   const std::uint64_t width = row.expand * spec.dim;
   if (width % spec.heads != 0) {
-    throw UsageError("--heads " + std::to_string(spec.heads) + " does not divide " +
+    throw Misfit("--heads " + std::to_string(spec.heads) + " does not divide " +
                      (row.expand > 1 ? std::to_string(row.expand) + " --dim = " : "--dim ") +
-                     std::to_string(width));
+                     std::to_string(width),
+                 "heads", std::to_string(largest_divisor(width, spec.heads)), {"dim", "model"});
   }
 }
 

@@ -85,16 +85,18 @@ std::vector<Field> Config::flags() {
 }
 
 void Config::fill_defaults() {
-  // The default steps end with the training.
-  if (measure_steps == Config().measure_steps)
-    std::erase_if(measure_steps, [&](std::uint64_t t) { return t > steps; });
   std::sort(measure_steps.begin(), measure_steps.end());
 }
 
 void Config::check() const {
   if (measure_steps.back() > steps) {
-    throw UsageError(say("--measure-steps: {} is beyond the last step; allowed: 0 to --steps {}",
-                         measure_steps.back(), steps));
+    std::vector<std::string> fitting;
+    for (const std::uint64_t t : measure_steps) {
+      if (t <= steps) fitting.push_back(std::to_string(t));
+    }
+    throw Misfit(say("--measure-steps: {} is beyond the last step; allowed: 0 to --steps {}",
+                     measure_steps.back(), steps),
+                 "measure-steps", fitting.empty() ? "0" : joined(fitting, ","), {"steps"});
   }
   if (is_transformer() && n % context != 0) {
     throw UsageError(say(
@@ -105,11 +107,13 @@ void Config::check() const {
         say("--d: {} is not allowed with --model transformer; allowed: an even width", d));
   }
   if (is_transformer() && loss != "cross-entropy") {
-    throw UsageError(
-        say("--loss: {} is not allowed with --model transformer; allowed: cross-entropy", loss));
+    throw Misfit(
+        say("--loss: {} is not allowed with --model transformer; allowed: cross-entropy", loss),
+        "loss", "cross-entropy", {"model"});
   }
   if (!is_transformer() && layers < 2)
-    throw UsageError("--layers: 1 is not allowed; allowed: at least 2, or --model transformer");
+    throw Misfit("--layers: 1 is not allowed; allowed: at least 2, or --model transformer",
+                 "layers", "2", {"model"});
 }
 
 Estimate Config::memory() const {

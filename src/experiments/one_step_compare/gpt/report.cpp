@@ -1,4 +1,5 @@
 // Flags, memory and work of the study gpt, and its result.
+#include "core/divisors.hpp"
 #include "experiments/one_step_compare/gpt/claims.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "io/atomic_file.hpp"
@@ -119,14 +120,22 @@ namespace {
 void check_run(const Run& run) {
   const Config& c = run.config;
   const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
-  if (c.dim % c.heads != 0) {
-    throw UsageError(say("{}--heads: {} does not divide --dim {}", where, c.heads, c.dim));
-  }
-  if (c.position == "rotary" && c.dim / c.heads % 2 != 0) {
-    throw UsageError(
-        say("{}--heads: {} gives heads of odd width {}; allowed: an even width, or any "
-            "with --position learned",
-            where, c.heads, c.dim / c.heads));
+  const bool rotates = c.position == "rotary";
+  const auto refuse_heads = [&](const std::string& why) {
+    if (!run.is_main() || (rotates && c.dim % 2 != 0))
+      throw UsageError(say("{}--heads: {} {}", where, c.heads, why));
+    throw Misfit(say("--heads: {} {}", c.heads, why), "heads",
+                 std::to_string(largest_divisor(rotates ? c.dim / 2 : c.dim, c.heads)),
+                 {"dim", "position"});
+  };
+  if (rotates && c.dim % 2 != 0)
+    throw UsageError(say("{}--dim: {} is not allowed with --position rotary; allowed: even numbers",
+                         where, c.dim));
+  if (c.dim % c.heads != 0) refuse_heads(say("does not divide --dim {}", c.dim));
+  if (rotates && c.dim / c.heads % 2 != 0) {
+    refuse_heads(
+        say("gives heads of odd width {}; allowed: an even width, or any with --position learned",
+            c.dim / c.heads));
   }
   if (!c.is_gated() && contains(c.spectral_on, "Wg")) {
     throw UsageError(
@@ -148,22 +157,30 @@ void Config::check() const {
   vocabulary_size(vocab);
   const Plan plan = plan_of(*this);
   for (const Run& run : plan.runs) check_run(run);
-  for (const auto& [name, given] : {std::pair{"--measure-steps", &measure_steps},
-                                    {"--save-steps", &save_steps},
-                                    {"--one-step-at", &one_step_at}}) {
-    for (const std::uint64_t step : *given) {
-      if (step > steps) {
-        throw UsageError(
-            say("{}: {} is beyond the last step; allowed: 0 to --steps {}", name, step, steps));
-      }
+  // Without the steps that a flag cannot have.
+  const auto require = [](const char* name, const std::vector<std::uint64_t>& given,
+                          const auto& is_allowed, const auto& refusal) {
+    std::vector<std::string> fitting;
+    for (const std::uint64_t step : given) {
+      if (is_allowed(step)) fitting.push_back(std::to_string(step));
     }
+    const auto bad = std::ranges::find_if_not(given, is_allowed);
+    if (bad != given.end())
+      throw Misfit(say("--{}: {} {}", name, *bad, refusal), name, joined(fitting, ","),
+                   {"steps", "measure-steps"});
+  };
+  for (const auto& [name, given] : {std::pair{"measure-steps", &measure_steps},
+                                    {"save-steps", &save_steps},
+                                    {"one-step-at", &one_step_at}}) {
+    require(
+        name, *given, [&](std::uint64_t step) { return step <= steps; },
+        say("is beyond the last step; allowed: 0 to --steps {}", steps));
   }
-  for (const std::uint64_t step : one_step_at) {
-    const std::vector<double>& measured = plan.runs.front().measured;
-    if (contains(measured, static_cast<double>(step))) continue;
-    throw UsageError(say(
-        "--one-step-at: {} is not a measured step; allowed: the steps of --measure-steps", step));
-  }
+  const std::vector<double>& measured = plan.runs.front().measured;
+  require(
+      "one-step-at", one_step_at,
+      [&](std::uint64_t step) { return contains(measured, static_cast<double>(step)); },
+      std::string("is not a measured step; allowed: the steps of --measure-steps"));
 }
 
 Estimate Config::memory() const {

@@ -25,8 +25,9 @@ std::vector<std::string> feature_names() {
 
 void require_order(const char* size, std::uint64_t low, std::uint64_t high) {
   if (low > high) {
-    throw UsageError(
-        say("--{}-low: {} is not allowed; allowed: at most --{}-high = {}", size, low, size, high));
+    throw Misfit(
+        say("--{}-low: {} is not allowed; allowed: at most --{}-high = {}", size, low, size, high),
+        say("{}-low", size), std::to_string(high), {say("{}-high", size)});
   }
 }
 

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "core/divisors.hpp"
 #include "core/flag_word.hpp"
 #include "core/machine.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
@@ -525,21 +526,35 @@ void validate_variants(const Config& c) {
   }
   for (const std::string& model : c.model) {
     if (c.readout == "class" && mixer_row(model).always_causal) {
-      throw UsageError(
-          say("--readout: class is not allowed with --model {}; its first token sees no "
-              "other token; allowed: mean",
-              model));
+      throw Misfit(say("--readout: class is not allowed with --model {}; its first token sees no "
+                       "other token; allowed: mean",
+                       model),
+                   "readout", "mean", {"model"});
     }
   }
   if (!c.is_images() || c.readout != "mean") return;
   for (const Curve& curve : c.curves()) {
     if (curve.at != "end" || curve.mean != "segment" || curve.tau != 1) continue;
-    throw UsageError(
-        (c.removal.empty() ? "--tau: 1 is not allowed with --at end, "
-                           : "--removal: tau = 1 at the end is not allowed with ") +
-        std::string("--mean segment and --readout mean, because the mean token would be zero; "
-                    "allowed: below 1"));
+    const std::string why =
+        "--mean segment and --readout mean, because the mean token would be zero; allowed: below 1";
+    if (!c.removal.empty())
+      throw UsageError("--removal: tau = 1 at the end is not allowed with " + why);
+    throw Misfit("--tau: 1 is not allowed with --at end, " + why, "at", "ffn",
+                 {"task", "model", "readout"});
   }
+}
+
+[[noreturn]] void refuse_warmup(const Config& c, const Curve& curve) {
+  const std::string flag = curve.warmup_post ? "warmup-post" : "warmup";
+  std::set<std::uint64_t> fitting = {curve.steps};
+  if (curve.warmup_post) {
+    for (const std::uint64_t warmup : c.warmup_post) fitting.insert(std::min(warmup, curve.steps));
+  }
+  std::vector<std::string> words;
+  for (const std::uint64_t warmup : fitting) words.push_back(std::to_string(warmup));
+  throw Misfit(
+      say("--{}: {} is not allowed; allowed: at most --steps {}", flag, curve.warmup, curve.steps),
+      flag, joined(words, ","), {"steps"});
 }
 
 }  // namespace
@@ -556,26 +571,27 @@ void Config::check() const {
         say("--patch: not allowed with --task {}; allowed with: --task patches", task));
   validate_variants(*this);
   if (dim % heads != 0) {
-    throw UsageError(say("--heads: {} does not divide --dim {}", heads, dim));
+    throw Misfit(say("--heads: {} does not divide --dim {}", heads, dim), "heads",
+                 std::to_string(largest_divisor(dim, heads)), {"dim"});
   }
   if (std::count(model.begin(), model.end(), "mamba2") && 2 * dim % Mamba2Shape{}.head_width != 0) {
     throw UsageError(say("--dim: {} is not allowed with --model mamba2; allowed: multiples of {}",
                          dim, Mamba2Shape{}.head_width / 2));
   }
   expected_shape(*this);
+  // The user's own images limit --train-size, --test-size, --pool and --patch.
+  if (is_images() && !(idx + digits + cifar).empty()) read_task();
   std::set<std::string> names;
   for (const Curve& curve : curves()) {
     if (curve.at == "branch" && curve.hidden == 0) {
-      throw UsageError(
+      throw Misfit(
           "--at: branch is not allowed with --ffn 0, which removes the feed-forward net; allowed: "
-          "end|ffn");
+          "end|ffn",
+          "at", "ffn", {"ffn"});
     }
     if (!names.insert(curve.name).second)
       throw UsageError(say("--lambda: curve {} is listed twice", curve.name));
-    if (curve.warmup > curve.steps) {
-      throw UsageError(say("--warmup: {} is not allowed; allowed: at most --steps {}", curve.warmup,
-                           curve.steps));
-    }
+    if (curve.warmup > curve.steps) refuse_warmup(*this, curve);
   }
 }
 

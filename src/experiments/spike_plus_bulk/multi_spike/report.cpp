@@ -264,8 +264,8 @@ void Config::check() const {
         "--spike-low is above --spike-high in every pair; at least one pair must have l <= u");
   const std::uint64_t smallest = *std::min_element(d.begin(), d.end());
   if (spikes > smallest) {
-    throw UsageError(
-        say("--spikes {} is not allowed: at most the smallest --d, {}", spikes, smallest));
+    throw Misfit(say("--spikes {} is not allowed: at most the smallest --d, {}", spikes, smallest),
+                 "spikes", std::to_string(smallest), {"d"});
   }
   if (steps == 1) throw UsageError("--steps 1 is not allowed: 0, or at least 2");
   if (epsilon >= 1.0) throw UsageError("--epsilon 1 is not allowed: below 1");

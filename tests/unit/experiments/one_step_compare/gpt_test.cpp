@@ -370,8 +370,8 @@ TEST_CASE("what a run writes changes no number of its result") {
       CHECK(evidence_text(find_claim(written, id)) == evidence_text(find_claim(plain, id)));
     }
   }
-  for (const char* file :
-       {"w.step2.safetensors", "w.step100.safetensors", "rec/step10.safetensors", "rec/step100.safetensors"})
+  for (const char* file : {"w.step2.safetensors", "w.step100.safetensors", "rec/step10.safetensors",
+                           "rec/step100.safetensors"})
     CHECK(std::filesystem::exists(folder / file));
 }
 
@@ -397,7 +397,9 @@ TEST_CASE("settings that cannot be run are refused in one line that names the fl
       {{{"also", "adam,batch=8"}}, "'batch=8' is not a setting that --also can change"},
       {{{"also", "adam,precision=f32"}}, "'precision=f32' is not a setting that --also can change"},
       {{{"also", "adam,dim"}}, "'dim' is not a setting that --also can change"},
-      {{{"also", "adam,dim=9"}}, "--also adam,dim=9: --heads: 2 does not divide --dim 9"},
+      {{{"also", "adam,dim=9"}},
+       "--also adam,dim=9: --dim: 9 is not allowed with --position rotary; allowed: even numbers"},
+      {{{"also", "adam,dim=14"}}, "--also adam,dim=14: --heads: 2 gives heads of odd width 7"},
       {{{"also", "adam,dim=x"}}, "--also: dim"},
       {{{"vocab", "bpe:99999"}},
        "--vocab: 'bpe:99999' is not allowed; allowed: char, or bpe:V with V from 2 to 16384"},
