@@ -264,7 +264,15 @@ std::string flags_in_use(const std::vector<Field>& fields) {
     if (same == others.end()) same = others.insert(others.end(), {field.needs, {}});
     same->second.push_back("--" + field.name);
   }
-  std::string out = flag_lines(flag_help(used));
+  std::vector<std::pair<std::string, std::vector<Field>>> groups;
+  for (const Field& field : used) {
+    auto same = std::ranges::find(groups, field.group, [](const auto& each) { return each.first; });
+    if (same == groups.end()) same = groups.insert(groups.end(), {field.group, {}});
+    same->second.push_back(field);
+  }
+  std::string out;
+  for (const auto& [group, fields_of_it] : groups)
+    out += (group.empty() ? "" : "\n " + group + ":\n") + flag_lines(flag_help(fields_of_it));
   if (!others.empty()) out += "\nFlags that do nothing with these values, and what they need:\n";
   for (const auto& [needs, names] : others) out += "  " + wrapped(joined(names) + ": " + needs, 4);
   return out;
@@ -296,6 +304,11 @@ std::string experiment_help(const Experiment& experiment, const Arguments& commo
     out += "\nFlags of --study " + entry.name + " (" + plural(trials, "trial") +
            (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
            (all ? flag_lines(flag_help(study->fields())) : flags_in_use(study->fields()));
+    const auto defaults = study->table_of_defaults();
+    if (!all && !is_preset && !defaults.empty()) {
+      out += "\nDefaults of each task:\n";
+      for (const std::string& row : in_columns(defaults)) out += "  " + row + "\n";
+    }
   }
   if (!experiment.inquiries.empty() && !is_preset) {
     out += "\nFlags that run nothing:\n";

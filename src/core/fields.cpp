@@ -246,6 +246,18 @@ Field only_if(bool applies, std::string needs, Field field) {
   return field;
 }
 
+std::vector<Field> grouped(
+    std::vector<Field> fields,
+    const std::vector<std::pair<std::string_view, std::string_view>>& starts) {
+  std::string_view group;
+  for (Field& field : fields) {
+    const auto start = std::ranges::find(starts, field.name, [](const auto& s) { return s.first; });
+    if (start != starts.end()) group = start->second;
+    field.group = group;
+  }
+  return fields;
+}
+
 Field or_empty(Field field) {
   field.may_be_empty = true;
   return field;

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,6 +37,7 @@ struct Field {
   bool zero_is_unset = false;
   // With the present values of the other fields this one does nothing: what it needs
   std::string needs = {};
+  std::string group = {};  // heading of the help; empty: none
 
   /// Sets the value from text; lists are comma-separated. Throws UsageError that gives the field
   /// (as `label`), the text, the allowed values, and the nearest allowed word if one is close.
@@ -69,6 +71,10 @@ Field or_unset(Field field);
 /// The same field, which does nothing unless `applies`; `needs` says what makes it apply, such as
 /// "--variant post".
 Field only_if(bool applies, std::string needs, Field field);
+/// The same fields in groups: each pair is the name of a field and the group that begins there.
+std::vector<Field> grouped(
+    std::vector<Field> fields,
+    const std::vector<std::pair<std::string_view, std::string_view>>& starts);
 /// The same list field, which may be empty.
 Field or_empty(Field field);
 /// The same list field; each use of the flag gives one element.

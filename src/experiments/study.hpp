@@ -54,6 +54,8 @@ class Study {
   /// holds the values that were used. Called before validate and idempotent. Throws UsageError that
   /// names the flags.
   virtual void resolve_defaults() {}
+  /// Defaults that depend on another field, as a table with a head for the help; may be empty.
+  virtual std::vector<std::vector<std::string>> table_of_defaults() const { return {}; }
   /// Checks the rules that involve several fields. Throws UsageError that names the flags.
   virtual void validate() const {}
   /// What the trial writes besides the result, where the fields name it.
@@ -72,7 +74,8 @@ class Study {
 ///   Estimate memory() const;
 ///
 /// and, if it needs them, adopt_files(), trials_in_files(), fill_defaults(), check() and
-/// outputs(trial); see Study for what these do. The work may refer to the config.
+/// outputs(trial) and a static table_of_defaults(); see Study for what these do. The work may refer
+/// to the config.
 template <class Config>
 class StudyOf final : public Study {
  public:
@@ -91,6 +94,10 @@ class StudyOf final : public Study {
   }
   void resolve_defaults() override {
     if constexpr (requires(Config c) { c.fill_defaults(); }) config_.fill_defaults();
+  }
+  std::vector<std::vector<std::string>> table_of_defaults() const override {
+    if constexpr (requires { Config::table_of_defaults(); }) return Config::table_of_defaults();
+    return {};
   }
   void validate() const override {
     if constexpr (requires(Config c) { c.check(); }) config_.check();

@@ -53,6 +53,20 @@ class CompletionTest(ProgramTest):
         self.assertEqual(self.complete("help", "plo"), ["plot"])
         self.assertEqual(self.complete("export", "--wh"), ["--what"])
         self.assertEqual(sorted(self.complete("export", "r.json", "--what", "s")), ["scalars", "series"])
+        self.assertEqual(self.complete("help", "mu"), ["mu"])
+
+    def test_only_what_applies_is_completed(self):
+        train = ["rank-collapse", "--study", "train"]
+        flags = self.complete(*train, "--")
+        self.assertLessEqual({"--task", "--model", "--pairs", "--out"}, set(flags))
+        self.assertEqual(set(flags) & {"--weights", "--readout", "--text", "--lr-post"}, set())  # of other studies, tasks and variants
+        self.assertIn("--readout", self.complete(*train, "--task", "patches", "--"))
+        self.assertEqual(self.complete("help", *train, "--task", "patches", "--reado"), ["--readout"])
+        self.assertEqual(sorted(self.complete(*train, "--model", "")), ["attention", "linear-attention", "mamba1", "mamba2", "s4d"])
+        self.assertEqual(self.complete(*train, "--model", "attention,mam"), ["attention,mamba2", "attention,mamba1"][::-1])
+        self.assertEqual(self.complete(*train, "--task", "no-such", "--pai"), ["--pairs"])  # refused flags: those of the command
+
+    def test_bash_completes_names_of_files(self):
         # Where no word fits, bash itself completes names of files.
         self.assertEqual(self.complete("plot", "res") + self.complete("plot", "--quiet", "o"), [])
 

@@ -54,6 +54,19 @@ class UselessFlagsTest(ProgramTest):
         self.assertLessEqual({"patch", "idx", "train-size", "lr-post", "mean", "tau"}, used)
         self.assertLessEqual({"pairs", "text", "vocab"}, set(others))
 
+    def test_help_of_train_groups_its_flags_and_shows_the_defaults_of_each_task(self):
+        text = self.run_program("help rank-collapse --study train --task patches --variant de-escalated").stdout
+        groups = re.findall(r"^ (\w[\w ]*):$", text, flags=re.M)
+        self.assertEqual(groups, ["Data", "Model", "Skip", "Mean token", "Training"])
+        lines = text.split("\nDefaults of each task:\n")[1].split("\n\n")[0].splitlines()
+        self.assertEqual(re.split(r"  +", lines[0].strip()), ["recall", "pixels", "patches", "text", "text, post"])
+        rows = {row.split()[0]: row.split()[1:] for row in lines[1:]}
+        for column, flags in ((0, "--task recall"), (1, "--task pixels"), (2, "--task patches --variant post"), (4, "--task text --variant post")):
+            config = loads(self.run_program(f"rank-collapse --study train {flags} --dry-run").stdout)["config"]
+            for name in ("dim", "heads", "batch", "activation"):
+                self.assertEqual(rows[name][column], str(config[name]))
+            self.assertEqual(rows["layers"][column], ",".join(map(str, config["layers"])))
+
     def test_no_preset_has_one(self):
         folder = os.path.join(ROOT, "experiments")
         os.symlink(folder, self.path("experiments"))

@@ -71,130 +71,147 @@ std::vector<Field> Config::flags() {
              of_learned_lambda =
                  only(std::any_of(lambda.begin(), lambda.end(), learns), "--lambda learned"),
              of_normal = only(has(init, "normal"), "--init normal");
-  return {
-      precision_field(precision),
-      choice_field("task", task, {"recall", "pixels", "image", "patches", "text"}, "",
-                   "recall: output the values of keys that were shown before; pixels (or image): "
-                   "classify an image, pixel by pixel; "
-                   "patches: the same, patch by patch, read from a class token; text: predict the "
-                   "next token"),
-      choice_list_field("model", model, mixer_names(), "", "token mixer"),
-      choice_list_field("variant", variant, variants, "",
-                        "pre: norms before the branches; post: norms after the sums; de-escalated: "
-                        "post, with the mean token removed"),
-      numeric(text_list_field("lambda", lambda,
-                              "strengths of the skip, one curve per value: numbers, or learned "
-                              "(one lambda per block); learned:0.1 "
-                              "uses that rate in place of --lambda-rate")),
-      of_learned_lambda(real_field("lambda-start", lambda_start, -1e6, 1e6, "",
-                                   "initial value of a learned lambda")),
-      of_learned_lambda(excluding_low(
-          real_field("lambda-rate", lambda_rate, 0.0, 1e6, "",
-                     "learning rate of a learned lambda, as a multiple of the weights' rate"))),
-      choice_list_field("lambda-where", lambda_where, {"mixer", "both"}, "",
-                        "skips that lambda multiplies: the mixer's only, or both of a block"),
-      of_tau(real_field(
-          "tau", tau, 0.0, 1.0, "tau",
-          "de-escalated: fraction of the mean token that is removed; of a learned one, its "
-          "initial value")),
-      of_de_escalated(or_empty(choice_list_field(
-          "mean", mean, {"segment", "strict", "prefix"}, "",
-          "de-escalated: tokens in the mean; segment: all, as printed (a causal model would see "
-          "later "
-          "tokens); strict: earlier tokens; prefix: earlier tokens and the token itself"))),
-      of_place(
-          choice_field("at", at, {"", "end", "ffn", "branch"}, "",
-                       "de-escalated: place of the removal; end: end of the block; ffn: before the "
-                       "feed-forward net and its skip; branch: "
-                       "before the net only (not given: end for images, else ffn)")),
-      of_de_escalated(numeric(or_empty(text_list_field(
-          "removal", removal,
-          "de-escalated: PLACE:TAU, one curve per value, in place of --at and --tau; learned "
-          "trains one tau per block, as in end:1,ffn:0.5,ffn:learned")))),
-      of_learned_tau(
-          excluding_low(real_field("tau-rate", tau_rate, 0.0, 1e6, "",
-                                   "learning rate of a learned tau, as a multiple of the weights' "
-                                   "rate"))),
-      or_empty(size_list_field("layers", layers, 1, 1000, "L",
-                               "number of blocks (not given: the task's default)")),
-      or_unset(
-          size_field("dim", dim, 0, largest, "d", "token width (not given: the task's default)")),
-      or_unset(size_field(
-          "heads", heads, 0, largest, "h",
-          "number of attention heads, a divisor of --dim (not given: the task's default)")),
-      numeric(text_list_field(
-          "ffn", ffn,
-          "width of the feed-forward nets; 0: no such nets; mamba2:0 sets it for one model")),
-      or_empty(choice_list_field(
-          "init", init, initializations, "",
-          "initial weights; fan: maps N(0, 1/fan_in); small: N(0, 0.02^2); alg1: as [Shallow] "
-          "Algorithm 1, "
-          "attention without an output map; torch: as PyTorch's linear maps; normal: "
-          "N(0, --init-variance / d)")),
-      of_normal(real_field("init-variance", init_variance, -1.0, 1000.0, "d sigma^2",
-                           "variance of --init normal, times d (-1: the task's default)")),
-      choice_field("activation", activation, {"", "gelu", "relu", "relu2", "silu"}, "",
-                   "activation of the feed-forward nets"),
-      choice_field("positions", positions, {"", "learned", "relative"}, "",
-                   "position encoding; learned: added at the input; relative: text only, as in "
-                   "Transformer-XL, with its scaled token "
-                   "table and output bias"),
-      text_list_field("norm", norm, "layer or rms norm; mamba2:rms sets it for one model"),
-      or_unset(size_field("batch", batch, 0, largest, "B",
-                          "sequences per step (not given: the task's default)")),
-      numeric(text_list_field(
-          "steps", steps,
-          "training steps; mamba2:800 sets them for one model, small:1500 for one --init")),
-      numeric(text_list_field("lr", lr, "learning rate of AdamW, in the format of --steps")),
-      of_post(or_empty(real_list_field("lr-post", lr_post, 1e-12, 1000.0, "",
+  return grouped(
+      {
+          precision_field(precision),
+          choice_field(
+              "task", task, {"recall", "pixels", "image", "patches", "text"}, "",
+              "recall: output the values of keys that were shown before; pixels (or image): "
+              "classify an image, pixel by pixel; "
+              "patches: the same, patch by patch, read from a class token; text: predict the "
+              "next token"),
+          choice_list_field("model", model, mixer_names(), "", "token mixer"),
+          choice_list_field(
+              "variant", variant, variants, "",
+              "pre: norms before the branches; post: norms after the sums; de-escalated: "
+              "post, with the mean token removed"),
+          numeric(text_list_field("lambda", lambda,
+                                  "strengths of the skip, one curve per value: numbers, or learned "
+                                  "(one lambda per block); learned:0.1 "
+                                  "uses that rate in place of --lambda-rate")),
+          of_learned_lambda(real_field("lambda-start", lambda_start, -1e6, 1e6, "",
+                                       "initial value of a learned lambda")),
+          of_learned_lambda(excluding_low(
+              real_field("lambda-rate", lambda_rate, 0.0, 1e6, "",
+                         "learning rate of a learned lambda, as a multiple of the weights' rate"))),
+          choice_list_field("lambda-where", lambda_where, {"mixer", "both"}, "",
+                            "skips that lambda multiplies: the mixer's only, or both of a block"),
+          of_tau(real_field(
+              "tau", tau, 0.0, 1.0, "tau",
+              "de-escalated: fraction of the mean token that is removed; of a learned one, its "
+              "initial value")),
+          of_de_escalated(or_empty(choice_list_field(
+              "mean", mean, {"segment", "strict", "prefix"}, "",
+              "de-escalated: tokens in the mean; segment: all, as printed (a causal model would "
+              "see "
+              "later "
+              "tokens); strict: earlier tokens; prefix: earlier tokens and the token itself"))),
+          of_place(choice_field(
+              "at", at, {"", "end", "ffn", "branch"}, "",
+              "de-escalated: place of the removal; end: end of the block; ffn: before the "
+              "feed-forward net and its skip; branch: "
+              "before the net only (not given: end for images, else ffn)")),
+          of_de_escalated(numeric(or_empty(text_list_field(
+              "removal", removal,
+              "de-escalated: PLACE:TAU, one curve per value, in place of --at and --tau; learned "
+              "trains one tau per block, as in end:1,ffn:0.5,ffn:learned")))),
+          of_learned_tau(excluding_low(
+              real_field("tau-rate", tau_rate, 0.0, 1e6, "",
+                         "learning rate of a learned tau, as a multiple of the weights' "
+                         "rate"))),
+          or_empty(size_list_field("layers", layers, 1, 1000, "L",
+                                   "number of blocks (not given: the task's default)")),
+          or_unset(size_field("dim", dim, 0, largest, "d",
+                              "token width (not given: the task's default)")),
+          or_unset(size_field(
+              "heads", heads, 0, largest, "h",
+              "number of attention heads, a divisor of --dim (not given: the task's default)")),
+          numeric(text_list_field(
+              "ffn", ffn,
+              "width of the feed-forward nets; 0: no such nets; mamba2:0 sets it for one model")),
+          or_empty(choice_list_field(
+              "init", init, initializations, "",
+              "initial weights; fan: maps N(0, 1/fan_in); small: N(0, 0.02^2); alg1: as [Shallow] "
+              "Algorithm 1, "
+              "attention without an output map; torch: as PyTorch's linear maps; normal: "
+              "N(0, --init-variance / d)")),
+          of_normal(real_field("init-variance", init_variance, -1.0, 1000.0, "d sigma^2",
+                               "variance of --init normal, times d (-1: the task's default)")),
+          choice_field("activation", activation, {"", "gelu", "relu", "relu2", "silu"}, "",
+                       "activation of the feed-forward nets"),
+          choice_field("positions", positions, {"", "learned", "relative"}, "",
+                       "position encoding; learned: added at the input; relative: text only, as in "
+                       "Transformer-XL, with its scaled token "
+                       "table and output bias"),
+          text_list_field("norm", norm, "layer or rms norm; mamba2:rms sets it for one model"),
+          or_unset(size_field("batch", batch, 0, largest, "B",
+                              "sequences per step (not given: the task's default)")),
+          numeric(text_list_field(
+              "steps", steps,
+              "training steps; mamba2:800 sets them for one model, small:1500 for one --init")),
+          numeric(text_list_field("lr", lr, "learning rate of AdamW, in the format of --steps")),
+          of_post(
+              or_empty(real_list_field("lr-post", lr_post, 1e-12, 1000.0, "",
                                        "learning rates of the variant post, one curve per value"))),
-      size_field("warmup", warmup, 0, 10'000'000, "",
-                 "warm-up steps of the learning rate (0: none if variants are compared, else a "
-                 "tenth of --steps)"),
-      of_post(or_empty(size_list_field("warmup-post", warmup_post, 0, 10'000'000, "",
+          size_field("warmup", warmup, 0, 10'000'000, "",
+                     "warm-up steps of the learning rate (0: none if variants are compared, else a "
+                     "tenth of --steps)"),
+          of_post(
+              or_empty(size_list_field("warmup-post", warmup_post, 0, 10'000'000, "",
                                        "warm-up steps of the variant post, one curve per value"))),
-      choice_field("schedule", schedule, {"", "cosine", "steps", "quarter-cosine"}, "",
-                   "decay of the learning rate; cosine: to 0 along half a cosine; steps: divided "
-                   "by 5 at 70 % and 90 % of the steps; "
-                   "quarter-cosine: along the first quarter of half a cosine"),
-      real_field("clip", clip, -1.0, 1e12, "",
-                 "clip the norm of all gradients together to this value; 0: no clipping (-1: the "
-                 "task's default)"),
-      real_field("weight-decay", weight_decay, -1.0, 1000.0, "",
-                 "weight decay of maps and tables (-1: the task's default)"),
-      of_ids(text_field("vocab", vocab, "recall: number of token ids; text: char, or bpe:V")),
-      or_unset(
-          size_field("length", length, 0, largest, "T",
-                     "tokens per sequence (not given: the task's default, or the image's size)")),
-      of_recall(size_field("pairs", pairs, 1, largest, "D", "recall: number of key-value pairs")),
-      of_images(
-          text_field("idx", idx,
-                     "images: folder of gzipped IDX files (not given: Fashion-MNIST of Debian's "
-                     "dataset-fashion-mnist)")),
-      of_images(text_field("digits", digits, "images: scikit-learn's digits.csv.gz")),
-      of_images(text_field("cifar", cifar, "images: folder of CIFAR-10's binary batches")),
-      of_images(
-          choice_field("readout", readout, {"", "mean", "class"}, "",
-                       "images: readout of the mean token, or of a class token that is put first")),
-      or_unset(
-          size_field("patch", patch, 0, 64, "p",
-                     "patches: side of a patch (not given: 7, or 2 for --digits, 4 for --cifar)")),
-      of_images(or_unset(
-          size_field("pool", pool, 0, 64, "",
-                     "images: side of the pixel squares that are averaged (not given: 4 for "
-                     "pixels, 1 for patches)"))),
-      of_images(size_field("train-size", train_size, 1, 10'000'000, "",
-                           "images: number of training images, the first of the file")),
-      of_images(size_field("test-size", test_size, 1, 10'000'000, "",
-                           "images: number of held-out images, the first of the test file")),
-      of_text(text_field(
-          "text", text,
-          "text to learn (not given: the King James Bible of Debian's package bible-kjv-text)")),
-      output(text_field("save", save,
-                        "FILE.safetensors: the trained weights, one file per curve and trial "
-                        "(FILE.2.safetensors for the second "
-                        "trial); text: also held-out windows as token ids, FILE.tokens.txt")),
-  };
+          choice_field(
+              "schedule", schedule, {"", "cosine", "steps", "quarter-cosine"}, "",
+              "decay of the learning rate; cosine: to 0 along half a cosine; steps: divided "
+              "by 5 at 70 % and 90 % of the steps; "
+              "quarter-cosine: along the first quarter of half a cosine"),
+          real_field(
+              "clip", clip, -1.0, 1e12, "",
+              "clip the norm of all gradients together to this value; 0: no clipping (-1: the "
+              "task's default)"),
+          real_field("weight-decay", weight_decay, -1.0, 1000.0, "",
+                     "weight decay of maps and tables (-1: the task's default)"),
+          of_ids(text_field("vocab", vocab, "recall: number of token ids; text: char, or bpe:V")),
+          or_unset(size_field(
+              "length", length, 0, largest, "T",
+              "tokens per sequence (not given: the task's default, or the image's size)")),
+          of_recall(
+              size_field("pairs", pairs, 1, largest, "D", "recall: number of key-value pairs")),
+          of_images(text_field(
+              "idx", idx,
+              "images: folder of gzipped IDX files (not given: Fashion-MNIST of Debian's "
+              "dataset-fashion-mnist)")),
+          of_images(text_field("digits", digits, "images: scikit-learn's digits.csv.gz")),
+          of_images(text_field("cifar", cifar, "images: folder of CIFAR-10's binary batches")),
+          of_images(choice_field(
+              "readout", readout, {"", "mean", "class"}, "",
+              "images: readout of the mean token, or of a class token that is put first")),
+          or_unset(size_field(
+              "patch", patch, 0, 64, "p",
+              "patches: side of a patch (not given: 7, or 2 for --digits, 4 for --cifar)")),
+          of_images(or_unset(
+              size_field("pool", pool, 0, 64, "",
+                         "images: side of the pixel squares that are averaged (not given: 4 for "
+                         "pixels, 1 for patches)"))),
+          of_images(size_field("train-size", train_size, 1, 10'000'000, "",
+                               "images: number of training images, the first of the file")),
+          of_images(size_field("test-size", test_size, 1, 10'000'000, "",
+                               "images: number of held-out images, the first of the test file")),
+          of_text(text_field("text", text,
+                             "text to learn (not given: the King James Bible of Debian's package "
+                             "bible-kjv-text)")),
+          output(text_field("save", save,
+                            "FILE.safetensors: the trained weights, one file per curve and trial "
+                            "(FILE.2.safetensors for the second "
+                            "trial); text: also held-out windows as token ids, FILE.tokens.txt")),
+      },
+      {{"task", "Data"},
+       {"model", "Model"},
+       {"lambda", "Skip"},
+       {"tau", "Mean token"},
+       {"layers", "Model"},
+       {"batch", "Training"},
+       {"vocab", "Data"},
+       {"save", "Training"}});
 }
 
 // Defaults ----------------------------------------------------------------------------------------
@@ -275,6 +292,37 @@ void Config::fill_defaults() {
   // The variances of BERT's and Transformer-XL's code at their widths: sigma is proportional to 1 /
   // sqrt(d).
   if (c.init_variance < 0) c.init_variance = c.is_text() ? 0.164 : 0.307;
+}
+
+std::vector<std::vector<std::string>> Config::table_of_defaults() {
+  const std::vector<std::string> pre = {"pre"}, post = {"post"};
+  struct Column {
+    std::string head, task;
+    const std::vector<std::string>& variant;
+  };
+  std::vector<std::vector<std::string>> rows = {{""}};
+  const std::vector<std::string> names = {
+      "layers", "dim",     "heads", "ffn",        "length",    "vocab",    "batch", "steps",
+      "lr",     "readout", "init",  "activation", "positions", "schedule", "clip",  "weight-decay"};
+  for (const std::string& name : names) rows.push_back({name});
+  for (const Column& column : {Column{"recall", "recall", pre}, Column{"pixels", "pixels", pre},
+                               Column{"patches", "patches", post}, Column{"text", "text", pre},
+                               Column{"text, post", "text", post}}) {
+    Config config;
+    config.task = column.task, config.variant = column.variant;
+    config.fill_defaults();
+    rows.front().push_back(column.head);
+    const std::vector<Field> fields = config.flags();
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      const auto field = std::ranges::find(fields, names[i], &Field::name);
+      const bool is_unset = field->zero_is_unset && field->value_text() == "0";
+      std::string value = is_unset || !field->needs.empty() ? "" : field->value_text();
+      // Without the values of single models, as in 1200,mamba2:800.
+      if (names[i] == "steps" || names[i] == "lr") value = value.substr(0, value.find(','));
+      rows[i + 1].push_back(value.empty() ? "-" : value);
+    }
+  }
+  return rows;
 }
 
 // Curves ------------------------------------------------------------------------------------------

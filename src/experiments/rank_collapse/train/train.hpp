@@ -72,6 +72,8 @@ struct Config {
   std::vector<Field> flags();
   /// Fills the fields that are not set with the defaults of the task.
   void fill_defaults();
+  /// The defaults of each task: a row for each flag, below a head.
+  static std::vector<std::vector<std::string>> table_of_defaults();
   void check() const;
   Estimate memory() const;
   std::vector<Output> outputs(std::uint64_t trial) const;
