@@ -57,18 +57,20 @@ Utility export_command() {
   return {
       .name = "export",
       .usage = "RESULT.json...",
-      .summary = "write scalars, series, trials or claims as tidy CSV",
+      .summary = "write scalars, series, trials, the curves of the figure or claims as tidy CSV",
       .details =
           "Several results give one table: each row begins with the file and the parameters "
           "that differ between the results.",
       .takes = {1, any_number, "one or more result files"},
-      .flags = {choice_field(
-                    "what", options->what, exported_parts, "",
-                    "content of a row: a scalar, a point of a series, a trial's value, a "
-                    "point of a trial's curve, or a claim"),
-                text_field("out", options->out, "path of the CSV file; - is standard output"),
-                switch_field("force", options->force,
-                             "replace an existing file that is not such a table")},
+      .flags =
+          {choice_field(
+               "what", options->what, exported_parts, "",
+               "content of a row: a scalar, a point of a series, a trial's value, a "
+               "point of a trial's curve, a point of the figure with its panel and curve, or a "
+               "claim"),
+           text_field("out", options->out, "path of the CSV file; - is standard output"),
+           switch_field("force", options->force,
+                        "replace an existing file that is not such a table")},
       .run = [options](const Arguments& given) { return write_table(given.positional, *options); },
   };
 }

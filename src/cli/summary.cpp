@@ -11,6 +11,7 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "report/catalog.hpp"
+#include "report/figure/symbols.hpp"
 #include "report/standing.hpp"
 
 namespace ranklab {
@@ -36,12 +37,12 @@ class ClaimPrinter {
   // The verdict and the evidence; below, if the claim does not hold, what it says.
   void claim(const Claim& claim) const {
     const Standing standing = standing_of(claim);
-    std::string line = claim.id + ": " + clauses(evidence_text(claim), claim.detail);
+    std::string line = claim.id + ": " + set(clauses(evidence_text(claim), claim.detail));
     if (claim.holm_undecided) line = clauses(line, "undecided after Holm's correction");
     entry(color_of(standing), standing_text(claim), line);
     if (standing == Standing::holds || standing == Standing::not_applicable) return;
     std::fprintf(to_, "%s%s", std::string(indent, ' ').c_str(),
-                 wrapped("says: " + claim.statement, indent, columns_).c_str());
+                 wrapped("says: " + set(claim.statement), indent, columns_).c_str());
   }
 
   // A line for each statement of the catalog, in its order, with the counts of its claims.
@@ -73,9 +74,11 @@ class ClaimPrinter {
                  wrapped(text, indent, columns_).c_str());
   }
 
+  std::string set(const std::string& text) const { return in_symbols_ ? with_symbols(text) : text; }
+
   std::FILE* to_;
   std::size_t columns_ = columns_of_text(to_);
-  bool in_color_ = shows_colors(::fileno(to_));
+  bool in_color_ = shows_colors(::fileno(to_)), in_symbols_ = shows_symbols(::fileno(to_));
 };
 
 }  // namespace

@@ -32,6 +32,17 @@ bool shows_colors(int descriptor) {
          environment("TERM") != "dumb";
 }
 
+bool shows_symbols(int descriptor) {
+  // The first that is set decides.
+  for (const char* name : {"LC_ALL", "LC_CTYPE", "LANG"}) {
+    const std::string_view value = environment(name);
+    if (value.empty()) continue;
+    return ::isatty(descriptor) != 0 && (value.find("UTF-8") != std::string_view::npos ||
+                                         value.find("utf8") != std::string_view::npos);
+  }
+  return false;
+}
+
 std::string wrapped(const std::string& text, std::size_t indent, std::size_t columns) {
   std::string out;
   std::size_t column = indent;

@@ -16,6 +16,9 @@ inline constexpr std::size_t page_columns = 100;
 /// TERM is not "dumb".
 bool shows_colors(int descriptor);
 
+/// True if the descriptor is a terminal whose language settings say UTF-8.
+bool shows_symbols(int descriptor);
+
 /// Breaks the text at blanks into lines of at most `columns` columns and indents all lines but the
 /// first. Ends with a line break.
 std::string wrapped(const std::string& text, std::size_t indent,

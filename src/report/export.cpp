@@ -107,6 +107,26 @@ void add_curves(const ResultFile& result, Csv& out) {
     throw Failure("the result has no curves of single trials; a run with --keep-trials has them");
 }
 
+void add_figure(const ResultFile& result, Csv& out) {
+  out.header({"figure", "panel", "curve", "series", "x_name", "y_name", "x", "mean", "std", "n"});
+  std::vector<const Figure*> figures = {&result.figure};
+  for (const Figure& figure : result.more_figures) figures.push_back(&figure);
+  for (std::size_t f = 0; f < figures.size(); ++f) {
+    for (const Panel& panel : figures[f]->panels) {
+      for (const Curve& curve : panel.curves) {
+        const auto series = std::ranges::find(result.series, curve.series, &Series::name);
+        if (series == result.series.end())
+          throw Failure("figure: a curve names the series '" + printable_key(curve.series) +
+                        "', which the result does not have");
+        for (std::size_t i = 0; i < series->x.size(); ++i)
+          out.row({f + 1, panel.title, curve.label, curve.series, panel.x.label, panel.y.label,
+                   series->x[i] + curve.x_offset, series->mean[i], series->std[i],
+                   series->n.empty() ? result.trials.completed : series->n[i]});
+      }
+    }
+  }
+}
+
 /// The cells of a claim's evidence: type, violations, cases, worst, low, high, margin, level, n.
 struct EvidenceCells {
   Cell type = "none", violations = "", cases = "", worst = "", low = "", high = "", margin = "",
@@ -179,6 +199,7 @@ void add_part(const ResultFile& result, const std::string& part, Csv& out) {
   if (part == "series") return add_series(result, out);
   if (part == "trials") return add_trials(result, out);
   if (part == "curves") return add_curves(result, out);
+  if (part == "figure") return add_figure(result, out);
   if (part == "claims") return add_claims(result, out);
   add_scalars(result, out);
 }

@@ -10,10 +10,12 @@
 namespace ranklab {
 
 /// scalars: name, mean, std, n. series: name, x_name, x, mean, std, n; one row per point. trials:
-/// name, trial, value. curves: series, trial, x, value. claims: id, source, statement, verdict,
-/// measured, expected_low, expected_high, detail, kind, low, high, n, unit, threshold, misprint_of.
-inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials", "curves",
-                                                        "claims"};
+/// name, trial, value. curves: series, trial, x, value. figure: figure, panel, curve, series,
+/// x_name, y_name, x, mean, std, n; one row per point that is drawn. claims: id, source, statement,
+/// verdict, measured, expected_low, expected_high, detail, kind, low, high, n, unit, threshold,
+/// misprint_of.
+inline const std::vector<std::string> exported_parts = {"scalars", "series", "trials",
+                                                        "curves",  "figure", "claims"};
 
 /// One of these parts as CSV. Throws Failure if the result has no curves of single trials.
 std::string export_csv(const ResultFile& result, const std::string& part);

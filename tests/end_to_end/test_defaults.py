@@ -26,8 +26,7 @@ class FittingDefaultsTest(ProgramTest):
                 (f"{GPT} --dim 36", "heads", 3),                           # heads of even width
                 ("random-features --study stable-rank --d 2", "rank", 2),
                 ("one-step-compare --study regression --k-high 1", "k-low", 1),
-                ("one-step-compare --study curvature --steps 4", "measure-steps", [0, 4]),
-                ("one-step-compare --study transformer-init --d 30000", "k", 30000)):
+                ("one-step-compare --study curvature --steps 4", "measure-steps", [0, 4])):
             with self.subTest(arguments):
                 self.assertEqual(self.config(arguments)[key], value)
 

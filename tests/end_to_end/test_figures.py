@@ -26,11 +26,45 @@ class PlotTest(ProgramTest):
         self.assertGreater(len(root.find(f"{space}desc").text), 40)
 
     def test_formats(self):
-        for name, start in (("p.png", b"\x89PNG"), ("p.pdf", b"%PDF"), ("p.svg", b"<?xml")):
+        for name, start in (("p.png", b"\x89PNG"), ("p.pdf", b"%PDF"), ("p.eps", b"%!PS"), ("p.svg", b"<?xml")):
             self.run_program(f"plot out.json --quiet --out {name}")
             with open(self.path(name), "rb") as file:
                 self.assertTrue(file.read(5).startswith(start))
         self.refused("plot out.json --out p.bmp", ".bmp", ".svg")
+
+    def test_a_figure_for_a_paper_has_its_width_font_and_text_size(self):
+        self.run_program("plot out.json --quiet --out page.svg")
+        for width, points in (("84mm", 238.1), ("8.4cm", 238.1), ("7in", 504), ("504pt", 504), ("672px", 504)):
+            self.run_program(["plot", "out.json", "--quiet", "--out", "p.svg", "--width", width, "--font", "Latin Modern", "--no-title"])
+            root = xml.etree.ElementTree.fromstring(self.read("p.svg"))
+            self.assertAlmostEqual(float(root.get("width").removesuffix("pt")), points, delta=0.1)
+            pixels = float(root.get("viewBox").split()[2])
+            smallest = min(float(size) for size in re.findall(r'font-size="([0-9.]+)" text-anchor', self.read("p.svg")))
+            self.assertTrue(7 <= smallest * points / pixels <= 8, (smallest, pixels))
+            self.assertEqual(root.get("font-family"), "'Latin Modern', 'Latin Modern Roman', sans-serif")
+        title = f">{self.document['title']}</text>"
+        self.assertEqual((self.read("page.svg").count(title), self.read("p.svg").count(title)), (1, 0))
+        for flags, needles in (("--width 84", ("--width", "'84'", "84mm")), ("--width 3mm", ("--width", "40mm")), ("--width 84miles", ("mm, cm",)),
+                               ("--font a'b", ("--font", "letters")), ("--font No-Such-Font --out p.pdf", ("--font", "not installed"))):
+            self.refused(f"plot out.json {flags}", *needles)
+
+    def test_eps_has_no_images_although_it_has_no_transparency(self):
+        self.run_program("plot out.json --quiet --out p.eps --width 84mm")
+        with open(self.path("p.eps"), "rb") as file:
+            eps = file.read()
+        self.assertTrue(eps.startswith(b"%!PS-Adobe-3.0 EPSF-3.0"))
+        self.assertNotIn(b"/ImageType", eps)
+
+    def test_labels_have_the_symbols_of_the_papers_and_names_stay(self):
+        panel = self.document["figure"]["panels"][0]
+        panel["x"]["label"], panel["y"]["label"] = "lambda-skip of mu_normalized", "sigma_1^2 / ||Y||_F >= mu"
+        panel["curves"][0]["label"] = "lambda = -1"
+        self.write("out.json", self.document)
+        self.run_program("plot out.json --quiet --out p.svg")
+        texts = [re.sub("<[^>]*>", "", text).replace("\u00a0", " ") for text in re.findall("<text[^>]*>(.*?)</text>", self.read("p.svg"))]
+        for expected in ("lambda-skip of mu_normalized", "\u03c312 / \u2016Y\u2016F \u2265 \u03bc", "\u03bb = \u22121"):
+            self.assertIn(expected, texts)
+        self.assertRegex(self.read("p.svg"), r'\u03c3<tspan dy="2\.6" font-size="9">1</tspan><tspan dy="-7\.\d" font-size="9">2</tspan>')
 
     def test_further_figures_are_drawn_next_to_the_first(self):
         self.document["more_figures"] = [{"title": "Details", "panels": self.document["figure"]["panels"][:1]},

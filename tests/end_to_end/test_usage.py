@@ -354,7 +354,7 @@ class SummaryTest(ProgramTest):
     def stderr_on_terminal(self, columns, **env):
         master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
-        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm"} | env
+        environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", "LC_ALL": "C"} | env
         process = subprocess.Popen([BINARY] + self.ARGUMENTS.split(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                    stderr=slave, env=environment)
         os.close(slave)
@@ -391,6 +391,11 @@ class SummaryTest(ProgramTest):
         self.assertGreater(not_seen, 0)
         self.assertIn(f"{not_seen} not seen", run.stderr)
         self.assertNotIn("\x1b", run.stderr)
+
+    def test_a_terminal_in_utf_8_shows_symbols(self):
+        plain, symbols = (self.stderr_on_terminal(100, LC_ALL=locale) for locale in ("C", "C.UTF-8"))
+        self.assertTrue(plain.isascii())
+        self.assertRegex(symbols, "[\u00b1\u03bc\u03bb\u2264\u2265\u2212]")
 
     def test_a_terminal_shows_color_unless_turned_off(self):
         self.assertIn("  \x1b[33mnot seen\x1b[0m", self.stderr_on_terminal(100))

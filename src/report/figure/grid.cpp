@@ -35,7 +35,7 @@ struct Cell {
 // Columns share their left edge and rows their top edge, so that panels align.
 class Grid {
  public:
-  Grid(std::vector<DrawnPanel> panels, std::size_t columns) : columns_(columns) {
+  Grid(std::vector<DrawnPanel> panels, const GridSize& size) : columns_(size.columns), size_(size) {
     for (DrawnPanel& panel : panels) cells_.emplace_back().placed.panel = std::move(panel);
     find_shared_axes();
     share_legends();
@@ -49,8 +49,7 @@ class Grid {
         const Room room = room_of_column(c);
         margins += room.left + room.right;
       }
-      width = std::max(
-          80.0, std::floor((figure_width(columns_) - margins) / static_cast<double>(columns_)));
+      width = std::max(80.0, std::floor((size_.width - margins) / static_cast<double>(columns_)));
     }
     for (Cell& cell : cells_) measure(cell, width);
   }
@@ -154,7 +153,7 @@ class Grid {
     cell.placed.width = width;
     cell.placed.height = panel.horizontal_bars
                              ? row_height * static_cast<double>(panel.y.ticks.size())
-                             : panel_height(columns_);
+                             : size_.panel_height;
     if (panel.y.named) {
       const double widest = panel.horizontal_bars ? widest_row_name : widest_tick;
       for (Tick& tick : panel.y.ticks) tick.label = shorten(tick.label, FontSize::tick, widest);
@@ -322,23 +321,30 @@ class Grid {
   }
 
   std::size_t columns_;
+  GridSize size_;
   std::vector<Cell> cells_;
   std::vector<Legend> legends_;  // of each cell
 };
 
 }  // namespace
 
-double figure_width(std::size_t columns) {
-  return columns == 1 ? 560 : columns == 2 ? 840 : widest_figure;
+GridSize page_grid(std::size_t columns) {
+  if (columns == 1) return {1, 560, 250};
+  if (columns == 2) return {2, 840, 215};
+  return {columns, widest_figure, columns == 3 ? 205.0 : 170.0};
 }
 
-double panel_height(std::size_t columns) {
-  return columns == 1 ? 250 : columns == 2 ? 215 : columns == 3 ? 205 : 170;
+GridSize printed_grid(double width, std::size_t most_per_row) {
+  constexpr double narrowest = 240, lowest = 110, highest = 250, shape = 0.55;
+  const double fitting = std::max(1.0, std::floor(width / narrowest));
+  const std::size_t columns = std::min(most_per_row, static_cast<std::size_t>(fitting));
+  return {columns, width,
+          std::clamp(shape * width / static_cast<double>(columns), lowest, highest)};
 }
 
-PlacedFigure place_grid(std::vector<DrawnPanel> panels, std::size_t columns, double table_width) {
+PlacedFigure place_grid(std::vector<DrawnPanel> panels, const GridSize& size, double table_width) {
   PlacedFigure out;
-  Grid grid(std::move(panels), columns);
+  Grid grid(std::move(panels), size);
   out.width = std::ceil(std::max(grid.place_columns(table_width), table_width));
   out.height = grid.place_rows(0);
   grid.move_to(out);

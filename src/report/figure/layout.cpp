@@ -7,6 +7,7 @@
 #include "report/figure/bars.hpp"
 #include "report/figure/grid.hpp"
 #include "report/figure/note.hpp"
+#include "report/figure/symbols.hpp"
 #include "report/figure/table.hpp"
 #include "report/figure/text.hpp"
 
@@ -53,15 +54,16 @@ void move_down(PlacedFigure& figure, double by) {
 }
 
 // Places the title and the tables above the panels, which it moves down. Returns by how much.
-double place_head(const FigureSource& source, Extract extract, PlacedFigure& figure) {
+double place_head(const FigureSource& source, bool has_title, PlacedFigure& figure) {
   PlacedFigure head;
   head.width = figure.width;
   double top = figure_gap;
-  if (extract == Extract::whole) {
+  if (has_title) {
     const std::string words = source.figure.title.empty() ? source.title : source.figure.title;
-    const auto title = wrap(one_line(words), FontSize::title, figure.width - 4 * figure_gap, 3),
-               subtitle =
-                   wrap(one_line(source.changes), FontSize::axis, figure.width - 4 * figure_gap, 2);
+    const auto title = wrap(label_with_symbols(words), FontSize::title,
+                            figure.width - 4 * figure_gap, 3),
+               subtitle = wrap(label_with_symbols(source.changes), FontSize::axis,
+                               figure.width - 4 * figure_gap, 2);
     place_lines(title, figure.width / 2, top, FontSize::title, TextRole::title, head);
     top += height_of(title, FontSize::title);
     place_lines(subtitle, figure.width / 2, top, FontSize::axis, TextRole::title, head);
@@ -77,8 +79,8 @@ double place_head(const FigureSource& source, Extract extract, PlacedFigure& fig
 
 // Places the note below `bottom`, and ends the figure there.
 void place_note(const FigureSource& source, double bottom, PlacedFigure& figure) {
-  for (const std::string& line :
-       wrap(note_for(source, figure.panels), FontSize::note, figure.width - 2 * figure_gap, 4)) {
+  for (const std::string& line : wrap(label_with_symbols(note_for(source, figure.panels)),
+                                      FontSize::note, figure.width - 2 * figure_gap, 4)) {
     figure.texts.push_back({line, figure.width - 10, bottom + line_height(FontSize::note) / 2,
                             FontSize::note, Anchor::right, TextRole::note});
     bottom += line_height(FontSize::note);
@@ -153,18 +155,24 @@ void place_lines(const std::vector<std::string>& lines, double x, double top, do
   }
 }
 
-PlacedFigure place_figure(const FigureSource& source, Extract extract, std::size_t panel) {
+PlacedFigure place_figure(const FigureSource& source, Extract extract, std::size_t panel,
+                          const Print& print) {
   if (extract == Extract::thumbnail && !source.figure.panels.empty())
     return place_thumbnail(source, panel);
-  std::size_t columns = columns_of(source.figure);
-  const PanelSize size{figure_width(columns) / static_cast<double>(columns) - 80,
-                       panel_height(columns), extract == Extract::whole ? 300u : 48u};
+  const std::size_t wanted = columns_of(source.figure);
+  const GridSize grid = print.width > 0
+                            ? printed_grid(print.width * FontSize::tick / printed_points, wanted)
+                            : page_grid(wanted);
+  const PanelSize size{grid.width / static_cast<double>(grid.columns) - 80, grid.panel_height,
+                       extract == Extract::whole ? 300u : 48u};
   std::vector<DrawnPanel> panels = make_panels(source, size);
   const std::size_t whole = panels.size();
   panels = in_pieces(panels);
-  if (panels.size() > whole) columns = std::min<std::size_t>(whole, 3);
-  PlacedFigure figure = place_grid(std::move(panels), columns, widest_table(source.figure));
-  const double head = place_head(source, extract, figure);
+  GridSize placed = grid;
+  if (panels.size() > whole && print.width == 0)
+    placed = page_grid(std::min<std::size_t>(whole, 3));
+  PlacedFigure figure = place_grid(std::move(panels), placed, widest_table(source.figure));
+  const double head = place_head(source, extract == Extract::whole && print.title, figure);
   place_note(source, head + figure.height, figure);
   return figure;
 }

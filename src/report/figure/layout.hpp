@@ -85,6 +85,17 @@ enum class Extract {
   thumbnail,  // one panel with its ticks, without other text
 };
 
+/// A picture for a paper or a talk.
+struct Print {
+  double width = 0;       // of the page's column in points; 0: as wide as its panels need
+  std::string font = {};  // a family; empty: any sans-serif one
+  bool title = true;
+  bool opaque = false;  // mixed colors instead of transparency, which EPS does not have
+};
+
+/// The size of ticks and legends in points if a width is given: that of a caption.
+inline constexpr double printed_points = 7.5;
+
 /// The gap between parts of a figure, and the length of ticks with the space before their labels.
 inline constexpr double figure_gap = 8, tick_room = 8;
 
@@ -104,6 +115,6 @@ void place_lines(const std::vector<std::string>& lines, double x, double top, do
 
 /// `panel` is the panel of a thumbnail.
 PlacedFigure place_figure(const FigureSource& source, Extract extract = Extract::whole,
-                          std::size_t panel = 0);
+                          std::size_t panel = 0, const Print& print = {});
 
 }  // namespace ranklab

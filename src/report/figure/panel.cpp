@@ -11,6 +11,7 @@
 #include "core/undefined.hpp"
 #include "report/figure/bars.hpp"
 #include "report/figure/palette.hpp"
+#include "report/figure/symbols.hpp"
 #include "report/figure/text.hpp"
 
 namespace ranklab {
@@ -97,7 +98,7 @@ LegendEntry entry_of(const DrawnCurve& curve, std::string label) {
 
 void add_curve_entries(DrawnPanel& panel, const Panel& source) {
   for (std::size_t i = 0; i < source.curves.size(); ++i) {
-    const std::string label = one_line(source.curves[i].label);
+    const std::string label = label_with_symbols(source.curves[i].label);
     if (!label.empty()) panel.legend.push_back(entry_of(panel.curves[i], label));
   }
 }
@@ -107,11 +108,11 @@ void add_lines(DrawnPanel& panel, const Panel& source) {
   constexpr std::size_t most_at_side = 6;
   bool at_side = source.lines.size() <= most_at_side && !panel.horizontal_bars;
   for (const auto& line : source.lines)
-    at_side = at_side && text_width(one_line(line.label), font_size) <= widest_at_side;
+    at_side = at_side && text_width(label_with_symbols(line.label), font_size) <= widest_at_side;
   for (const auto& line : source.lines) {
     if (panel.y.log && line.y <= panel.y.low)
       continue;  // not positive: make_axes did not include it
-    const std::string label = one_line(line.label);
+    const std::string label = label_with_symbols(line.label);
     const std::size_t dash = at_side ? 0 : panel.lines.size();
     panel.lines.push_back({line.y, dash, at_side ? label : ""});
     if (!at_side && !label.empty())
@@ -126,7 +127,7 @@ void add_bands(DrawnPanel& panel, const Panel& source) {
     const double low = std::max(band.x_low, panel.x.low),
                  high = std::min(band.x_high, panel.x.high);
     if (low > high) continue;
-    const std::string label = one_line(band.label);
+    const std::string label = label_with_symbols(band.label);
     const std::size_t color =
         band.color >= 0 ? static_cast<std::size_t>(band.color) : neutral_color;
     if (!label.empty())
@@ -256,9 +257,9 @@ void swap_axes(DrawnPanel& panel) {
 // The curves of a panel, without axes.
 DrawnPanel draw_curves(const Panel& source, const FigureSource& figure, std::size_t stretches) {
   DrawnPanel panel;
-  panel.title = one_line(source.title);
-  panel.x_label = one_line(source.x.label);
-  panel.y_label = one_line(source.y.label);
+  panel.title = label_with_symbols(source.title);
+  panel.x_label = label_with_symbols(source.x.label);
+  panel.y_label = label_with_symbols(source.y.label);
   panel.group = source.group;
   panel.horizontal_bars = has_horizontal_bars(source);
   panel.bar_foot = source.y.scale == Scale::log ? 1.0 : 0.0;

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 
+#include "core/text.hpp"
 #include "report/figure/svg_curves.hpp"
+#include "report/figure/symbols.hpp"
 #include "report/figure/text.hpp"
 #include "report/figure/words.hpp"
 
@@ -27,6 +29,47 @@ Pen look_of(const PlacedText& text) {
   return {{"font-size", "", {text.size}}, {"text-anchor", anchor}};
 }
 
+// A label with its indices and powers, which label_with_symbols() has marked.
+Markup label_markup(const std::string& label, double font_size, PenSheet* sheet) {
+  Markup out;
+  std::string part;
+  double offset = 0;  // of the part from the baseline, downward
+  double last = 0;    // of the last text
+  const auto flush = [&] {
+    if (part.empty()) return;
+    // Viewers drop other blanks at the ends of an element.
+    constexpr char no_break[] = "\u00A0";
+    const Markup text = (part.starts_with(' ') ? Markup(no_break) : Markup()) +
+                        escape_markup(part) +
+                        (part.size() > 1 && part.ends_with(' ') ? Markup(no_break) : Markup());
+    if (offset != 0 || last != 0) {
+      out += "<tspan dy=\"" + precision_of(sheet).number(offset - last) + "\"";
+      if (offset != 0)
+        out += " " + attributes_of({{"font-size", "", {small_size * font_size}}}, sheet);
+      out += ">" + text + "</tspan>";
+    } else {
+      out += text;
+    }
+    last = offset;
+    part.clear();
+  };
+  for (std::size_t i = 0; i < label.size();) {
+    const CodePoint c = code_point(label, i);
+    const std::size_t length = std::max<std::size_t>(c.length, 1);
+    if (c.value < index_mark || c.value > end_mark) {
+      part += label.substr(i, length);
+    } else {
+      flush();
+      offset = c.value == index_mark   ? 0.22 * font_size
+               : c.value == power_mark ? -0.4 * font_size
+                                       : 0;
+    }
+    i += length;
+  }
+  flush();
+  return out;
+}
+
 Markup element_of(const PlacedText& text, PenSheet* sheet) {
   const Precision& precision = precision_of(sheet);
   const double baseline = text.y + 0.36 * text.size;
@@ -36,7 +79,7 @@ Markup element_of(const PlacedText& text, PenSheet* sheet) {
   if (text.degrees != 0)
     out += " transform=\"rotate(" + file_precision.number(-text.degrees) + " " + x + " " +
            precision.number(text.y) + ")\"";
-  out += ">" + escape_markup(text.text);
+  out += ">" + label_markup(text.text, text.size, sheet);
   if (!text.power.empty())
     out += "<tspan dy=\"" + precision.number(-0.5 * text.size) + "\" " +
            attributes_of({{"font-size", "", {0.8 * text.size}}}, sheet) + ">" +
@@ -137,13 +180,25 @@ Drawing drawn_references(const PlacedPanel& placed) {
   return out;
 }
 
+// "Latin Modern" is the family "Latin Modern Roman".
+std::string families(const std::string& font) {
+  return font.empty() ? "sans-serif" : "'" + font + "', '" + font + " Roman', sans-serif";
+}
+
 }  // namespace
 
-Markup figure_svg(const FigureSource& source, Extract extract, std::size_t panel, PenSheet* sheet) {
-  const PlacedFigure figure = place_figure(source, extract, panel);
+Markup figure_svg(const FigureSource& source, Extract extract, std::size_t panel, PenSheet* sheet,
+                  const Print& print) {
+  const PlacedFigure figure = place_figure(source, extract, panel, print);
   const Precision& precision = precision_of(sheet);
   const std::string& own = source.figure.title.empty() ? source.title : source.figure.title;
-  const Pen root = {{"font-family", "sans-serif"}, {"fill", "none"}, {"stroke-linejoin", "round"}};
+  // In points if a width is given.
+  const auto length = [&](double pixels) {
+    return print.width == 0 ? file_precision.number(pixels)
+                            : file_precision.number(pixels * print.width / figure.width) + "pt";
+  };
+  const Pen root = {
+      {"font-family", families(print.font)}, {"fill", "none"}, {"stroke-linejoin", "round"}};
   Drawing drawing = drawn(rectangle_path({0, 0}, {figure.width, figure.height}), fill("#ffffff"));
   // Panels do not overlap. On a page the grids of all panels are neighbors, and so are the frames.
   constexpr std::array parts = {drawn_ranges, drawn_grid, drawn_curves, drawn_frame,
@@ -154,11 +209,12 @@ Markup figure_svg(const FigureSource& source, Extract extract, std::size_t panel
                                 : parts[i / panels.size()](panels[i % panels.size()]);
   drawing += drawn_rules(figure.rules);
   for (const PlacedKey& key : figure.keys) drawing += drawn_key(key);
+  if (print.opaque) drawing = without_transparency(std::move(drawing));
   return "<svg " + (sheet == nullptr ? Markup("xmlns=\"http://www.w3.org/2000/svg\" ") : "") +
          "viewBox=\"0 0 " + precision.number(figure.width) + " " + precision.number(figure.height) +
-         "\" width=\"" + file_precision.number(figure.width) + "\" height=\"" +
-         file_precision.number(figure.height) + "\" role=\"img\" " + attributes_of(root, sheet) +
-         "><title>" + escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
+         "\" width=\"" + length(figure.width) + "\" height=\"" + length(figure.height) +
+         "\" role=\"img\" " + attributes_of(root, sheet) + "><title>" +
+         escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
          escape_markup(describe_figure(source)) + "</desc>" + drawing_svg(drawing, sheet) +
          texts_svg(figure.texts, sheet) + "</svg>";
 }

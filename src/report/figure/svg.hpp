@@ -10,6 +10,6 @@ namespace ranklab {
 /// same bytes. `panel` is that of a thumbnail. A picture of a page has the pens of the page's
 /// `sheet`; a file has none.
 Markup figure_svg(const FigureSource& source, Extract extract = Extract::whole,
-                  std::size_t panel = 0, PenSheet* sheet = nullptr);
+                  std::size_t panel = 0, PenSheet* sheet = nullptr, const Print& print = {});
 
 }  // namespace ranklab

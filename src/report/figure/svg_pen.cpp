@@ -1,5 +1,6 @@
 #include "report/figure/svg_pen.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cmath>
@@ -167,6 +168,18 @@ Pen fill(std::string_view color, double density, double opacity) {
   Pen out = {{"fill", density < 1 ? mixed_with_white(color, density) : std::string(color)}};
   if (opacity < 1) out.push_back({"fill-opacity", decimal(opacity)});
   return out;
+}
+
+Drawing without_transparency(Drawing drawing) {
+  for (Mark& mark : drawing) {
+    Pen& pen = mark.pen;
+    const auto opacity = std::ranges::find(pen, "fill-opacity", &Property::name),
+               color = std::ranges::find(pen, "fill", &Property::name);
+    if (opacity == pen.end() || color == pen.end()) continue;
+    color->word = mixed_with_white(color->word, std::stod("0" + opacity->word));
+    pen.erase(opacity);
+  }
+  return drawing;
 }
 
 Pen line_pen(Look look, std::size_t color) {

@@ -64,6 +64,9 @@ Pen stroke(std::string_view color, double width, std::vector<double> dashes = {}
 /// be seen.
 Pen fill(std::string_view color, double density = 1, double opacity = 1);
 
+/// The drawing with colors mixed with white in place of opacities.
+Drawing without_transparency(Drawing drawing);
+
 /// The line of a curve, and the thin line of one of its trials.
 Pen line_pen(Look look, std::size_t color);
 Pen trial_pen(Look look, std::size_t color);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "report/figure/symbols.hpp"
 #include "report/figure/text.hpp"
 
 namespace ranklab {
@@ -19,7 +20,7 @@ struct Columns {
 };
 
 double width_of(const std::string& text) {
-  return text_width(one_line(text), cell_font);
+  return text_width(label_with_symbols(text), cell_font);
 }
 
 // A column is as wide as its widest cell, or as its head over up to three lines. Too wide a table
@@ -31,8 +32,8 @@ Columns columns_of(const FigureTable& table) {
     for (const auto& row : table.rows) {
       if (c < row.size()) widest = std::max(widest, width_of(row[c]));
     }
-    out.heads.push_back(
-        wrap(one_line(table.columns[c]), cell_font, std::max(widest, widest_head), head_lines));
+    out.heads.push_back(wrap(label_with_symbols(table.columns[c]), cell_font,
+                             std::max(widest, widest_head), head_lines));
     for (const std::string& line : out.heads.back()) widest = std::max(widest, width_of(line));
     out.lines = std::max(out.lines, out.heads.back().size());
     out.widths.push_back(widest + cell_padding);
@@ -57,14 +58,14 @@ double widest_table(const Figure& figure) {
 double place_table(const FigureTable& table, double top, PlacedFigure& figure) {
   const Columns columns = columns_of(table);
   const double left = (figure.width - columns.total) / 2, right = left + columns.total;
-  const auto title = wrap(one_line(table.title), FontSize::panel, figure.width - 16, 3);
+  const auto title = wrap(label_with_symbols(table.title), FontSize::panel, figure.width - 16, 3);
   place_lines(title, figure.width / 2, top, FontSize::panel, TextRole::panel_title, figure);
   top += line_height(FontSize::panel) * static_cast<double>(title.size()) + 5;
   figure.rules.push_back({left, right, top, true});
   // The first column is aligned at the left, the others are centered.
   const auto cell = [&](std::size_t column, double x, double y, const std::string& words) {
     const double width = columns.widths[column];
-    const std::string text = shorten(one_line(words), cell_font, width - 6);
+    const std::string text = shorten(label_with_symbols(words), cell_font, width - 6);
     if (text.empty()) return;
     if (column == 0)
       figure.texts.push_back({text, x + 4, y, cell_font, Anchor::left, TextRole::cell});

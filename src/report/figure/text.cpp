@@ -5,6 +5,7 @@
 
 #include "core/text.hpp"
 #include "report/figure/markup.hpp"
+#include "report/figure/symbols.hpp"
 
 namespace ranklab {
 namespace {
@@ -29,6 +30,19 @@ double width_of(std::uint32_t c) {
   return letter >= 'A' && letter <= 'Z' ? 0.7 : 0.62;
 }
 
+// The widths of the characters of one text, with its indices and powers.
+class Widths {
+ public:
+  double next(std::uint32_t c) {
+    if (c < index_mark || c > end_mark) return scale_ * width_of(c);
+    scale_ = c == end_mark ? 1 : small_size;
+    return 0;
+  }
+
+ private:
+  double scale_ = 1;
+};
+
 }  // namespace
 
 std::string one_line(std::string_view text) {
@@ -50,9 +64,10 @@ std::string one_line(std::string_view text) {
 
 double text_width(std::string_view text, double font_size) {
   double width = 0;
+  Widths widths;
   for (std::size_t i = 0; i < text.size();) {
     const CodePoint c = code_point(text, i);
-    width += width_of(c.value);
+    width += widths.next(c.value);
     i += std::max<std::size_t>(c.length, 1);
   }
   return width * font_size;
@@ -63,9 +78,10 @@ std::string shorten(const std::string& text, double font_size, double width) {
   const double room = width - text_width(ellipsis, font_size);
   double used = 0;
   std::size_t end = 0;
+  Widths widths;
   while (end < text.size()) {
     const CodePoint c = code_point(text, end);
-    used += width_of(c.value) * font_size;
+    used += widths.next(c.value) * font_size;
     if (used > room) break;
     end += std::max<std::size_t>(c.length, 1);
   }

@@ -1,207 +1,31 @@
 #include "report/page/prose.hpp"
 
-#include <algorithm>
-#include <array>
-#include <cctype>
-#include <utility>
-
-#include "core/text.hpp"
-#include "report/figure/text.hpp"
+#include "report/figure/symbols.hpp"
 
 namespace ranklab {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 21> greek = {{
-    {"alpha", "\u03B1"},   {"beta", "\u03B2"},  {"gamma", "\u03B3"}, {"delta", "\u03B4"},
-    {"epsilon", "\u03B5"}, {"eps", "\u03B5"},   {"eta", "\u03B7"},   {"kappa", "\u03BA"},
-    {"lambda", "\u03BB"},  {"mu", "\u03BC"},    {"xi", "\u03BE"},    {"pi", "\u03C0"},
-    {"rho", "\u03C1"},     {"sigma", "\u03C3"}, {"tau", "\u03C4"},   {"phi", "\u03C6"},
-    {"omega", "\u03C9"},   {"Phi", "\u03A6"},   {"Pi", "\u03A0"},    {"Sigma", "\u03A3"},
-    {"Delta", "\u0394"},
-}};
-
-constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {{
-    {">=", "\u2265"},
-    {"<=", "\u2264"},
-    {"+-", "\u00B1"},
-    {"->", "\u2192"},
-    {"||", "\u2016"},
-    {"sqrt ", "\u221A"},
-    {"sqrt(", "\u221A("},
-    {"abs(lambda)", "|\u03BB|"},
-}};
-
-bool is_word(char c) {
-  return is_letter(c) || is_digit(c);
-}
-
-std::string_view greek_letter(std::string_view word) {
-  const auto found = std::find_if(greek.begin(), greek.end(),
-                                  [&](const auto& entry) { return entry.first == word; });
-  return found == greek.end() ? std::string_view() : found->second;
-}
-
-template <typename Belongs>
-std::string_view run(std::string_view text, Belongs belongs) {
-  std::size_t end = 0;
-  while (end < text.size() && belongs(text[end])) ++end;
-  return text.substr(0, end);
-}
-
-// Reads the text once, from left to right.
-class MarkupWriter {
- public:
-  explicit MarkupWriter(std::string_view text) : text_(text) {}
-
-  Markup set() {
-    while (at_ < text_.size()) {
-      if (!sign() && !word() && !index() && !power() && !minus()) plain(text_.substr(at_, 1));
-    }
-    flush();
-    return std::move(out_);
-  }
-
- private:
-  std::string_view rest() const { return text_.substr(at_); }
-  char before() const { return at_ == 0 ? ' ' : text_[at_ - 1]; }
-
-  void plain(std::string_view part) {
-    plain_ += part;
-    at_ += part.size();
-    takes_index_ = part == ")";
-  }
-  void flush() {
-    // Blanks at the ends are kept, because markup follows or precedes them.
-    const auto is_blank = [](char c) { return c == ' '; };
-    const bool starts = !plain_.empty() && is_blank(plain_.front()),
-               ends = plain_.size() > 1 && is_blank(plain_.back());
-    out_ += (starts ? Markup(" ") : "") + escape_markup(plain_) + (ends ? Markup(" ") : "");
-    plain_.clear();
-  }
-  void markup(const Markup& element, std::string_view content, std::size_t length) {
-    flush();
-    out_ += "<" + element + ">" + MarkupWriter(content).set() + "</" + element + ">";
-    at_ += length;
-  }
-
-  // Letters and digits: a Greek letter, a number with an exponent, or unchanged text. A single
-  // letter may take an index.
-  bool word() {
-    if (!is_word(rest().front())) return false;
-    if (is_digit(rest().front()) && !is_word(before()) && exponent()) return true;
-    const std::string_view word = run(rest(), is_digit(rest().front()) ? is_digit : is_letter);
-    const std::string_view letter = greek_letter(word);
-    const char next = at_ + word.size() < text_.size() ? text_[at_ + word.size()] : ' ';
-    const char after_next =
-        at_ + word.size() + 1 < text_.size() ? text_[at_ + word.size() + 1] : ' ';
-    const bool hyphened = (before() == '-' && at_ >= 2 && is_letter(text_[at_ - 2])) ||
-                          (next == '-' && is_letter(after_next));
-    const bool compound = is_word(before()) || is_word(next) || hyphened || identifier(word.size());
-    if (letter.empty() || compound) {
-      const bool single =
-          word.size() == 1 && is_letter(word[0]) && !is_word(before()) && before() != '_';
-      plain(word);
-      takes_index_ = single;
+Markup markup_of(const std::vector<TextRun>& runs) {
+  Markup out;
+  for (const TextRun& run : runs) {
+    if (run.place == TextRun::Place::below) {
+      out += "<sub>" + markup_of(run.inside) + "</sub>";
+    } else if (run.place == TextRun::Place::above) {
+      out += "<sup>" + markup_of(run.inside) + "</sup>";
     } else {
-      plain_ += letter;
-      at_ += word.size();
-      takes_index_ = true;
+      // An escape drops blanks at the ends, but markup follows or precedes them.
+      const std::string& text = run.text;
+      out += (text.starts_with(' ') ? Markup(" ") : "") + escape_markup(text) +
+             (text.size() > 1 && text.ends_with(' ') ? Markup(" ") : "");
     }
-    return true;
   }
-
-  // "mu_normalized", "sigma_max_of": an identifier of a program, not a letter with an index.
-  bool identifier(std::size_t length) const {
-    if (before() == '_') return true;
-    const std::string_view tail = text_.substr(at_ + length);
-    if (!tail.starts_with('_')) return false;
-    return run(tail.substr(1), [](char c) { return is_letter(c) || c == '_'; }).size() > 5;
-  }
-
-  // 2.842e-05
-  bool exponent() {
-    const std::string_view mantissa = run(rest(), [](char c) { return is_digit(c) || c == '.'; });
-    std::string_view tail = rest().substr(mantissa.size());
-    if (tail.size() < 3 || tail[0] != 'e' || (tail[1] != '-' && tail[1] != '+')) return false;
-    const bool negative = tail[1] == '-';
-    const std::string_view digits = run(tail.substr(2), is_digit);
-    if (digits.empty()) return false;
-    const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
-    flush();
-    out_ += (mantissa == "1" ? "10<sup>" : escape_markup(mantissa) + "\u00D710<sup>") +
-            (negative ? Markup("\u2212") : "") + escape_markup(digits.substr(zeros)) + "</sup>";
-    at_ += mantissa.size() + 2 + digits.size();
-    takes_index_ = false;
-    return true;
-  }
-
-  bool index() {
-    if (rest().front() != '_' || !takes_index_) return false;
-    std::string_view part =
-        run(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
-    if (part.empty() && rest().size() > 1 && (rest()[1] == '+' || rest()[1] == '-'))
-      part = rest().substr(1, 1);
-    while (part.ends_with('_')) part.remove_suffix(1);
-    if (part.empty()) return false;
-    std::string content(part == "-" ? "\u2212" : part);
-    std::replace(content.begin(), content.end(), '_', ' ');
-    markup("sub", content, 1 + part.size());
-    return true;
-  }
-
-  bool power() {
-    if (rest().front() != '^' || at_ == 0 || rest().size() < 2) return false;
-    const std::string_view tail = rest().substr(1);
-    if (tail.front() == '(') {
-      const std::size_t close = tail.find(')');  // without one, the largest of all numbers
-      if (close > 12 || tail.substr(1, close - 1).find('(') != std::string_view::npos) return false;
-      markup("sup", tail.substr(1, close - 1), close + 2);
-      return true;
-    }
-    const std::size_t minus = tail.front() == '-' ? 1 : 0;
-    std::size_t length = minus + run(tail.substr(minus), is_word).size();
-    if (length == minus) return false;
-    const std::string_view decimals =  // ^0.5
-        tail.substr(length).starts_with('.') ? run(tail.substr(length + 1), is_digit) : "";
-    if (is_digit(tail[length - 1]) && !decimals.empty()) length += 1 + decimals.size();
-    markup("sup", (minus ? "\u2212" : "") + std::string(tail.substr(minus, length - minus)),
-           1 + length);
-    return true;
-  }
-
-  bool sign() {
-    for (const auto& [written, set] : signs) {
-      if (!rest().starts_with(written) || (is_letter(written[0]) && is_word(before()))) continue;
-      plain_ += set;
-      at_ += written.size();
-      takes_index_ = written == "||";
-      return true;
-    }
-    return false;
-  }
-
-  // A hyphen at the start of a number or between blanks is a minus sign.
-  bool minus() {
-    if (rest().front() != '-' || rest().size() < 2) return false;
-    const bool starts = std::string_view(" (=,[").find(before()) != std::string_view::npos;
-    if (!starts || !(is_digit(rest()[1]) || (rest()[1] == ' ' && before() == ' '))) return false;
-    plain_ += "\u2212";
-    ++at_;
-    takes_index_ = false;
-    return true;
-  }
-
-  std::string_view text_;
-  std::size_t at_ = 0;
-  Markup out_;
-  std::string plain_;
-  bool takes_index_ = false;
-};
+  return out;
+}
 
 }  // namespace
 
 Markup prose(std::string_view text) {
-  return MarkupWriter(text).set();
+  return markup_of(set_symbols(text));
 }
 
 }  // namespace ranklab

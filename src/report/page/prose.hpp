@@ -7,9 +7,7 @@
 
 namespace ranklab {
 
-/// "E[xi_i] >= lambda^2" with Greek letters, subscripts and superscripts; ">=", "<=",
-/// "+-", "->", "||" and "sqrt" as signs; 1e-06 as a power of ten. Identifiers such as
-/// rank_one_residual and words such as lambda-skip are unchanged.
+/// The text with its symbols (report/figure/symbols.hpp) as HTML.
 Markup prose(std::string_view text);
 
 }  // namespace ranklab

@@ -50,6 +50,28 @@ TEST_CASE(
       ",,,,,,,,x\n");
 }
 
+TEST_CASE("the points of all figures are one table, with panel, curve and axes, as drawn") {
+  json result = sample();
+  const auto panel = [](const char* title, json curve) {
+    return json{{"title", title},
+                {"x", {{"label", "step"}, {"scale", "linear"}}},
+                {"y", {{"label", "loss, nats"}, {"scale", "linear"}}},
+                {"curves", {std::move(curve)}},
+                {"lines", json::array()}};
+  };
+  result["figure"] = {
+      {"panels",
+       {panel("A", {{"series", "u"}, {"label", "Adam"}, {"style", "line"}, {"x_offset", 10}})}}};
+  result["more_figures"] = {
+      {{"panels", {panel("B", {{"series", "s"}, {"label", ""}, {"style", "line"}})}}}};
+  CHECK(export_csv(typed(result), "figure") ==
+        "figure,panel,curve,series,x_name,y_name,x,mean,std,n\n"
+        "1,A,Adam,u,step,\"loss, nats\",13.0,1.0,2.0,3\n"
+        "2,B,,s,step,\"loss, nats\",0.0,1.5,0.0,2\n2,B,,s,step,\"loss, nats\",1.0,,,0\n");
+  result["figure"]["panels"][0]["curves"][0]["series"] = "v";
+  CHECK_THROWS_AS(export_csv(typed(result), "figure"), Failure);
+}
+
 TEST_CASE(
     "several results make one table whose rows start with the file and the differing parameters") {
   std::vector<json> results = {sample(), sample()};

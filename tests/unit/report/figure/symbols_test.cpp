@@ -1,0 +1,25 @@
+#include "report/figure/symbols.hpp"
+
+#include <doctest/doctest.h>
+
+#include "report/figure/text.hpp"
+
+using namespace ranklab;
+
+TEST_CASE("plain characters become symbols in Unicode, where it has them") {
+  for (const auto& [plain, set] : std::initializer_list<std::pair<const char*, const char*>>{
+           {"lambda (strength of the skip)", "λ (strength of the skip)"},
+           {"1 - sigma_1^2 / ||Y||_F^2", "1 − σ₁² / ‖Y‖_F²"},
+           {"mu >= 1e-06", "μ ≥ 10⁻⁶"},
+           {"d^(7/4), x^-1", "d^(7/4), x⁻¹"},
+           {"lambda-skip of rank_one_residual", "lambda-skip of rank_one_residual"}})
+    CHECK(with_symbols(plain) == set);
+}
+
+TEST_CASE("a label is as wide as what is drawn, and marks of a file are not read") {
+  const double one = text_width("Y1", 10) - text_width("Y", 10);
+  CHECK(text_width(label_with_symbols("Y_1"), 10) ==
+        doctest::Approx(text_width("Y", 10) + small_size * one).epsilon(1e-12));
+  CHECK(label_with_symbols("a\uE000b\uE002") == "a\uFFFDb\uFFFD");
+  CHECK(shorten(label_with_symbols("Y_1"), 10, 100) == label_with_symbols("Y_1"));
+}
