@@ -1,11 +1,13 @@
 """The man page, the completion in bash, and the presets of an installed program."""
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import unittest
 
 from program import BINARY, ROOT, ProgramTest, loads
+from stored_tensors import npy
 
 
 class ManTest(ProgramTest):
@@ -53,7 +55,7 @@ class CompletionTest(ProgramTest):
         self.assertEqual(self.complete("help", "plo"), ["plot"])
         self.assertEqual(self.complete("export", "--wh"), ["--what"])
         self.assertEqual(sorted(self.complete("export", "r.json", "--what", "s")), ["scalars", "series"])
-        self.assertEqual(self.complete("help", "mu"), ["mu"])
+        self.assertEqual(self.complete("help", "stable"), ["stable-rank"])
 
     def test_only_what_applies_is_completed(self):
         train = ["rank-collapse", "--study", "train"]
@@ -69,6 +71,23 @@ class CompletionTest(ProgramTest):
     def test_bash_completes_names_of_files(self):
         # Where no word fits, bash itself completes names of files.
         self.assertEqual(self.complete("plot", "res") + self.complete("plot", "--quiet", "o"), [])
+
+
+class WorkflowTest(ProgramTest):
+    """packaging/github-workflow.yml, an example for users."""
+
+    def test_its_commands_run_on_a_recording(self):
+        with open(os.path.join(ROOT, "packaging", "github-workflow.yml"), encoding="utf-8") as file:
+            commands = re.findall(r"run: ranklab (.*)", file.read())
+        self.assertEqual([command.split()[0] for command in commands], ["ranks", "verify"])
+        # One layer with st(A) = 1, nr(G) = 1 and so a ratio of 1.
+        self.write("a.npy", npy([[1.0, 1.0], [1.0, 1.0]]))
+        self.write("manifest.json", {"pairs": [{"name": "layer", "activation": "a.npy", "gradient": "a.npy"}]})
+        words = [shlex.split(command.replace("step.safetensors", "manifest.json")) for command in commands]
+        for command in words:
+            self.run_program(command)
+        failing = [word.replace("<0.5", "<2") for word in words[0]] + ["--force"]
+        self.run_program(failing, exit_code=3)
 
 
 class InstallTest(ProgramTest):

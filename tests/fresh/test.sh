@@ -129,6 +129,22 @@ for suite in ${SUITES:-bookworm trixie}; do
     count "$work/logs/$suite/$who"
   done
 done
+# The container file, with podman or docker if one of them answers.
+container() {
+  local engine=$1
+  git -c advice.detachedHead=false clone -q "$work/ranklab.bundle" "$work/tmp/clone"
+  git -C "$work/tmp/clone" -c advice.detachedHead=false checkout -q "$commit"
+  "$engine" build -t ranklab-fresh-test -f "$work/tmp/clone/packaging/Containerfile" "$work/tmp/clone"
+  "$engine" run --rm ranklab-fresh-test run spectral-fig03
+  "$engine" rmi ranklab-fresh-test
+}
+for engine in podman docker ''; do
+  [ -n "$engine" ] || { echo "         container: not tested (neither podman nor docker runs here)"; break; }
+  "$engine" info > /dev/null 2>&1 && ! "$engine" info 2>&1 | grep -q '^Cannot connect' || continue
+  if container $engine > "$work/logs/container.log" 2>&1 < /dev/null; then passed=$((passed + 1)) outcome=ok; else failed=$((failed + 1)) outcome=FAILED; fi
+  printf '         %-6s  container (%s)\n' $outcome $engine
+  break
+done
 if [ $failed = 0 ]; then rm -rf --one-file-system "$work"; else rm -rf --one-file-system "$work/tmp" "$work/ranklab.bundle"; echo "logs: $work/logs"; fi
 echo "fresh-test: $passed passed, $failed failed"
 [ $failed = 0 ]
