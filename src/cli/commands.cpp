@@ -87,6 +87,11 @@ int run_utility(const Utility& utility, const std::vector<std::string>& words) {
           throw UsageError(utility.name + " takes results, and " + path +
                            " is a preset; `ranklab run " + path + "` writes results/" + path +
                            ".json");
+        if (std::filesystem::is_directory(path, error) && utility.takes.most == 1)
+          throw UsageError(utility.name + " takes one result, and " + printable_key(path) +
+                           " is a folder; `for file in " + printable_key(path) +
+                           "/*.json; do ranklab " + utility.name +
+                           " $file; done` takes each in it");
       }
     }
   }

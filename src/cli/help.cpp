@@ -10,6 +10,7 @@
 #include "cli/terminal.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 #include "report/environment.hpp"
 #include "report/result_json.hpp"
 
@@ -244,6 +245,15 @@ std::string topic_text(const std::vector<std::string>& words) {
   if (const auto presets = presets_of_figure(figure); !presets.empty())
     throw UsageError("help: presets of " + printable_key(figure) + ": " + joined(presets) +
                      "; `ranklab papers` has its statements");
+  for (const Paper& paper : papers()) {
+    for (const PaperStatement& statement : paper.statements) {
+      if (is_named(statement, figure))
+        throw UsageError("help: " + printable_key(figure) + " is " + statement.name + " of " +
+                         paper.key + "; `ranklab papers " +
+                         std::string(statement.id).replace(statement.id.find('/'), 1, " ") +
+                         "` prints it");
+    }
+  }
   return "";
 }
 

@@ -216,6 +216,9 @@ std::string result_text(const ResultFile& file) {
 }
 
 ResultFile result_from(const Json& document, const std::string& label) {
+  if (document.is_object() && document.contains("config") && document.contains("command") &&
+      !document.contains("schema"))
+    throw Failure(label + ": not a result file but a preset; `ranklab run NAME` writes a result");
   if (member(document, "schema") != result_schema)
     throw Failure(label + ": not a result file: its \"schema\" is not \"" + result_schema + "\"");
   ResultFile out;

@@ -344,6 +344,25 @@ class ListTest(ProgramTest):
         self.refused("list stray", "stray")
 
 
+class MistakesTest(ProgramTest):
+    """What newcomers typed."""
+
+    def test_the_answer_says_what_to_type(self):
+        self.result(TINY)
+        self.write("model.pt", b"x")
+        self.write("preset.json", {"command": "random-features", "title": "t", "summary": "s", "config": {}})
+        os.mkdir(self.path("folder"))
+        for words, needles in ((["help", "thm-3.7"], ("Theorem 3.7 of [Spectral]", "papers spectral thm-3.7`")),
+                               (["help", "Lemma", "2.13"], ("papers spectral lemma-2.13`",)),
+                               (["ranks", "out.json"], ("is a result of ranklab", "manifest")),
+                               (["ranks", "model.pt"], ("safetensors.torch.save_file",)),
+                               (["plot", "folder"], ("is a folder", "folder/*.json", "plot $file"))):
+            with self.subTest(words):
+                self.refused(words, *needles)
+        for command in ("plot", "verify"):
+            self.refused(f"{command} preset.json", "not a result file but a preset", "run NAME", exit_code=1)
+
+
 class SummaryTest(ProgramTest):
     """The summary that a run prints on standard error. On a terminal it has color and the width of the terminal."""
 

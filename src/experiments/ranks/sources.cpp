@@ -209,14 +209,22 @@ Kind kind_of(const std::string& path) {
   }
   if (path.ends_with(".json")) {
     const nlohmann::json document = read_json(path);
+    if (document.is_object() && document.contains("schema") && document.contains("claims"))
+      throw UsageError(printable_key(path) +
+                       " is a result of ranklab; allowed: recordings, matrices, weights, or a "
+                       "manifest that names them");
     return document.is_object() && document.contains("weight_map") ? Kind::weights : Kind::manifest;
   }
   if (path.ends_with(".npy")) return Kind::array;
   if (is_recording(path)) return Kind::recordings;
   if (path.ends_with(".npz") || is_safetensors(path)) return Kind::archive;
+  const bool is_pickled = path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
   throw UsageError(
       printable_key(path) +
-      " is not allowed; allowed: a .npy, .npz, .safetensors or .json file, or a folder");
+      " is not allowed; allowed: a .npy, .npz, .safetensors or .json file, or a folder" +
+      (is_pickled ? "; in Python, safetensors.torch.save_file(model.state_dict(), "
+                    "'model.safetensors') writes weights"
+                  : ""));
 }
 
 }  // namespace
