@@ -33,23 +33,24 @@ Pen look_of(const PlacedText& text) {
 Markup label_markup(const std::string& label, double font_size, PenSheet* sheet) {
   Markup out;
   std::string part;
-  double offset = 0;  // of the part from the baseline, downward
-  double last = 0;    // of the last text
+  double offset = 0;   // of the part from the baseline, downward
+  double last = 0;     // of the last text
+  bool blank = false;  // before the part: viewers drop blanks at the ends of an element
   const auto flush = [&] {
     if (part.empty()) return;
-    // Viewers drop other blanks at the ends of an element.
-    constexpr char no_break[] = "\u00A0";
-    const Markup text = (part.starts_with(' ') ? Markup(no_break) : Markup()) +
-                        escape_markup(part) +
-                        (part.size() > 1 && part.ends_with(' ') ? Markup(no_break) : Markup());
-    if (offset != 0 || last != 0) {
-      out += "<tspan dy=\"" + precision_of(sheet).number(offset - last) + "\"";
+    const Precision& precision = precision_of(sheet);
+    const bool has_blank = blank || part.starts_with(' ');
+    if (!out.empty() || offset != 0) {
+      out += "<tspan";
+      if (has_blank) out += " dx=\"" + precision.number(0.32 * font_size) + "\"";
+      if (offset != last) out += " dy=\"" + precision.number(offset - last) + "\"";
       if (offset != 0)
         out += " " + attributes_of({{"font-size", "", {small_size * font_size}}}, sheet);
-      out += ">" + text + "</tspan>";
+      out += ">" + escape_markup(part) + "</tspan>";
     } else {
-      out += text;
+      out += escape_markup(part);
     }
+    blank = part.ends_with(' ');
     last = offset;
     part.clear();
   };

@@ -239,10 +239,10 @@ std::string in_unicode(const std::vector<TextRun>& runs) {
     }
     const std::string inside = in_unicode(run.inside), small = small_text(inside, run.place);
     const bool is_one_word = std::ranges::all_of(inside, is_word);
-    out += !small.empty()                            ? small
-           : run.place == TextRun::Place::below      ? "_" + inside
+    out += !small.empty()                                ? small
+           : run.place == TextRun::Place::below          ? "_" + inside
            : is_one_word || inside.starts_with("\u2212") ? "^" + inside
-                                                     : "^(" + inside + ")";
+                                                         : "^(" + inside + ")";
   }
   return out;
 }
