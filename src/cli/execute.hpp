@@ -17,7 +17,7 @@ namespace ranklab {
 struct Execution {
   std::optional<ResultFile> result;  // none if no trial finished
   std::uint64_t completed = 0;
-  int signal = 0;  // the signal that interrupted the run, or 0
+  int signal = 0;                          // the signal that interrupted the run, or 0
   std::vector<std::string> mistakes = {};  // in statements of one's own that do not fit the run
 };
 

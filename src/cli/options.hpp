@@ -24,7 +24,7 @@ struct CommonOptions {
   bool strict = false;
   bool resume = false;
   bool force = false;
-  std::string shard;  // "i/N"; empty: the whole run
+  std::string shard;               // "i/N"; empty: the whole run
   std::vector<std::string> claim;  // statements of one's own (report/own/formula.hpp)
   bool keep_trials = false;        // store the curves of single trials
   std::string claims = "brief";    // which claims the terminal shows: brief or all

@@ -33,7 +33,7 @@ bool applies(const Claim& claim) {
 }
 
 Judging judging_all(const std::vector<std::pair<std::string, ResultFile>>& results,
-                const Wanted& is_wanted) {
+                    const Wanted& is_wanted) {
   Judging out;
   std::size_t most = 0;
   double shortest = 0;
@@ -54,8 +54,8 @@ Judging judging_all(const std::vector<std::pair<std::string, ResultFile>>& resul
 // Of the claims that apply, or of all if none does.
 Judging judging(const std::vector<std::pair<std::string, ResultFile>>& results,
                 const Wanted& is_wanted) {
-  Judging out = judging_all(
-      results, [&](const Claim& claim) { return is_wanted(claim) && applies(claim); });
+  Judging out =
+      judging_all(results, [&](const Claim& claim) { return is_wanted(claim) && applies(claim); });
   return out.best.empty() ? judging_all(results, is_wanted) : out;
 }
 

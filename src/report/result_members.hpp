@@ -144,10 +144,10 @@ struct Members<Claim> {
       required("verdict", &Claim::verdict), required("measured", &Claim::measured),
       required("expected", &Claim::expected), required("unit", &Claim::unit),
       required("evidence", &Claim::evidence), required("detail", &Claim::detail),
-      optional("claim", &Claim::formula), optional("slip", &Claim::slip), optional("misprint_of", &Claim::misprint_of),
-      optional("threshold", &Claim::threshold), optional("undecided", &Claim::undecided),
-      optional("holm_undecided", &Claim::holm_undecided), optional("shortened", &Claim::shortened),
-      optional("judged_in", &Claim::judged_in));
+      optional("claim", &Claim::formula), optional("slip", &Claim::slip),
+      optional("misprint_of", &Claim::misprint_of), optional("threshold", &Claim::threshold),
+      optional("undecided", &Claim::undecided), optional("holm_undecided", &Claim::holm_undecided),
+      optional("shortened", &Claim::shortened), optional("judged_in", &Claim::judged_in));
 };
 
 // An object with its type, "mean", "count", "number", "equivalence" or "none".

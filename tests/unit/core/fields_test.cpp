@@ -31,8 +31,8 @@ TEST_CASE("integers: the whole text is parsed, within the domain and 64 bits") {
   const Field field = size_field("x", value, 1, 1000, "x", "help");
   field.parse("1000", "--x");
   CHECK(value == 1000);
-  for (const char* bad :
-       {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e4", "1.5e0", "1e", "+3", "99999999999999999999"}) {
+  for (const char* bad : {"0", "1001", "-1", "1.5", "2x", "", " 3", "0x10", "1e4", "1.5e0", "1e",
+                          "+3", "99999999999999999999"}) {
     const std::string message = refusal(field, bad);
     CHECK(contains(message, "--x: '" + std::string(bad) + "'"));
     CHECK(contains(message, "integer from 1 to 1000"));

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "core/tolerances.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "experiments/configured_study.hpp"
+#include "experiments/ranks/ranks.hpp"
 #include "experiments/result_parts.hpp"
 #include "gaussian.hpp"
 #include "io/atomic_file.hpp"
