@@ -199,8 +199,8 @@ const std::vector<Term>& glossary() {
         "conditions  < <= > >= and or not",
         "curves      first last sum mean median min max argmin argmax share diff at(CURVE, X)",
         "            when(CONDITION): x where it first holds",
-        "names       'd=10.eta' in quotes if not of letters, digits, _ and dots; layer*.ratio for "
-        "all"}},
+        "names       'd=10.eta' in quotes if not of letters, digits, _ and dots",
+        "            layer*.ratio for all"}},
       {"word",
        "An element of --also, --steps, --lr and other lists of words: "
        "NAME[+NAME...][:VALUE][,KEY=VALUE...]. In mamba2:800, 800 is the value for one model. "
@@ -232,7 +232,7 @@ std::string definition_of(const std::string& name) {
 std::string topic_text(const std::vector<std::string>& words) {
   std::string term = joined(words, "-");
   std::replace(term.begin(), term.end(), ' ', '-');
-  if (const std::string definition = definition_of(term); !definition.empty()) return definition;
+  if (std::string definition = definition_of(term); !definition.empty()) return definition;
   if (is_preset(words[0])) {
     const Preset preset = read_preset(words[0]);
     const std::string figure =

@@ -43,7 +43,10 @@ int judge(const Arguments& given, const std::string& out, bool force, bool stric
   const bool several = results.size() > 1;
   if (!out.empty()) {
     if (several)
-      throw UsageError("--out: is not allowed with several results; it writes one with its claims");
+      throw UsageError(
+          "--out: needs exactly one result, because the file that it writes is that result with "
+          "the "
+          "statements added");
     refuse_to_replace(out, given.positional, first, force);
   }
   const std::vector<OwnStatement> stored = own_statements_of(first);

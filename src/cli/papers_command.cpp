@@ -155,9 +155,10 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
   for (const auto& [claim, result] : statement.claims) {
     if (!claim->judged_in.empty()) continue;
     print.line(std::string(words_of(standing_of(*claim)).symbol) + " " + standing_text(*claim) +
-                   ": " + claim->statement + " [" +
-                   clauses(evidence_text(*claim), claim->detail.substr(0, 200)) + "; " + claim->id +
-                   " in " + judges.preset(result) + "]",
+                   (claim->holm_undecided ? ", but not after Holm's correction: " : ": ") +
+                   claim->statement + " [" +
+                   clauses(evidence_text(*claim), shortened(claim->detail, 200)) + "; " +
+                   claim->id + " in " + judges.preset(result) + "]",
                2);
   }
 }

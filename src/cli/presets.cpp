@@ -65,7 +65,7 @@ bool contains_presets(const fs::path& folder) {
 // Empty if no folder has presets.
 fs::path find_folder() {
   std::error_code error;
-  const fs::path here = fs::absolute("experiments", error);
+  fs::path here = fs::absolute("experiments", error);
   if (contains_presets(here)) return here;
   const fs::path program = fs::canonical(program_path(), error);
   if (error) return "";

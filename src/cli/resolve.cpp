@@ -272,10 +272,10 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
     }
     return shapes;
   };
-  const Arguments out = parse_arguments(words, shapes_with({study}), Unknown::kept);
+  Arguments out = parse_arguments(words, shapes_with({study}), Unknown::kept);
   if (out.unknown_flag() == nullptr) return out;
   // Throws for a flag that no study has.
-  const Arguments of_all = parse_arguments(words, shapes_with(experiment.studies));
+  Arguments of_all = parse_arguments(words, shapes_with(experiment.studies));
   for (const auto& [name, unused] : of_all.flags) {
     if (out.find(name) == nullptr)
       refuse_parameter_of_another_study(experiment, study.name, name, "--" + name);

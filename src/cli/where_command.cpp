@@ -88,11 +88,11 @@ struct NamesByLine {
   std::vector<std::pair<std::string, std::vector<std::string>>> lines;
 
   void add(const SourceLine& at, const std::string& name) {
-    std::string line = shown(at);
+    const std::string line = shown(at);
     const auto same = std::find_if(lines.begin(), lines.end(),
                                    [&](const auto& each) { return each.first == line; });
     if (same == lines.end()) {
-      lines.push_back({std::move(line), {name}});
+      lines.push_back({line, {name}});
     } else if (std::find(same->second.begin(), same->second.end(), name) == same->second.end()) {
       same->second.push_back(name);
     }

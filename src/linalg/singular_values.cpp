@@ -104,8 +104,9 @@ struct Reflections {
 /// What stands elsewhere in A has no meaning afterwards.
 void reduce_to_band(arma::mat& whole) {
   const Block A = block_of(whole);
-  const auto rows = static_cast<arma::uword>(A.rows), width = static_cast<arma::uword>(2 * band);
-  arma::mat of_left(rows, width), of_right(rows, width), of_panel(rows, band), of_core(band, band);
+  const arma::uword rows = whole.n_rows;
+  arma::mat of_left(rows, 2 * band), of_right(rows, 2 * band), of_panel(rows, band),
+      of_core(band, band);
   Reflections left(band), right(band);
   for (int k = 0; k < A.columns; k += band) {
     const int size = std::min(band, A.columns - k), below = A.rows - k, rest = A.columns - k - size;

@@ -117,10 +117,10 @@ struct Place {
 
 /// A place for claims about a figure or table; `source` names it, with the section that describes
 /// it.
-inline Place in_figure(std::string statement_id, std::string prefix, std::string source,
+inline Place in_figure(std::string statement_id, const std::string& prefix, std::string source,
                        std::vector<std::string> figures) {
-  return {std::move(statement_id), std::move(prefix), std::move(source),
-          Part::statement,         Kind::figure,      std::move(figures)};
+  return {std::move(statement_id), prefix,       std::move(source),
+          Part::statement,         Kind::figure, std::move(figures)};
 }
 
 /// The closed interval in which a number is allowed to lie.

@@ -357,7 +357,7 @@ DifferencePlace difference(const std::vector<Value>& a, const std::vector<Value>
 template <class First, class Second>
 DifferencePlace difference(const std::pair<First, Second>& a, const std::pair<First, Second>& b,
                            const Equality& equal) {
-  if (const DifferencePlace first = difference(a.first, b.first, equal)) return first;
+  if (DifferencePlace first = difference(a.first, b.first, equal)) return first;
   return difference(a.second, b.second, equal);
 }
 

@@ -165,12 +165,23 @@ const Appearance* JudgedStatement::leading() const {
   const auto is_own = [&](const Claim& claim) {
     return std::find(own.begin(), own.end(), &claim) != own.end();
   };
-  const std::array<std::function<bool(const Claim&)>, 5> order = {
+  // The slip outside of the proof that a failing claim shows. The same slip may spoil a step of the
+  // proof too, and a typo may stand beside an error; the statement and the error come first.
+  const auto shown_slip = [&](const Claim& claim) -> const Slip* {
+    const Slip* slip = slip_of(*entry, claim);
+    const bool shows = verdict == StatementVerdict::false_as_printed && slip != nullptr &&
+                       !slip->in_proof() && claim.verdict == Verdict::fails;
+    return shows ? slip : nullptr;
+  };
+  const std::array<std::function<bool(const Claim&)>, 7> order = {
       [&](const Claim& claim) {
-        const Slip* slip = slip_of(*entry, claim);
-        return verdict == StatementVerdict::false_as_printed && slip != nullptr &&
-               !slip->in_proof() && claim.verdict == Verdict::fails;
+        const Slip* slip = shown_slip(claim);
+        return slip != nullptr && claim.part == Part::statement && !slip->is_typo();
       },
+      [&](const Claim& claim) {
+        return shown_slip(claim) != nullptr && claim.part == Part::statement;
+      },
+      [&](const Claim& claim) { return shown_slip(claim) != nullptr; },
       [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::fails; },
       [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::not_seen; },
       [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::undecided; },
@@ -215,7 +226,8 @@ std::string JudgedStatement::evidence() const {
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
   const Appearance* best = leading();
   if (best == nullptr || verdict == StatementVerdict::not_judged) return "";
-  const std::string out = with_expected(*best->claim);
+  const std::string out = with_expected(*best->claim) +
+                          (best->claim->holm_undecided ? ", not after Holm's correction" : "");
   for (const auto& [claim, result] : claims) {
     if (claim->misprint_of != best->claim->id) continue;
     const std::string corrected = with_expected(*claim);

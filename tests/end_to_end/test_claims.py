@@ -365,7 +365,7 @@ class OwnStatementTest(ProgramTest):
             self.assertRegex(out, f"mine/3/{result}: mean [^\n]*; {name}")
         self.result("rank-collapse --study eta --dim 4,8 --t 0.1,1 --trials 2", name="eta.json")
         self.refused(["judge", "20.json", "eta.json", "--claim", "stable_rank_A >= 1"], "no quantity 'stable_rank_A' in eta.json")
-        self.refused(["judge", *names, "--claim", text, "--out", "x.json"], "--out: is not allowed with several results")
+        self.refused(["judge", *names, "--claim", text, "--out", "x.json"], "--out: needs exactly one result")
 
     def test_trials_without_a_value_leave_a_statement_undecided(self):
         statements = "gd.objective_gap < 1e308", "mean max(gd.objective_gap) <= 1e308", "never gd.objective_gap > first(gd.objective_gap)"

@@ -20,9 +20,9 @@ class Safe {
   Safe(const char (&literal)[n]) : text_(literal) {}
   static Safe number(std::integral auto n) { return trusted(std::to_string(n)); }
   /// Other text that the program made: digits, a style sheet, the data of a path.
-  static Safe trusted(std::string text) {
+  static Safe trusted(const std::string& text) {
     Safe out;
-    out.text_ = std::move(text);
+    out.text_ = text;
     return out;
   }
 

@@ -94,6 +94,8 @@ std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>&
     const auto where = panels_with(kind, source, panels);
     if (!where.empty()) kinds.emplace_back(words_for(kind, source), where);
   }
+  std::stable_sort(kinds.begin(), kinds.end(),
+                   [](const auto& a, const auto& b) { return a.second < b.second; });
   std::vector<std::string> bands;
   for (const auto& [words, where] : kinds) {
     std::vector<std::string> numbers;

@@ -11,13 +11,14 @@
 namespace ranklab {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 21> greek = {{
-    {"alpha", "\u03B1"},   {"beta", "\u03B2"},  {"gamma", "\u03B3"}, {"delta", "\u03B4"},
-    {"epsilon", "\u03B5"}, {"eps", "\u03B5"},   {"eta", "\u03B7"},   {"kappa", "\u03BA"},
-    {"lambda", "\u03BB"},  {"mu", "\u03BC"},    {"xi", "\u03BE"},    {"pi", "\u03C0"},
-    {"rho", "\u03C1"},     {"sigma", "\u03C3"}, {"tau", "\u03C4"},   {"phi", "\u03C6"},
-    {"omega", "\u03C9"},   {"Phi", "\u03A6"},   {"Pi", "\u03A0"},    {"Sigma", "\u03A3"},
-    {"Delta", "\u0394"},
+constexpr std::array<std::pair<std::string_view, std::string_view>, 26> greek = {{
+    {"alpha", "\u03B1"},   {"beta", "\u03B2"},  {"gamma", "\u03B3"},  {"delta", "\u03B4"},
+    {"epsilon", "\u03B5"}, {"eps", "\u03B5"},   {"eta", "\u03B7"},    {"kappa", "\u03BA"},
+    {"lambda", "\u03BB"},  {"mu", "\u03BC"},    {"xi", "\u03BE"},     {"pi", "\u03C0"},
+    {"rho", "\u03C1"},     {"sigma", "\u03C3"}, {"tau", "\u03C4"},    {"phi", "\u03C6"},
+    {"omega", "\u03C9"},   {"Phi", "\u03A6"},   {"Pi", "\u03A0"},     {"Sigma", "\u03A3"},
+    {"Delta", "\u0394"},   {"nu", "\u03BD"},    {"Lambda", "\u039B"}, {"Gamma", "\u0393"},
+    {"Theta", "\u0398"},   {"Omega", "\u03A9"},
 }};
 
 constexpr std::array<std::pair<std::string_view, std::string_view>, 8> signs = {{

@@ -49,7 +49,8 @@ Markup thumbnail_html(const Entry& entry, PenSheet& pens) {
 
 Markup finding_html(const Finding& finding, PenSheet& pens) {
   const Entry& entry = *finding.entry;
-  return "<li>" + thumbnail_html(entry, pens) + "<span>" + standing_html(*finding.claim) + " " +
+  return "<li>" + thumbnail_html(entry, pens) + "<span>" +
+         (finding.is_ours ? Markup() : standing_html(*finding.claim) + " ") +
          prose(finding.sentence) + " " + link_to(entry.anchor, short_name(*entry.result)) +
          "</span></li>\n";
 }

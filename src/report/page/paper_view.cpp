@@ -97,7 +97,7 @@ std::string reason_of(const JudgedStatement& statement) {
 }
 
 std::string sentence_of(const Slip& slip) {
-  return capitalized((slip.where == "statement" ? "" : "in the " + slip.where + ": ") + slip.says);
+  return slip.where == "statement" ? slip.says : "In the " + slip.where + ": " + slip.says;
 }
 
 std::string number_on_arxiv(const Paper& paper) {

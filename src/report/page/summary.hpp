@@ -15,6 +15,8 @@ struct Finding {
   const Entry* entry = nullptr;
   std::string sentence;          // plain text
   const Claim* claim = nullptr;  // the claim on which the sentence rests
+  // The sentence is what was found, and not the claim, whose verdict it would contradict.
+  bool is_ours = false;
 };
 
 /// At most three per paper, in the order of the results: those whose preset has a finding and whose

@@ -223,6 +223,23 @@ TEST_CASE("the evidence of a statement is a count of its cases, or the numbers o
   right.misprint_of = "printed";
   CHECK(judged({first, wrong, right}).evidence() ==
         "2, expected 0.5 to 1; corrected: 0 violations in 12 cases");
+  wrong.holm_undecided = true;
+  CHECK(judged({wrong}).evidence() == "2, expected 0.5 to 1, not after Holm's correction");
+}
+
+TEST_CASE(
+    "the evidence is about the statement, not a step of its proof, and about an error first") {
+  const auto showing = [](Part part, const char* slip, double found) {
+    Claim out = claim(Kind::theorem, part, fails, slip);
+    out.evidence = NumberEvidence{found};
+    return out;
+  };
+  const Claim step = showing(Part::proof, "constant", 1),
+              typo = showing(Part::statement, "constant", 2),
+              error = showing(Part::statement, "false", 3);
+  CHECK(judged({step, typo}).evidence() == "2");
+  CHECK(judged({step, typo, error}).evidence() == "3");
+  CHECK(judged({step}).evidence() == "1");
 }
 
 TEST_CASE(
