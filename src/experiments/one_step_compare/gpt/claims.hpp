@@ -87,9 +87,9 @@ class RunRecords {
 };
 
 /// A place of the text that says what the paper's figures show.
-inline Place in_text(std::string statement_id, std::string prefix, std::string source,
+inline Place in_text(std::string statement_id, const std::string& prefix, std::string source,
                      std::vector<std::string> figures = {}) {
-  return {std::move(statement_id), std::move(prefix), std::move(source), Part::text, Kind::figure,
+  return {std::move(statement_id), prefix, std::move(source), Part::text, Kind::figure,
           std::move(figures)};
 }
 
