@@ -44,9 +44,7 @@ int judge(const Arguments& given, const std::string& out, bool force, bool stric
   if (!out.empty()) {
     if (several)
       throw UsageError(
-          "--out: needs exactly one result, because the file that it writes is that result with "
-          "the "
-          "statements added");
+          "--out: needs exactly one result; it writes that result with the statements added");
     refuse_to_replace(out, given.positional, first, force);
   }
   const std::vector<OwnStatement> stored = own_statements_of(first);

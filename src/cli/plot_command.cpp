@@ -87,7 +87,7 @@ Utility plot_command() {
                 text_field("font", options->font,
                            "font family, such as \"Latin Modern\" (not given: a sans-serif one)"),
                 switch_field("no-title", options->no_title,
-                             "leave out the title, which a caption says"),
+                             "leave out the title, for a figure with a caption"),
                 switch_field("quiet", options->quiet, "print only errors on standard error")},
       .run = [options](const Arguments& given) { return plot(given.positional[0], *options); },
   };

@@ -171,8 +171,10 @@ void validate(Study& study, const RunSources& sources) {
       const std::vector<Field> fields = study.fields();
       const Field* field = find_field(fields, misfit.flag);
       const std::string label = "--" + misfit.flag;
-      misfit.fitting.empty() ? set_field(*field, nlohmann::json::array(), label)
-                             : field->parse(misfit.fitting, label);
+      if (misfit.fitting.empty())
+        set_field(*field, nlohmann::json::array(), label);
+      else
+        field->parse(misfit.fitting, label);
     }
   }
 }

@@ -165,8 +165,9 @@ const Appearance* JudgedStatement::leading() const {
   const auto is_own = [&](const Claim& claim) {
     return std::find(own.begin(), own.end(), &claim) != own.end();
   };
-  // The slip outside of the proof that a failing claim shows. The same slip may spoil a step of the
-  // proof too, and a typo may stand beside an error; the statement and the error come first.
+  // The slip that a failing claim shows, unless it is in the proof. A claim about a step of the
+  // proof can show the slip of the statement: the claim about the statement comes first. If a
+  // statement has a typo and an error, the error decides, and comes first.
   const auto shown_slip = [&](const Claim& claim) -> const Slip* {
     const Slip* slip = slip_of(*entry, claim);
     const bool shows = verdict == StatementVerdict::false_as_printed && slip != nullptr &&
