@@ -12,6 +12,6 @@ from .probe import probe
 from .record import record
 from .watch import Watcher, watch
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 __all__ = ["Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe", "record",
            "watch"]

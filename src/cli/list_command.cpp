@@ -89,7 +89,8 @@ void print_table(const std::vector<Listed>& presets) {
 bool matches(const Preset& preset, const std::string& text) {
   const std::string figure =
       preset.source ? preset.source->paper + " " + preset.source->figure : "";
-  return (preset.name + "\n" + figure + "\n" + preset.command).find(text) != std::string::npos;
+  return (preset.name + "\n" + figure + "\n" + preset.command).find(in_full(text)) !=
+         std::string::npos;
 }
 
 int list_presets(const std::vector<std::string>& texts, bool as_json) {

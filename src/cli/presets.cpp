@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
+#include "report/catalog.hpp"
 #include "report/result_json.hpp"
 #include "report/result_members.hpp"
 
@@ -104,7 +105,8 @@ bool is_preset(const std::string& name) {
   return std::binary_search(preset_names().begin(), preset_names().end(), name);
 }
 
-std::vector<std::string> presets_of_figure(const std::string& figure) {
+std::vector<std::string> presets_of_figure(const std::string& words) {
+  const std::string figure = in_full(words);
   std::vector<std::string> out;
   for (const std::string& name : preset_names()) {
     try {

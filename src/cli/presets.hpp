@@ -62,8 +62,8 @@ struct Preset : PresetTexts {
 const std::vector<std::string>& preset_names();
 
 bool is_preset(const std::string& name);
-/// The presets of "Figure 3" or "Theorem 4.1", of all papers.
-std::vector<std::string> presets_of_figure(const std::string& figure);
+/// The presets of "Figure 3" or "Thm 4.1", of all papers.
+std::vector<std::string> presets_of_figure(const std::string& words);
 
 /// Throws UsageError for an unknown name (with the nearest known one), an unknown key and a value
 /// that is not allowed; Failure for a file that cannot be read.

@@ -69,8 +69,23 @@ bool is_named(const Paper& paper, const std::string& words) {
   return wanted == paper.anchor || wanted == lower(paper.name) || wanted == lower(paper.key);
 }
 
+std::string in_full(const std::string& words) {
+  constexpr std::pair<const char*, const char*> short_forms[] = {
+      {"thm", "Theorem"}, {"prop", "Proposition"}, {"cor", "Corollary"}, {"lem", "Lemma"},
+      {"fig", "Figure"},  {"sec", "Section"},      {"tab", "Table"}};
+  const std::size_t space = words.find(' ');
+  std::string first = lower(words.substr(0, space));
+  if (space == std::string::npos) return words;
+  if (first.ends_with('.')) first.pop_back();
+  for (const auto& [abbreviated, whole] : short_forms) {
+    if (first == abbreviated || first == lower(whole)) return whole + words.substr(space);
+  }
+  return words;
+}
+
 bool is_named(const PaperStatement& statement, const std::string& words) {
-  const std::string wanted = lower(words), name = lower(statement.name), id = lower(statement.id);
+  const std::string wanted = lower(in_full(words)), name = lower(statement.name),
+                    id = lower(statement.id);
   return wanted == name || name.starts_with(wanted + ",") || wanted == id ||
          wanted == id.substr(id.find('/') + 1);
 }

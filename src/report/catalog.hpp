@@ -55,8 +55,11 @@ const std::vector<Paper>& papers();
 
 /// Whether the words name the paper: its key, name or anchor, in any case.
 bool is_named(const Paper& paper, const std::string& words);
+/// "thm 4.1" and "Fig. 3" as "Theorem 4.1" and "Figure 3"; other words as they are.
+std::string in_full(const std::string& words);
+
 /// Whether the words name the statement, in any case: its id, with or without the paper, or its
-/// name. "Theorem 2.6" names "Theorem 2.6, eq. (16)".
+/// name. "Thm 2.6" names "Theorem 2.6, eq. (16)".
 bool is_named(const PaperStatement& statement, const std::string& words);
 
 /// The index of the paper with this key, or papers().size().

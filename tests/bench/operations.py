@@ -81,18 +81,21 @@ def shallow_2(trials, layers=20, n=64, d=512, q=1024):
     return times(trials * layers, block)
 
 
-def figure_18b(steps, d=128, h=512, n=8196):
+def figure_18(steps, n, kind, measured=0, d=128, h=512):
     """Per step and method three products for each map but the first, which needs two, and along
-    SpecGD the polar factors of W1 to W3. A gated layer has 2 h rows."""
-    s = "sgemm"
-    step = total(times(2, product(2 * h, d, n, s)), times(6, product(2 * h, h, n, s)))
-    return times(steps + 1, total(times(2, step), polar(d, s), times(2, polar(h, s))))
+    SpecGD the polar factors of W1 to W3, which give their spectra. A gated layer has 2 h rows. At a
+    measured step three Gram matrices, and along GD the spectra of three gradients."""
+    step = total(times(2, product(2 * h, d, n, kind)), times(6, product(2 * h, h, n, kind)))
+    spectra = total(times(6, gram(h, n, kind)), singular_values(2 * h, d),
+                    times(2, singular_values(2 * h, h)))
+    return total(times(steps + 1, total(times(2, step), polar(d, kind), times(2, polar(h, kind)))),
+                 times(measured, spectra))
 
 
-def mamba2(lambdas, layers, d=768, n=128, state=128, sequences=1):
+def mamba2(lambdas, layers, d=768, n=128, state=128, sequences=1, gate=True):
     inner, s = 2 * d, "sgemm"
-    block = total(product(n, d, 2 * inner + 2 * state + inner // 64, s), product(n, inner, d, s),
-                  product(n, state, n, s), product(n, n, inner, s))
+    block = total(product(n, d, (2 if gate else 1) * inner + 2 * state + inner // 64, s),
+                  product(n, inner, d, s), product(n, state, n, s), product(n, n, inner, s))
     return times(lambdas * layers * sequences, block)
 
 
@@ -104,6 +107,18 @@ def transformer(layers, d, maps=12, n=128):
 
 def gpt2(layers=12, d=768):
     return total(transformer(layers, d), drawing(12 * layers * d * d, 4))
+
+
+def lambda_skip_1(lambdas=5):
+    """Mamba-2 without its gate, and four bare stacks; the two with attention take the most."""
+    return total(mamba2(lambdas, 64, 2560, gate=False), drawing(64 * 2560 * 4 * 2560, 4),
+                 times(lambdas, times(2, transformer(64, 256, 3))))
+
+
+def lambda_skip_3():
+    """Mamba-2 with its gate and without it, each with its norm and without it."""
+    gate = mamba2(2, 64, 2560)
+    return total(gate, mamba2(2, 64, 2560, gate=False), drawing(64 * 2560 * 6 * 2560, 4))
 
 
 def lambda_skip_2(lambdas=9):

@@ -215,7 +215,7 @@ class PapersCommandTest(ProgramTest):
     def test_a_statement_is_found_by_name_and_id_and_shown_with_its_derivation(self):
         slip = slips_of(next(each for each in catalog()["spectral"] if each["id"] == "spectral/thm-3.7"))[0]
         by_name = self.papers(["spectral", "Theorem 3.7"]).stdout
-        for words in (["spectral", "theorem", "3.7"], ["[Spectral]", "thm-3.7"], ["Spectral", "spectral/thm-3.7"]):
+        for words in (["spectral", "theorem", "3.7"], ["spectral", "Thm. 3.7"], ["[Spectral]", "thm-3.7"], ["Spectral", "spectral/thm-3.7"]):
             self.assertEqual(self.papers(words).stdout, by_name)
         flat = " ".join(by_name.split())
         self.assertIn("Verdict: false as printed", flat)

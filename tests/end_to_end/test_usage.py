@@ -221,7 +221,8 @@ class BadFlagTest(ProgramTest):
 
 class WhatPeopleTypeTest(ProgramTest):
     def test_a_figure_or_a_file_in_place_of_a_preset(self):
-        self.refused(["run", "Figure 3"], "unknown preset 'Figure 3'; presets of Figure 3: lambda-skip-fig03, ", "shallow-fig03, spectral-fig03")
+        for typed in ("Figure 3", "fig. 3"):
+            self.refused(["run", typed], f"unknown preset '{typed}'; presets of {typed}: lambda-skip-fig03, ", "shallow-fig03, spectral-fig03")
         for name in ("spectral-fig03.json", "experiments/spectral-fig03.json"):
             self.refused(["run", name], f"unknown preset '{name}'; leave out the folder and .json: spectral-fig03")
         self.refused("spectral-fig03", "'spectral-fig03' is a preset; `", "run spectral-fig03` runs it")
@@ -232,7 +233,7 @@ class WhatPeopleTypeTest(ProgramTest):
         self.assertIn("[Spectral] Figure 3", self.run_program("help spectral-fig03").stdout)
         self.assertNotIn("\\x0a", self.run_program("help spectral-fig03").stdout)
         self.assertTrue(self.run_program("help stable rank").stdout.startswith("stable-rank\n"))
-        self.refused(["help", "Theorem 4.1"], "presets of Theorem 4.1: lambda-skip-thm4.1; `", "papers` has its statements")
+        self.refused(["help", "Thm 4.1"], "presets of Thm 4.1: lambda-skip-thm4.1; `", "papers` has its statements")
 
     def test_a_list_of_some_presets(self):
         lines = self.run_program(["list", "lambda", "Figure 2"]).stdout.splitlines()
