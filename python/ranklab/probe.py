@@ -1,7 +1,8 @@
 """What one step really does to the loss: the best length on one batch, and its effect on another.
 
 For a matrix W with the gradient G on `batch`, the step of length t along D is W - t D. The loss is
-evaluated, not modelled. directions.py has the directions D.
+evaluated, not modelled. D is "gradient" (G), "polar" (U V' of the singular value decomposition
+G = U S V'), "newton_schulz" (Muon's approximation of it), "sign" (of each entry) or "optimizer".
 """
 import contextlib
 import copy
@@ -25,12 +26,17 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
           iterations=5, dtype=torch.bfloat16, evaluations=8):
     """Measures the decrease of the loss that one step gives, per matrix and for all hidden ones.
 
+    The length is the best one on `batch`, so read `decrease_other`, on batches as large as those of
+    training, and repeat it over pairs of batches: its spread is the error bar. It tells what one
+    step is worth. It is no learning rate: experiments/muon.md has what came of such lengths.
+
     loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
     chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own
-    lengths are the unit of t for its direction. include(name): whether to measure a
-    matrix; default: all. coefficients, iterations, dtype: of Newton-Schulz. evaluations: forward
-    passes of each golden section, of which each of the two best minima among 19 lengths (from 4e-5
-    to 10 times the size of W by factors of 2, and further while the loss falls) has one.
+    lengths are the unit of t for its direction. include(name): whether to measure the matrix of
+    this parameter, such as "blocks.0.fc1.weight"; default: all. coefficients, iterations, dtype: of
+    Newton-Schulz. evaluations: forward passes of each golden section, of which each of the two best
+    minima among 19 lengths (from 4e-5 to 10 times the size of W by factors of 2, and further while
+    the loss falls) has one. So a direction of a matrix takes about 30 forward passes.
 
     Returns {"loss": on batch, "loss_other": on other, "roles": name -> role,
              "matrices": name -> direction -> values, "hidden": direction -> values} with
@@ -39,13 +45,13 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
         decrease_other     the same step on `other`
         residual           of newton_schulz: ||D - U V'||_F / ||U V'||_F
         decrease_given, decrease_other_given   of optimizer: its step with its own length (t = 1)
-    A hidden step moves all hidden matrices by the same t along their own D.
+    A hidden step moves all hidden matrices that are measured by the same t along their own D.
 
     Every evaluation starts from the same random state and buffers. Weights, gradients, buffers, the
     optimizer and the random state are restored bit for bit, also after an exception.
     Throws TypeError for a loss that is no scalar with a gradient, and for what is no optimizer;
-    ValueError if the loss is not finite, no matrix has a gradient, or an optimizer has no parameter
-    of the model.
+    ValueError if the loss is not finite, no matrix has a gradient or is included, or an optimizer
+    has no parameter of the model.
     """
     check_model("probe()", model)
     optimizers = [] if optimizer is None else optimizers_of("probe()", optimizer)
@@ -82,6 +88,8 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
         gradients = gradients_of(model, weights, lambda: loss(model, batch))
         steps = optimizer_steps(model, weights, optimizers)
         measured = [name for name in gradients if include is None or include(name)]
+        if gradients and not measured:
+            raise ValueError(f"probe(): include() is true for no name, such as {min(gradients)}")
         with torch.no_grad():
             along, residuals = {}, {}
             for name in measured:

@@ -50,8 +50,8 @@ def record(model, path, loss_scale=None, reduce=True):
     loss_scale: the factor of the loss, if the block does not undo it. reduce: as in watch(); rank 0
     writes the file. An existing file is replaced. Nothing is written if the block raises an
     exception. Throws TypeError for a model that is no torch.nn.Module, ValueError for a loss scale
-    that is not a positive number, and OSError for a missing folder, and if the file cannot be
-    written.
+    that is not a positive number and a file that is not called .safetensors, and OSError for a
+    missing folder, and if the file cannot be written.
     """
     check_model("record()", model)
     if loss_scale is not None and not 0 < loss_scale < float("inf"):
@@ -59,6 +59,8 @@ def record(model, path, loss_scale=None, reduce=True):
     folder = os.path.dirname(os.fspath(path))
     if folder and not os.path.isdir(folder):
         raise FileNotFoundError(f"record(): the folder {folder} does not exist; create it first")
+    if not os.fspath(path).endswith(".safetensors") and not os.path.isdir(path):
+        raise ValueError(f"record(): {os.fspath(path)} must end in .safetensors")
     if os.path.isdir(path):
         raise IsADirectoryError(f"record(): {os.fspath(path)} is a folder; name a file in it")
     recording = Recording(model)

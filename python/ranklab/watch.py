@@ -79,12 +79,13 @@ class Watcher:
             stable_rank, nuclear_rank, ratio: st(A), nr(G) and nr(G) / st(A);
             random_stable_rank, random_nuclear_rank, random_ratio: the same of random matrices of
                 normal numbers of that shape and number of samples, in closed form (ranks.py);
-            samples: n, the samples a with e != 0 in all calls;
-            shape: (m, k); role: see roles.py;
+            samples: n, the samples (tokens, images) whose output has a gradient, in all calls;
+            shape: (m, k); role: hidden, first, head, embedding or tied, as in groups();
             gradient_rms: root mean square of the entries of G, as it arrived in the backward pass;
             update_rms: of the change of the weights since the step before; of a matrix with more
-                than 65,536 entries, of as many of them at random. It is 0 if step() is called
-                before the optimizer's, and NaN for parts of other weights.
+                than 65,536 entries, of as many of them at random. If step() is called before the
+                optimizer's, it is that of the step before, and 0 at first. NaN for parts of
+                other weights.
         """
         if self.closed:
             return None

@@ -90,6 +90,7 @@ class ProbeTest(unittest.TestCase):
             with self.assertRaisesRegex(error, "^probe\\(\\): " + text):
                 ranklab.probe(model, loss, x, x, **more)
         fails(TypeError, "model must be a torch.nn.Module", model={})
+        fails(ValueError, "include\\(\\) is true for no name, such as weight", include=lambda name: False)
         fails(TypeError, "loss\\(model, batch\\) must return a scalar", loss=lambda m, x: m(x))
         fails(TypeError, "loss\\(model, batch\\) must return a scalar", loss=lambda m, x: float(m(x).sum()))
         fails(TypeError, "loss\\(model, batch\\) must return a scalar tensor with a gradient", loss=lambda m, x: m(x).sum().detach())

@@ -101,9 +101,10 @@ class RecordTest(unittest.TestCase):
             with self.assertRaisesRegex(OSError, text):
                 with ranklab.record(self.model, path):
                     self.fail("the block runs, although the file cannot be written")
-        with self.assertRaises(ValueError):
-            with ranklab.record(self.model, self.path, loss_scale=-1):
-                pass
+        for path, options, text in (self.path, {"loss_scale": -1}, "loss_scale"), (self.path + ".pt", {}, "must end in .safetensors"):
+            with self.assertRaisesRegex(ValueError, text):
+                with ranklab.record(self.model, path, **options):
+                    self.fail("the block runs")
 
 
 if __name__ == "__main__":

@@ -83,17 +83,21 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
   const auto any = [&](const auto& condition) {
     return std::any_of(rows.begin(), rows.end(), condition);
   };
+  const bool has_intervals = any([](const Row& row) { return row.ratio.has_interval(); });
   if (any([](const Row& row) { return row.is_judged(); })) {
     out.note(std::string(caution) +
              "The criterion compares two guaranteed decreases of a quadratic model; it does not "
-             "say which optimizer trains faster.");
+             "say which optimizer trains faster." +
+             (has_intervals ? ""
+                            : " One step has no interval: from step to step, nr/st may change by "
+                              "a factor of 2."));
     out.note(
         "nr(G)/st(A) is the ratio of the decreases of the loss that one spectral step and one "
         "Euclidean step guarantee, each with the step length of its own guarantee. st and nr "
         "depend on the number of samples: use a batch as large as in training, and compare layers "
         "at equal n.");
   }
-  if (any([](const Row& row) { return row.ratio.has_interval(); }))
+  if (has_intervals)
     out.note(
         "nr/st is the geometric mean over the steps, at each step of all batches joined (their "
         "samples and their mean gradient). Its 99 % interval is from the spread over the steps, or "

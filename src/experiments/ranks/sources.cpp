@@ -167,7 +167,8 @@ Sources list_sources(const FilesConfig& config) {
   if (out.pairs.empty() && !out.skipped.empty())
     throw Failure(no_layer_left_message(unique_reasons(out.skipped, 1)));
   if (out.pairs.empty())
-    throw Failure("no tensor in " + config.activations + config.gradients + config.weights_only);
+    throw Failure("no matrix in " + config.activations + config.gradients + config.weights_only +
+                  joined(config.from));
   std::set<std::pair<std::string, When>> seen;
   for (Source& pair : out.pairs) {
     pair.may_repeat |= config.allow_repeats;
