@@ -77,11 +77,13 @@ Utility compare_command() {
       .usage = "A.json B.json",
       .summary = "compare claims, scalars and series of two results side by side",
       .details =
-          "Differences of means are in standard errors. Exits with status 1 if a verdict or a "
-          "figure differs, or if a scalar differs by more standard "
-          "errors than Student's quantile at the level " +
+          "Differences of means are in standard errors. A scalar or a point of a series differs if "
+          "its means are farther apart than Student's quantile at the level " +
           short_number(comparison_level) +
-          " divided by the number of comparisons (with one trial: by more than rounding).",
+          " divided by the number of comparisons (with one trial: by more than rounding). Exits "
+          "with "
+          "status 1 if a verdict, a scalar, or what a figure draws differs; series that differ are "
+          "listed.",
       .takes = {2, 2, "two result files"},
       .run = [](const Arguments& given) { return compare_files(given.positional); },
   };

@@ -42,12 +42,13 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.command = run.experiment->name;
   file.study = run.options.study;
   if (!run.options.preset.empty()) file.preset = run.options.preset;
-  file.title = run.texts.title;
   file.source = run.texts.source;
   file.config = run.config();
   if (out.signal != 0) file.status = Status::interrupted;
   file.trials = {run.options.trials, out.completed, run.texts.trial};
   file.changed = run.changed();
+  // Of the preset, unless it may be wrong about the run; then that of the study.
+  if (!changes_more_than_length(file)) file.title = run.texts.title;
   file.see = run.texts.see;
   file.finding = run.texts.finding;
   file.environment = std::move(environment);

@@ -91,8 +91,8 @@ ProcessOutput run_process(const std::vector<std::string>& words, std::string_vie
   int status = 0;
   if (!wait_for(child, seconds, status))
     throw Failure(words[0] + " did not end within " + short_number(seconds) + " s");
-  const ProcessOutput result{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status),
-                             out.text(), err.text()};
+  ProcessOutput result{WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), out.text(),
+                       err.text()};
   if (result.exit_code == not_started && result.err.empty())
     throw ProgramMissing(words[0] + " is not installed");
   return result;

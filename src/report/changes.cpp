@@ -103,12 +103,15 @@ void withhold_verdicts(ResultFile& file) {
   }
 }
 
+bool changes_more_than_length(const ResultFile& file) {
+  return !std::all_of(file.changed.begin(), file.changed.end(), [](const Change& change) {
+    return is_fewer_trials(change) || is_shorter(change);
+  });
+}
+
 void refer_verdicts(ResultFile& file, const std::string& preset,
                     const std::vector<std::string>& globs) {
-  const auto only_shortens = [](const Change& change) {
-    return is_fewer_trials(change) || is_shorter(change);
-  };
-  if (!std::all_of(file.changed.begin(), file.changed.end(), only_shortens)) return;
+  if (changes_more_than_length(file)) return;
   for (Claim& claim : file.claims) {
     const auto matches_id = [&](const std::string& glob) { return matches_glob(glob, claim.id); };
     if (claim.verdict == Verdict::not_applicable && !claim.shortened) continue;

@@ -17,6 +17,10 @@ std::string changes_text(const ResultFile& file);
 /// True if a run of a preset changed anything except a reduced number of trials.
 bool changes_more_than_trials(const ResultFile& file);
 
+/// True if a run of a preset changed anything except that it is shorter: fewer trials, steps or
+/// values.
+bool changes_more_than_length(const ResultFile& file);
+
 /// Withholds the verdicts that the preset's full run could change, if the run has fewer trials,
 /// steps or values than its preset: these claims become not-applicable with the reason "shortened:
 /// 2 of 12 seeds". Claims that the short run leaves undecided get the same reason.

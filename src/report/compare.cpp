@@ -127,7 +127,8 @@ void compare_points(const Series& a, const Series& b, const Comparison& runs,
   item.distance = (std::isinf(farthest) ? "" : "at most ") + errors_text(farthest) + ", at " +
                   mean_text(a.x[at]);
   if (beyond > 0)
-    item.difference = "differs at " + std::to_string(beyond) + " of " + plural(a.x.size(), "point");
+    item.difference = say("differs at {} of {}; at {}: {}, {}", beyond, plural(a.x.size(), "point"),
+                          a.x[at], a.mean[at], b.mean[at]);
 }
 
 void compare_series(const ResultFile& a, const ResultFile& b, const ResultNames& names,

@@ -141,7 +141,8 @@ std::string JudgedStatement::words() const {
     case StatementVerdict::true_slip_in_proof:
       return "true" + proof;
     case StatementVerdict::false_as_printed:
-      return is_typo() ? "false as printed: a typo or a wrong constant" : "false as printed";
+      return is_typo() ? "false as printed: a typo or a wrong constant"
+                       : "false as printed: an error";
     case StatementVerdict::consistent:
       return (observed ? observations_text(own) : "consistent at the sizes run") + proof;
     case StatementVerdict::not_seen:
@@ -263,8 +264,8 @@ const std::array<VerdictGroup, verdict_groups> groups_of_verdicts = {{
     {StatementVerdict::is_true, false, "true"},
     {StatementVerdict::true_slip_in_proof, false, "true, slip in the proof"},
     {StatementVerdict::consistent, false, "consistent at the sizes run"},
-    {StatementVerdict::false_as_printed, true, "a typo or a wrong constant"},
-    {StatementVerdict::false_as_printed, false, "false as printed"},
+    {StatementVerdict::false_as_printed, true, "false as printed: a typo or a wrong constant"},
+    {StatementVerdict::false_as_printed, false, "false as printed: an error"},
     {StatementVerdict::not_seen, false, "not seen"},
     {StatementVerdict::undecided, false, "undecided"},
     {StatementVerdict::not_judged, false, "not judged"},

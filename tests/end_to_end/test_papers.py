@@ -254,7 +254,7 @@ class PapersCommandTest(ProgramTest):
         true, slips, consistent, typos, false, *_ = counts
         text = " ".join(document_text("README.md").split())
         self.assertIn(f"Of {rows[0][0]} numbered statements, {true + slips} are true as printed ({slips} with a slip in the proof), {consistent} are "
-                      f"consistent at the sizes run, {typos} have a typo or a wrong constant, {false} are false", text)
+                      f"consistent at the sizes run, {typos + false} are false as printed ({typos} by a typo or a wrong constant, {false} by an error)", text)
         statements = [each for paper in loads(self.papers(["--json"]).stdout) for each in paper["statements"]
                       if each["type"] in ("theorem", "lemma", "proposition", "corollary", "remark")]
         self.assertEqual(len(statements), int(rows[0][0]))

@@ -113,6 +113,11 @@ std::string gap_of(const std::string& run) {
 std::string nuclear_rank_of(const std::string& run) {
   return run + ".nuclear_rank";
 }
+// Of the result: log10 of the gap. The gaps of single seeds lie decades apart, so that their mean
+// is that of the largest.
+std::string log_gap_of(const std::string& run) {
+  return run + ".log10_gap";
+}
 
 // The peak is the GD iterate whose gradient has the largest nuclear rank; nuclear_rank_init is at
 // W_0.
@@ -506,6 +511,14 @@ constexpr char even_iterates[] = "specgd.nuclear_rank.even",
 void add_columns(const Config& c, ResultBuilder& out) {
   for (const Column& column : columns_of(c)) {
     out.add({column});
+    constexpr std::string_view gap = ".objective_gap";
+    if (column.name.ends_with(gap)) {
+      const std::string run = column.name.substr(0, column.name.size() - gap.size());
+      out.series(log_gap_of(run), column.x_name, out.result().series.back().x,
+                 [&](const TrialRecord& record, std::size_t i) {
+                   return std::log10(record.array(column.name)[i]);
+                 });
+    }
     if (column.name != nuclear_rank_of(specgd)) continue;
     const Series nuclear_rank = out.result().series.back();
     if (!alternates(nuclear_rank)) continue;
@@ -523,17 +536,17 @@ void add_figure(const Config& c, ResultBuilder& out) {
   const auto mean = [](LineStyle style, int color, double x_offset = 0.0) {
     return CurveLook{style, color, x_offset, BandKind::interval};
   };
-  PanelBuilder gap =
-      out.panel("Objective gap", {"iteration"}, log_axis("objective gap L(W) - min L"));
-  gap.curve(gap_of(gd), "gradient descent (GD)", mean(LineStyle::line, 0))
-      .curve(gap_of(specgd), "spectral descent (SpecGD)", mean(LineStyle::line, 1));
+  PanelBuilder gap = out.panel("Objective gap", {"iteration"}, {"log10 of the gap L(W) - min L"});
+  gap.curve(log_gap_of(gd), "gradient descent (GD)", mean(LineStyle::line, 0))
+      .curve(log_gap_of(specgd), "spectral descent (SpecGD)", mean(LineStyle::line, 1));
   const char* label = "SpecGD from a GD iterate";
   for (const std::uint64_t t : c.restarts()) {
-    gap.curve(gap_of(specgd_from(t)), label, mean(LineStyle::dashed, 1, static_cast<double>(t)));
+    gap.curve(log_gap_of(specgd_from(t)), label,
+              mean(LineStyle::dashed, 1, static_cast<double>(t)));
     label = "";
   }
   const double peak = std::round(summarize(scalars_of(out.records(), peak_iteration)).mean);
-  gap.curve_if_measured(gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank",
+  gap.curve_if_measured(log_gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank",
                         mean(LineStyle::dotted, 2, peak));
   // Single iterates are judged here, so the bands show the spread.
   PanelBuilder ranks =

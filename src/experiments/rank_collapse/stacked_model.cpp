@@ -54,7 +54,7 @@ std::string alternatives(std::vector<std::string> names) {
 std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& offered) {
   const ModelRow& model = spec.row();
   const std::string input = spec.input == "own" ? model.input : spec.input;
-  const auto only = [](bool applies, std::string needs) {
+  const auto only = [](bool applies, const std::string& needs) {
     return [applies, needs](Field field) { return only_if(applies, needs, std::move(field)); };
   };
   // Those that the study can run.

@@ -142,7 +142,7 @@ class Archive {
   std::string quantized_tensor(const std::string& key) const {
     for (const Companion& one : companions) {
       if (!key.ends_with(one.ending)) continue;
-      const std::string of = without(key, one.ending) + std::string(one.of);
+      std::string of = without(key, one.ending) + std::string(one.of);
       if (is_quantized(of)) return of;
     }
     const std::string of = key.substr(0, std::min(key.rfind(".quant_state."), key.size()));

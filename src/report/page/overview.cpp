@@ -104,7 +104,7 @@ Markup row_html(const Entry& entry) {
     name += " <small><strong>\u26A0 " + escape_markup(name_of(result.status)) + "</strong></small>";
   }
   return "<tr><th scope=row>" + name + "</th>" + cell("Trials", trials_html(result), "number") +
-         cell("Time", html_duration(result.timing.wall), "number") +
+         cell("CPU time", html_duration(result.timing.cpu), "number") +
          count_cells(count(entry.result->claims)) + "</tr>\n";
 }
 
@@ -114,14 +114,14 @@ Markup paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
     if (entry.paper != paper) continue;
     rows += row_html(entry);
-    seconds += entry.result->timing.wall;
+    seconds += entry.result->timing.cpu;
   }
   if (rows.empty()) return "";
-  std::vector<Markup> names = {"Result", "Trials", "Time"};
+  std::vector<Markup> names = {"Result", "Trials", "CPU time"};
   for (std::size_t i = 0; i < standings; ++i) names.push_back(heading_of(static_cast<Standing>(i)));
   return table_start(name_of_paper(paper), names, "overview") + "<tbody>\n" + rows +
          "</tbody>\n<tfoot><tr><th scope=row>all</th><td></td>" +
-         cell("Time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
+         cell("CPU time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
 }
 
 }  // namespace

@@ -76,7 +76,8 @@ Markdown more_pictures(const Entry& entry) {
 // The picture of a result, what makes it, what to see, and how its claims are judged.
 Markdown picture_markdown(const Entry& entry) {
   const ResultFile& result = *entry.result;
-  std::vector<Markup> facts = {trials_html(result), html_duration(result.timing.wall),
+  std::vector<Markup> facts = {trials_html(result),
+                               html_duration(result.timing.cpu) + " of CPU time",
                                escape_markup(changes_text(result))};
   std::erase(facts, Markup());
   const Markdown maker = result.preset ? "`make " + markdown(link_name(result)) + "` " : "";

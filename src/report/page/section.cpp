@@ -104,7 +104,7 @@ Markup heading_html(const Entry& entry) {
 // The command that repeats the run comes first: `make` if the preset is unchanged.
 Markup facts_html(const Entry& entry, const std::vector<Entry>& all) {
   Markup out = "<code>" + escape_markup(commands(entry).front()) + "</code>";
-  const Markup time = html_duration(entry.result->timing.wall);
+  const Markup time = html_duration(entry.result->timing.cpu) + " of CPU time";
   for (const Markup& fact : {trials_html(*entry.result), time})
     out += fact.empty() ? fact : " \u00B7 " + fact;
   return "<p class=\"facts\">" + out + "." + elsewhere_html(entry, all) + "</p>\n";

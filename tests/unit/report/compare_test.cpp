@@ -84,7 +84,8 @@ TEST_CASE(
   again["series"][0]["mean"][1] = 2 * (1 + 1e-6);
   CHECK(compared(sample(), again).agrees());
   again["series"][0]["mean"][1] = 2 * (1 + 4e-6);
-  CHECK(item(compared(sample(), again), Kind::series).difference == "differs at 1 of 2 points");
+  CHECK(item(compared(sample(), again), Kind::series).difference ==
+        "differs at 1 of 2 points; at 1: 2, 2");
   json zero = sample();
   zero["scalars"]["fixed"]["mean"] = 3e-10;
   again = zero;
@@ -122,7 +123,7 @@ TEST_CASE("the tolerance of a point is wider for thousands of points than for tw
   CHECK(compared(noisy(2, 1), noisy(2, far)).differing(Kind::series) == 1);
   CHECK(compared(noisy(4000, 1), noisy(4000, far)).differing(Kind::series) == 0);
   const Comparison two = compared(noisy(2, 1), noisy(2, far));
-  CHECK(item(two, Kind::series).difference == "differs at 1 of 2 points");
+  CHECK(item(two, Kind::series).difference == "differs at 1 of 2 points; at 1: 1, 29.28");
   CHECK(item(two, Kind::series).distance == "at most 20 standard errors, at 1");
 }
 

@@ -93,8 +93,8 @@ TEST_CASE("a slip makes a statement false only outside of its proof, and only if
   CHECK(judged({shows("constant", Part::statement, fails)}).words() ==
         "false as printed: a typo or a wrong constant");
   CHECK(judged({shows("constant", Part::statement, fails), shows("false", Part::statement, fails)})
-            .words() == "false as printed");
-  CHECK(judged({shows("false", Part::statement, fails)}).words() == "false as printed");
+            .words() == "false as printed: an error");
+  CHECK(judged({shows("false", Part::statement, fails)}).words() == "false as printed: an error");
   CHECK(judged({shows("caption", Part::caption, fails)}).words() ==
         "false as printed: a typo or a wrong constant");
   // A slip that the catalog does not have is no accusation.

@@ -170,14 +170,8 @@ inline double layer_sketched(double mu, double lambda, const StackNorms& norms) 
 }
 
 /// The same with |lambda|, and with tau in place of d S C_M. The printed proof does not give this
-/// bound, because it compares every row with the largest row. This proof does: let w_i be row i of
-/// M Y C_V. Token i becomes the direction of lambda y_i + w_i, so it turns (relative to
-/// sign(lambda) y_i) by an angle whose sine is at most s_i = |w_i|/|lambda|, and sum s_i^2 <= N t^2
-/// with t = tau/|lambda|. The chord c of that angle is 2 sin(asin(s)/2), and at most 2 for s > 1.
-/// Let u be the norm of the mean token, so that mu^2 = N (1 - u^2). The mean token moves by at most
-/// the mean chord H, which is at most the concave hull of c(s^2) at t^2. The bound is vacuous
-/// unless u^2 <= 1 - 2 t. In that case H <= 1 - sqrt(1 - 2 t) <= sqrt(u^2 + 2 t) - u, and therefore
-/// N (1 - (u + H)^2) >= mu^2 - 2 N t, without any denominator.
+/// bound, because it compares every row with the largest row; the derivation in the catalog does
+/// (lambda-skip/thm-4.1/absolute-value).
 inline double layer_corrected(double mu, double lambda, const StackNorms& norms) {
   return (square(lambda * mu) - 2 * std::abs(lambda) * norms.N * norms.tau) /
          square(norms.mix() + std::abs(lambda));

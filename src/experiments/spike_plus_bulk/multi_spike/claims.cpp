@@ -23,7 +23,7 @@ std::string unmet_hypothesis(const Config& config, const SpikeFamily& family) {
     return p >= smallest
                ? "there are at least as many spikes as dimensions, so M-bar has no columns"
                : "";
-  const std::string bound = unmet_bound_on_spikes(config, family.pair);
+  std::string bound = unmet_bound_on_spikes(config, family.pair);
   if (!bound.empty()) return bound;
   if (2 * p >= smallest / 2) {
     return say("with 2 p = {}, M-bar (columns p + 1 to r - p) has no columns at d = {}",
@@ -34,7 +34,7 @@ std::string unmet_hypothesis(const Config& config, const SpikeFamily& family) {
 
 // Corollary 3.12 requires more than Theorem 3.11.
 std::string unmet_hypothesis_of_window(const Config& config, const SpikeFamily& family) {
-  const std::string reason = unmet_hypothesis(config, family);
+  std::string reason = unmet_hypothesis(config, family);
   if (!reason.empty() || !config.teacher()) return reason;
   const double difference = family.pair.high - family.pair.low;
   if (difference >= 0.5)
