@@ -228,8 +228,8 @@ std::string JudgedStatement::evidence() const {
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
   const Appearance* best = leading();
   if (best == nullptr || verdict == StatementVerdict::not_judged) return "";
-  const std::string out = with_expected(*best->claim) +
-                          (best->claim->holm_undecided ? ", not after Holm's correction" : "");
+  std::string out = with_expected(*best->claim) +
+                    (best->claim->holm_undecided ? ", not after Holm's correction" : "");
   for (const auto& [claim, result] : claims) {
     if (claim->misprint_of != best->claim->id) continue;
     const std::string corrected = with_expected(*claim);

@@ -141,7 +141,7 @@ Markup escape_markup(std::string_view text) {
     if (end < text.size()) out += '\n';
     line = end + 1;
   }
-  return Markup::trusted(std::move(out));
+  return Markup::trusted(out);
 }
 
 std::string number_with_digits(double value, int digits) {

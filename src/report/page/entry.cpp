@@ -122,7 +122,7 @@ Markup name_of_paper(std::size_t paper) {
 }
 
 Markup short_name(const ResultFile& result) {
-  const Markup figure = escape_markup(figure_name(result));
+  Markup figure = escape_markup(figure_name(result));
   if (!figure.empty()) return figure;
   return result.title.empty() ? "untitled" : escape_markup(result.title);
 }
