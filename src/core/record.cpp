@@ -49,24 +49,23 @@ void Tally::add(const Tally& other) {
 }
 
 void TrialRecord::insert(const TrialRecord& part, const std::string& prefix) {
-  for (const auto& [name, values] : part.arrays_) set(prefix + name, values, part.line_of(name));
+  for (const auto& [name, values] : part.arrays_) set(prefix + name, values, values.set_at);
 }
 
 void TrialRecord::set(const std::string& name, std::vector<double> values, SourceLine line) {
-  arrays_[name] = std::move(values);
-  set_at_[name] = line;
+  arrays_.insert_or_assign(name, RecordedArray{std::move(values), line});
 }
 
 const std::vector<double>& TrialRecord::array(const std::string& name) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end()) throw std::logic_error("the trial's record has no array " + name);
-  if (is_watching) arrays_read[name] = line_of(name);
+  if (is_watching) arrays_read[name] = found->second.set_at;
   return found->second;
 }
 
 SourceLine TrialRecord::line_of(const std::string& name) const {
-  const auto found = set_at_.find(name);
-  return found == set_at_.end() ? SourceLine() : found->second;
+  const auto found = arrays_.find(name);
+  return found == arrays_.end() ? SourceLine() : found->second.set_at;
 }
 
 double TrialRecord::scalar(const std::string& name) const {
@@ -80,12 +79,11 @@ double TrialRecord::scalar_or_nan(const std::string& name) const {
 
 void TrialRecord::add(const std::string& id, const Tally& tally, SourceLine line) {
   const std::string name = "tally/" + id;
-  std::vector<double>& numbers =
-      arrays_[name];  // looked up once: a trial may count a million cases
-  if (numbers.empty()) set_at_[name] = line;
+  RecordedArray& numbers = arrays_[name];  // looked up once: a trial may count a million cases
+  if (numbers.empty()) numbers.set_at = line;
   Tally sum = numbers.empty() ? Tally() : tally_from(numbers);
   sum.add(tally);
-  numbers = {sum.cases, sum.violations, sum.smallest, sum.largest};
+  numbers.assign({sum.cases, sum.violations, sum.smallest, sum.largest});
 }
 
 void TrialRecord::count(const std::string& id, bool violated, double shown, SourceLine line) {

@@ -25,6 +25,12 @@ struct Tally {
   void add(const Tally& other);
 };
 
+/// The numbers of an array, and the line that has set it, or counted first. An array of the journal
+/// has no line.
+struct RecordedArray : std::vector<double> {
+  SourceLine set_at = {};
+};
+
 class TrialRecord {
  public:
   void set(const std::string& name, double value, SourceLine line = SourceLine::current()) {
@@ -50,15 +56,14 @@ class TrialRecord {
              SourceLine line = SourceLine::current());
   /// The tally of the statement `id`; empty if the trial has none.
   Tally tally(const std::string& id) const;
-  /// The line that has set an array, or counted first. A record of the journal has none.
+  /// The line that has set an array; empty for an unknown name.
   SourceLine line_of(const std::string& name) const;
   bool has_tally(const std::string& id) const { return has("tally/" + id); }
 
-  const std::map<std::string, std::vector<double>>& arrays() const { return arrays_; }
+  const std::map<std::string, RecordedArray>& arrays() const { return arrays_; }
 
  private:
-  std::map<std::string, std::vector<double>> arrays_;
-  std::map<std::string, SourceLine> set_at_;  // not in the journal
+  std::map<std::string, RecordedArray> arrays_;
 };
 
 /// An array of a record that was read, and the line that has set it.

@@ -1,6 +1,7 @@
 // The lists of pairs that `one-step-compare --study files` reads.
 
 #include <armadillo>
+#include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
@@ -53,8 +54,13 @@ void read_manifest(std::string_view bytes) {
   plan({{"manifest", path}});
 }
 
-// A line with the layers, and one with what was not seen.
-void read_recording(std::string_view bytes) {
+// A line with the layers, and one with what was not seen. Metadata is text, in which bytes that are
+// no UTF-8 are replaced: the reader of the header refuses them.
+void read_recording(std::string_view input) {
+  using nlohmann::json;
+  const std::string quoted =
+      json(std::string(input)).dump(-1, ' ', false, json::error_handler_t::replace);
+  const std::string bytes = json::parse(quoted);
   const std::size_t end = std::min(bytes.find('\n'), bytes.size());
   const std::string path = expect("step7.batch1.safetensors");
   write_safetensors(path,
@@ -62,8 +68,8 @@ void read_recording(std::string_view bytes) {
                      tensor("few.activations", {1, k}), tensor("few.gradient", {m, k}),
                      tensor("table.counts", {k}), tensor("table.gradient", {m, k})},
                     {{"format", "ranklab.recording/2"},
-                     {"layers", std::string(bytes.substr(0, end))},
-                     {"not_seen", std::string(bytes.substr(std::min(end + 1, bytes.size())))}});
+                     {"layers", bytes.substr(0, end)},
+                     {"not_seen", bytes.substr(std::min(end + 1, bytes.size()))}});
   attempt([&] { plan({{"from", path}}); });
   plan({{"from", "."}});
 }
