@@ -98,7 +98,7 @@ class ChangedTest(PresetTest):
         document = self.result(f"{RUN} --trials 2 --scale paper --m 9")
         self.assertEqual(document["changed"], [{"name": "trials", "preset": 3, "run": 2}, {"name": "m", "preset": 12, "run": 9},
                                                {"name": "scale", "preset": "code", "run": "paper"}])
-        self.assertEqual(document["title"], "A small run")
+        self.assertEqual(document["title"], "GD compared with SpecGD on random-feature regression, relu features")  # of the study
 
     def test_a_run_without_a_preset_lists_no_changes(self):
         document = self.result("random-features --m 12 --k 10 --d 5 --n 30 --steps 20 --trials 2")
