@@ -27,8 +27,8 @@ def probe(model, loss, batch, other, optimizer=None, include=None, coefficients=
     """Measures the decrease of the loss that one step gives, per matrix and for all hidden ones.
 
     The length is the best one on `batch`, so read `decrease_other`, on batches as large as those of
-    training, and repeat it over pairs of batches: its spread is the error bar. It tells what one
-    step is worth. It is no learning rate: experiments/muon.md has what came of such lengths.
+    training, and repeat it over pairs of batches: its spread is the error bar. The length is
+    no learning rate: experiments/muon.md has what came of such lengths in training.
 
     loss: loss(model, batch) returns the scalar loss. batch, other: what it takes; lengths are
     chosen on `batch` and judged on `other`. optimizer: one of torch.optim, or a list; its own

@@ -81,14 +81,15 @@ def shallow_2(trials, layers=20, n=64, d=512, q=1024):
     return times(trials * layers, block)
 
 
-def figure_18(steps, n, kind, measured=0, d=128, h=512):
+def figure_18b(steps, measured, d=128, h=512, n=8196):
     """Per step and method three products for each map but the first, which needs two, and along
     SpecGD the polar factors of W1 to W3, which give their spectra. A gated layer has 2 h rows. At a
     measured step three Gram matrices, and along GD the spectra of three gradients."""
-    step = total(times(2, product(2 * h, d, n, kind)), times(6, product(2 * h, h, n, kind)))
-    spectra = total(times(6, gram(h, n, kind)), singular_values(2 * h, d),
+    s = "sgemm"
+    step = total(times(2, product(2 * h, d, n, s)), times(6, product(2 * h, h, n, s)))
+    spectra = total(times(6, gram(h, n, s)), singular_values(2 * h, d),
                     times(2, singular_values(2 * h, h)))
-    return total(times(steps + 1, total(times(2, step), polar(d, kind), times(2, polar(h, kind)))),
+    return total(times(steps + 1, total(times(2, step), polar(d, s), times(2, polar(h, s)))),
                  times(measured, spectra))
 
 
@@ -117,8 +118,8 @@ def lambda_skip_1(lambdas=5):
 
 def lambda_skip_3():
     """Mamba-2 with its gate and without it, each with its norm and without it."""
-    gate = mamba2(2, 64, 2560)
-    return total(gate, mamba2(2, 64, 2560, gate=False), drawing(64 * 2560 * 6 * 2560, 4))
+    return total(mamba2(2, 64, 2560), mamba2(2, 64, 2560, gate=False),
+                 drawing(64 * 2560 * 6 * 2560, 4))
 
 
 def lambda_skip_2(lambdas=9):

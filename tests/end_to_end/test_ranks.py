@@ -50,6 +50,7 @@ class RanksTest(ProgramTest):
                 shown = self.ranks(paths)
                 self.assertIn(ROW, shown)
                 self.assertIn("it does not say which optimizer trains faster", " ".join(shown.split()))
+                self.assertEqual("One step has no interval" in shown, not paths.startswith("step3"))
                 self.assertNotRegex(shown, "Muon|Euclidean")
                 lines = self.run_program(f"{STUDY} {flags} --force --out out.json").stderr.splitlines()[1:]
                 self.assertEqual(shown.splitlines(), lines[:len(shown.splitlines())])

@@ -1,5 +1,6 @@
 """Results of runs: equal numbers for any number of threads, replay, precedence of settings, output paths, exit codes, divergence."""
 import json
+import math
 import os
 import unittest
 
@@ -255,6 +256,17 @@ class VerdictTest(ProgramTest):
         self.assertTrue(all(v >= 1 for v in document["trial_values"]["diverged_trajectories"]))
         self.assertGreater(document["non_finite"], 0)
         self.run_program("plot out.json --quiet")
+
+    def test_the_picture_of_the_gap_has_the_mean_of_its_logarithm(self):
+        for flags in ("--m 12 --k 10 --d 5 --n 30 --steps 20", "--m 2 --k 1 --d 1 --n 3 --steps 50"):  # the second reaches a gap of 0
+            series = {s["name"]: s for s in self.result(f"random-features {flags} --restart-every 0 --trials 3 --keep-trials")["series"]}
+            for run in ("gd", "specgd"):
+                for gaps, mean in zip(zip(*series[f"{run}.objective_gap"]["trials"]), series[f"{run}.log10_gap"]["mean"]):
+                    logs = [math.log10(gap) for gap in gaps if gap > 0]
+                    if logs:
+                        self.assertAlmostEqual(mean, sum(logs) / len(logs), delta=1e-9 * max(1, abs(mean)))
+                    else:
+                        self.assertIsNone(mean)
 
     def test_a_zero_feature_matrix_is_undefined_not_a_crash(self):
         # A single ReLU feature of a single sample is zero in about half of the trials.

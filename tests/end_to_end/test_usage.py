@@ -236,8 +236,9 @@ class WhatPeopleTypeTest(ProgramTest):
         self.refused(["help", "Thm 4.1"], "presets of Thm 4.1: lambda-skip-thm4.1; `", "papers` has its statements")
 
     def test_a_list_of_some_presets(self):
-        lines = self.run_program(["list", "lambda", "Figure 2"]).stdout.splitlines()
-        self.assertEqual([line.split()[0] for line in lines if "rank-collapse" in line], ["lambda-skip-fig02", "lambda-skip-fig02-trained"])
+        for figure in ("Figure 2", "Fig. 2"):
+            lines = self.run_program(["list", "lambda", figure]).stdout.splitlines()
+            self.assertEqual([line.split()[0] for line in lines if "rank-collapse" in line], ["lambda-skip-fig02", "lambda-skip-fig02-trained"])
         self.refused("list zzz", "no preset has 'zzz' in its name, figure or command")
 
     def test_a_preset_with_a_mistake_does_not_hide_the_others(self):

@@ -113,8 +113,8 @@ std::string gap_of(const std::string& run) {
 std::string nuclear_rank_of(const std::string& run) {
   return run + ".nuclear_rank";
 }
-// Of the result: log10 of the gap. The gaps of single seeds lie decades apart, so that their mean
-// is that of the largest.
+// Of the result: log10 of the gap, undefined for a gap of 0. The gaps of single seeds lie decades
+// apart, so the largest dominates their mean.
 std::string log_gap_of(const std::string& run) {
   return run + ".log10_gap";
 }
@@ -516,7 +516,8 @@ void add_columns(const Config& c, ResultBuilder& out) {
       const std::string run = column.name.substr(0, column.name.size() - gap.size());
       out.series(log_gap_of(run), column.x_name, out.result().series.back().x,
                  [&](const TrialRecord& record, std::size_t i) {
-                   return std::log10(record.array(column.name)[i]);
+                   const double value = record.array(column.name)[i];
+                   return value > 0 ? std::log10(value) : undefined;
                  });
     }
     if (column.name != nuclear_rank_of(specgd)) continue;
