@@ -79,10 +79,15 @@ void print_table(const std::vector<Listed>& presets) {
     std::printf("%s\n    %s", shortened(printable(lines[i + 1]), columns).c_str(),
                 wrapped(printable(presets[i].preset.summary), 4, columns).c_str());
   }
+  const std::string count = plural(presets.size(), "preset");
+  if (seconds == 0) {  // presets of one's own name no time
+    std::printf("\n%s\n", count.c_str());
+    return;
+  }
   std::printf(
       "\n%s, %s in total on two cores; `ranklab reproduce` runs shorter versions of the long "
       "ones\n",
-      plural(presets.size(), "preset").c_str(), duration_text(seconds).c_str());
+      count.c_str(), duration_text(seconds).c_str());
 }
 
 // Whether the preset's name, its figure or its command contains the text.

@@ -126,6 +126,8 @@ Preset read_preset(const std::string& name) {
     std::string hint = did_you_mean(name, preset_names(), "; `ranklab list` shows all presets");
     if (name.ends_with(".json") && is_preset(stem))
       hint = "; leave out the folder and .json: " + stem;
+    else if (name.ends_with(".json"))
+      hint = "; a preset is a file of the folder experiments/, run by its name without .json";
     if (const auto presets = presets_of_figure(name); !presets.empty())
       hint = "; presets of " + printable_key(name) + ": " + joined(presets);
     throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" + hint);

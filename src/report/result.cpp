@@ -70,7 +70,7 @@ struct EvidenceText {
   std::string operator()(const Interval& e) const {
     const std::string mean = "mean " + short_number(e.mean),
                       units = plural(e.n, name_of(claim.unit));
-    if (e.n == 0) return "no finite value";
+    if (e.n == 0) return "";  // the detail says that no value is finite
     if (!std::isfinite(e.high)) return mean + " (" + units + ")";
     return mean + " +- " + short_number(e.high - e.mean) + " (" + short_number(100 * e.level) +
            " %, " + units + ")";

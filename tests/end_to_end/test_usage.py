@@ -225,6 +225,7 @@ class WhatPeopleTypeTest(ProgramTest):
             self.refused(["run", typed], f"unknown preset '{typed}'; presets of {typed}: lambda-skip-fig03, ", "shallow-fig03, spectral-fig03")
         for name in ("spectral-fig03.json", "experiments/spectral-fig03.json"):
             self.refused(["run", name], f"unknown preset '{name}'; leave out the folder and .json: spectral-fig03")
+        self.refused(["run", "mine/peak.json"], "unknown preset 'mine/peak.json'; a preset is a file of the folder experiments/, run by its name without .json")
         self.refused("spectral-fig03", "'spectral-fig03' is a preset; `", "run spectral-fig03` runs it")
         for command in ("verify", "plot", "judge"):
             self.refused([command, "spectral-fig03"], f"{command} takes results, and spectral-fig03 is a preset; `", "writes results/spectral-fig03.json")

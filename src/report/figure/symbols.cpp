@@ -69,7 +69,7 @@ class SymbolReader {
   void plain(std::string_view part) {
     plain_ += part;
     at_ += part.size();
-    takes_index_ = part == ")";
+    takes_index_ = part == ")" || part == "~";
   }
   void flush() {
     if (!plain_.empty()) out_.push_back({.text = std::exchange(plain_, "")});
@@ -81,7 +81,7 @@ class SymbolReader {
   }
 
   // Letters and digits: a Greek letter, a number with an exponent, or unchanged text. A single
-  // letter may take an index.
+  // letter may take an index, and so may max, min and sum: max_ij.
   bool word() {
     if (!is_word(rest().front())) return false;
     if (is_digit(rest().front()) && !is_word(before()) && exponent()) return true;
@@ -96,14 +96,23 @@ class SymbolReader {
     if (letter.empty() || compound) {
       const bool single =
           word.size() == 1 && is_letter(word[0]) && !is_word(before()) && before() != '_';
+      const bool over = !is_word(before()) && before() != '_' && takes_short_index(word);
       plain(word);
-      takes_index_ = single;
+      takes_index_ = single || over;
     } else {
       plain_ += letter;
       at_ += word.size();
       takes_index_ = true;
     }
     return true;
+  }
+
+  // Other names that begin so, such as max_gap, are identifiers.
+  bool takes_short_index(std::string_view word) const {
+    if (word != "max" && word != "min" && word != "sum") return false;
+    const std::string_view tail = text_.substr(at_ + word.size());
+    const auto in_name = [](char c) { return is_word(c) || c == '_'; };
+    return tail.starts_with('_') && run(tail.substr(1), in_name).size() <= 2;
   }
 
   // "mu_normalized", "sigma_max_of": an identifier of a program, not a letter with an index.

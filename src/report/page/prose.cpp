@@ -25,7 +25,15 @@ Markup markup_of(const std::vector<TextRun>& runs) {
 }  // namespace
 
 Markup prose(std::string_view text) {
-  return markup_of(set_symbols(text));
+  Markup out;
+  for (;;) {
+    const std::size_t open = text.find('`'),
+                      close = open == text.npos ? open : text.find('`', open + 1);
+    if (close == text.npos) return out += markup_of(set_symbols(text));
+    out += markup_of(set_symbols(text.substr(0, open)));
+    out += "<code>" + escape_markup(text.substr(open + 1, close - open - 1)) + "</code>";
+    text.remove_prefix(close + 1);
+  }
 }
 
 }  // namespace ranklab

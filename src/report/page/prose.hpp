@@ -7,7 +7,8 @@
 
 namespace ranklab {
 
-/// The text with its symbols (report/figure/symbols.hpp) as HTML.
+/// The text with its symbols (report/figure/symbols.hpp) as HTML; what stands between backticks is
+/// code.
 Markup prose(std::string_view text);
 
 }  // namespace ranklab

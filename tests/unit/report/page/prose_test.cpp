@@ -24,6 +24,8 @@ TEST_CASE("names, words and markup are unchanged") {
   CHECK(prose("lambda-skip, rank_one_residual, mu_normalized").text() ==
         "lambda-skip, rank_one_residual, mu_normalized");
   CHECK(prose("eta of beta-test, mum, A1 3-4").text() == "\u03B7 of beta-test, mum, A1 3-4");
+  CHECK(prose("a_1 of `x_1 <b>` and `c` b_2, `").text() ==
+        "a<sub>1</sub> of <code>x_1 &lt;b&gt;</code> and <code>c</code> b<sub>2</sub>, `");
   CHECK(prose("x_<b>&^(<i>)").text() == "x_&lt;b&gt;&amp;<sup>&lt;i&gt;</sup>");
   for (const char* text : {"", "^", "_", "a^", "a_", "1e-", "a^(", "||", "-", "a^()", "x_+"})
     CHECK_NOTHROW(prose(text));
