@@ -27,7 +27,9 @@ class ScratchFile {
  public:
   explicit ScratchFile(std::string_view content = {}) : file_(std::tmpfile(), &std::fclose) {
     const bool is_written =
-        file_ && std::fwrite(content.data(), 1, content.size(), file_.get()) == content.size() &&
+        file_ &&
+        (content.empty() ||  // whose data may be null
+         std::fwrite(content.data(), 1, content.size(), file_.get()) == content.size()) &&
         std::fflush(file_.get()) == 0;
     if (!is_written)
       throw Failure(std::string("cannot write a temporary file: ") + std::strerror(errno));
