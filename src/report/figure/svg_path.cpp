@@ -13,14 +13,27 @@ struct Point {
 };
 using PointLine = std::vector<Point>;
 
-double distance_to_chord(const Point& p, const Point& a, const Point& b) {
-  const auto dx = static_cast<double>(b.x - a.x), dy = static_cast<double>(b.y - a.y),
-             px = static_cast<double>(p.x - a.x), py = static_cast<double>(p.y - a.y);
-  const double length = std::hypot(dx, dy);
-  if (length == 0) return std::hypot(px, py);
-  const double along = std::clamp((px * dx + py * dy) / (length * length), 0.0, 1.0);
-  return std::hypot(px - along * dx, py - along * dy);
-}
+// A line from a to b. Distances are squared and in units of its length, so that only whole numbers
+// are added: the same points are kept whether or not the compiler fuses multiplications.
+struct Chord {
+  Chord(const Point& a, const Point& b)
+      : start(a),
+        dx(static_cast<double>(b.x - a.x)),
+        dy(static_cast<double>(b.y - a.y)),
+        squared_length(dx * dx + dy * dy) {}
+
+  double unit() const { return squared_length > 0 ? squared_length : 1; }
+  double squared_distance(const Point& p) const {
+    const auto px = static_cast<double>(p.x - start.x), py = static_cast<double>(p.y - start.y);
+    const double along = px * dx + py * dy, across = px * dy - py * dx;
+    if (along > 0 && along < squared_length) return across * across;
+    const double x = along > 0 ? px - dx : px, y = along > 0 ? py - dy : py;  // from its end
+    return (x * x + y * y) * unit();
+  }
+
+  Point start;
+  double dx, dy, squared_length;
+};
 
 // Ramer, Douglas and Peucker.
 PointLine simplified(const PointLine& line, double tolerance) {
@@ -30,10 +43,11 @@ PointLine simplified(const PointLine& line, double tolerance) {
   while (!open.empty()) {
     const auto [first, last] = open.back();
     open.pop_back();
+    const Chord chord(line[first], line[last]);
     std::size_t farthest = first;
-    double distance = tolerance;
+    double distance = tolerance * tolerance * chord.unit();
     for (std::size_t i = first + 1; i < last; ++i) {
-      const double own = distance_to_chord(line[i], line[first], line[last]);
+      const double own = chord.squared_distance(line[i]);
       if (own > distance) distance = own, farthest = i;
     }
     if (farthest == first) continue;
