@@ -76,7 +76,7 @@ class PathWriter {
 
  private:
   Point rounded(const Pixel& point, const Pixel& origin) const {
-    const auto units = [&](double pixels) { return std::lround(precision_.per_pixel * pixels); };
+    const auto units = [&](double pixels) { return precision_.units(pixels); };
     // A page rounds a shape apart from its origin, so that all markers of a curve are equal.
     if (precision_.in_units)
       return {units(origin.x) + units(point.x), units(origin.y) + units(point.y)};
@@ -128,7 +128,7 @@ class PathWriter {
   void write_circle(const Shape& circle) {
     const std::string r = precision_.number(circle.radius).text(),
                       arc = "a" + r + " " + r + " 0 1 0 ";
-    const long width = 2 * std::lround(precision_.per_pixel * circle.radius);
+    const long width = 2 * precision_.units(circle.radius);
     move_to(rounded({-circle.radius, 0}, circle.origin));
     out_ += arc + precision_.text_of(width) + " 0" + arc + precision_.text_of(-width) + " 0z";
   }
@@ -149,8 +149,14 @@ std::string Precision::text_of(long units) const {
   return size % 10 == 0 ? out : out + "." + std::to_string(size % 10);
 }
 
+long Precision::units(double pixels) const {
+  // Halves are common, and rounding errors must not decide about them.
+  constexpr double above_rounding = 1e-6;
+  return std::lround(per_pixel * pixels + above_rounding);
+}
+
 Markup Precision::number(double pixels) const {
-  return Markup::trusted(text_of(std::lround(per_pixel * pixels)));
+  return Markup::trusted(text_of(units(pixels)));
 }
 
 Path rectangle_path(const Pixel& corner, const Pixel& opposite) {

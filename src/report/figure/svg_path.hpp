@@ -54,6 +54,8 @@ struct Precision {
   double per_pixel, tolerance;  // the tolerance in units of the grid
   bool in_units;                // units are whole numbers; otherwise they are tenths of a pixel
 
+  /// The nearest point of the grid; a half is rounded up.
+  long units(double pixels) const;
   /// A number of pixels or units; of pixels without a leading zero: "12.5", "-.3", "7".
   Markup number(double pixels) const;
   std::string text_of(long units) const;
