@@ -162,6 +162,9 @@ std::string program_path() {
 
 void keep_freed_memory() {
 #ifdef RANKLAB_GLIBC
+  // The address sanitizer, which replaces malloc, ignores mallopt. Then the first call of
+  // malloc_trim sets up glibc's heap, which two threads at once cannot.
+  malloc_trim(0);
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
