@@ -163,7 +163,7 @@ std::string program_path() {
 void keep_freed_memory() {
 #ifdef RANKLAB_GLIBC
   // The address sanitizer, which replaces malloc, ignores mallopt. Then the first call of
-  // malloc_trim sets up glibc's heap, which two threads at once cannot.
+  // malloc_trim sets up glibc's heap, which crashes if two threads do it at once.
   malloc_trim(0);
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);

@@ -249,6 +249,7 @@ class WhatPeopleTypeTest(ProgramTest):
         self.write("experiments/broken.json", dict(preset, colour="red"))
         run = self.run_program("list")
         self.assertIn("good", run.stdout)
+        self.assertTrue(run.stdout.endswith("\n1 preset\n"), run.stdout)  # no time: it names none
         self.assertRegex(run.stderr, "^ranklab: left out: preset broken: .*colour.*\n$")
 
     def test_integers_in_scientific_notation(self):

@@ -1,6 +1,5 @@
 #include "report/figure/svg_path.hpp"
 
-#include <algorithm>
 #include <cmath>
 #include <utility>
 
@@ -13,8 +12,8 @@ struct Point {
 };
 using PointLine = std::vector<Point>;
 
-// A line from a to b. Distances are squared and in units of its length, so that only whole numbers
-// are added: the same points are kept whether or not the compiler fuses multiplications.
+// A line from a to b. It gives squared distances times unit(), so that only whole numbers are
+// added: the same points are kept whether or not the compiler fuses multiplications.
 struct Chord {
   Chord(const Point& a, const Point& b)
       : start(a),

@@ -53,6 +53,7 @@ TEST_CASE("a mean is judged by Student's confidence interval") {
   CHECK(evidence.level == 0.99);
   CHECK(evidence.n == 4);
   CHECK(judge_mean(statement, {NAN}, {0, 1}, "why").detail == "no finite value; why");
+  CHECK(evidence_text(judge_mean(statement, {NAN}, {0, 1}, "why")).empty());
   CHECK(judge_mean(statement, {NAN}, {0, 1}).verdict == Verdict::not_applicable);
 }
 
