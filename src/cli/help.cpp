@@ -191,6 +191,7 @@ const std::vector<Term>& glossary() {
        {"", "gd.nuclear_rank >= stable_rank_A            at every point of every trial",
         "never diff(gd.nuclear_rank) > 0             the same for the opposite",
         "mean last(gd.loss) <= 0.1                   99 % interval of the mean over the trials",
+        "often last(a) <= last(b) >= 0.9             in which share of the trials",
         "mean share(a >= 2 * b) in [0.5, 1]          how often a condition holds in a trial",
         "slope log(st) over log(n) in [0.4, 0.6]     an exponent, along a curve or over results",
         "alike loss[muon], loss[adam] within 0.01    paired by trial; loss[muon] is muon.loss",

@@ -32,6 +32,21 @@ bool contains_trials(const Json& earlier, const std::vector<std::string>& keys, 
          now["trials"] >= earlier["trials"].value("completed", Json());
 }
 
+// What an earlier result of the same run has that the new one would not have; empty: nothing.
+std::string lost_content(const Json& earlier, const ResolvedRun& run) {
+  if (member(earlier, "keeps_trials") == true && !run.options.keep_trials)
+    return "keeps the curves of every trial; add --keep-trials";
+  for (const Json& claim : member(earlier, "claims")) {
+    if (member(claim, "kind") != "own") continue;
+    const bool stays = std::ranges::any_of(
+        run.own, [&](const OwnStatement& own) { return member(claim, "claim") == own.claim; });
+    if (!stays)
+      return "has a statement of your own that this run does not judge (" +
+             printable_key(member(claim, "claim").dump(-1, ' ', true)) + ")";
+  }
+  return "";
+}
+
 std::vector<std::string> differing_keys(const Json& before, const Json& now) {
   std::vector<std::string> keys;
   Json all = before;
@@ -102,7 +117,10 @@ void refuse_to_replace(ResolvedRun& run) {
     now.erase(field.name);
   }
   const std::vector<std::string> keys = differing_keys(before, now);
-  if (keys.empty() || contains_trials(earlier, keys, now)) return;
+  if (keys.empty() || contains_trials(earlier, keys, now)) {
+    if (const std::string lost = lost_content(earlier, run); !lost.empty()) refuse(lost);
+    return;
+  }
   constexpr std::size_t max_named = 3;
   std::vector<std::string> named;
   for (const std::string& key : keys) {

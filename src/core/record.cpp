@@ -33,9 +33,18 @@ std::vector<ReadArray> WatchedReads::take() {
   return out;
 }
 
+void Tally::begin_trial() {
+  trials.emplace_back();
+  is_in_trial = true;
+}
+
 void Tally::count(bool violated, double shown) {
   cases += 1;
   if (violated) violations += 1;
+  if (is_in_trial) {
+    trials.back().cases += 1;
+    trials.back().violations += violated ? 1 : 0;
+  }
   if (std::isnan(shown)) return;
   smallest = std::min(smallest, shown);
   largest = std::max(largest, shown);
@@ -46,6 +55,16 @@ void Tally::add(const Tally& other) {
   violations += other.violations;
   smallest = std::min(smallest, other.smallest);
   largest = std::max(largest, other.largest);
+  if (is_in_trial) {
+    trials.back().cases += other.cases;
+    trials.back().violations += other.violations;
+    return;
+  }
+  if (trials.size() < other.trials.size()) trials.resize(other.trials.size());
+  for (std::size_t t = 0; t < other.trials.size(); ++t) {
+    trials[t].cases += other.trials[t].cases;
+    trials[t].violations += other.trials[t].violations;
+  }
 }
 
 void TrialRecord::insert(const TrialRecord& part, const std::string& prefix) {

@@ -20,8 +20,22 @@ struct Tally {
   double smallest = std::numeric_limits<double>::infinity(),
          largest = -std::numeric_limits<double>::infinity();
 
+  /// The part of one trial.
+  struct InTrial {
+    double cases = 0, violations = 0;
+  };
+  /// In the order of the trials. Empty inside a trial, and if the cases belong to no trial.
+  std::vector<InTrial> trials = {};
+  bool is_in_trial = false;
+
+  /// The cases that follow belong to the next trial, or after end_trials() to none, such as worked
+  /// examples.
+  void begin_trial();
+  void end_trials() { is_in_trial = false; }
+
   /// Adds one case; a `shown` that is NaN does not change the range.
   void count(bool violated, double shown = undefined);
+  /// Adds the cases of another tally of the same trials, or of the trial that has begun.
   void add(const Tally& other);
 };
 
@@ -112,7 +126,11 @@ template <class Count>
 Tally tally_of(const Records& records,
                const Count& count) requires std::is_invocable_v<Count, const TrialRecord&, Tally&> {
   Tally tally;
-  for (const TrialRecord& record : records) count(record, tally);
+  for (const TrialRecord& record : records) {
+    tally.begin_trial();
+    count(record, tally);
+  }
+  tally.end_trials();
   return tally;
 }
 

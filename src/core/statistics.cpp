@@ -117,6 +117,47 @@ double student_quantile(double tail, double degrees) {
   return high;
 }
 
+double log_of_sum(double log_a, double log_b) {
+  const double larger = std::max(log_a, log_b);
+  if (larger == -std::numeric_limits<double>::infinity()) return larger;
+  return larger + std::log1p(std::exp(std::min(log_a, log_b) - larger));
+}
+
+double log_binomial_lower_tail(std::uint64_t n, double p, double at_most) {
+  const double count = static_cast<double>(n);
+  double sum = -std::numeric_limits<double>::infinity();
+  for (double j = 0.0; j <= std::min(count, at_most); ++j) {
+    sum = log_of_sum(sum, std::lgamma(count + 1.0) - std::lgamma(j + 1.0) -
+                              std::lgamma(count - j + 1.0) + j * std::log(p) +
+                              (count - j) * std::log1p(-p));
+  }
+  return sum;
+}
+
+BinomialInterval binomial_interval(double hits, double draws, double level) {
+  // The largest p with P(X <= hits) >= (1 - level)/2; the lower end by exchanging hits and misses.
+  const auto upper_end = [&](double count) {
+    if (count >= draws) return 1.0;
+    double low = 0.0, high = 1.0;
+    while (high - low > 1e-12 * high) {
+      const double middle = 0.5 * (low + high);
+      const double tail = log_binomial_lower_tail(static_cast<std::uint64_t>(draws), middle, count);
+      (tail >= std::log((1.0 - level) / 2.0) ? low : high) = middle;
+    }
+    return high;
+  };
+  return {1.0 - upper_end(draws - hits), upper_end(hits)};
+}
+
+double binomial_p_value(double hits, double draws, double p) {
+  const auto n = static_cast<std::uint64_t>(draws);
+  if (p <= 0.0) return hits > 0.0 ? 0.0 : 1.0;
+  if (p >= 1.0) return hits < draws ? 0.0 : 1.0;
+  const double lower = log_binomial_lower_tail(n, p, hits),
+               upper = log_binomial_lower_tail(n, 1.0 - p, draws - hits);
+  return std::min(1.0, 2.0 * std::exp(std::min(lower, upper)));
+}
+
 double log_chi_squared_tail(double degrees, double excess) {
   // Q(a, x) Gamma(a) = exp(-x) x^a / (x + 1 - a - 1(1 - a)/(x + 3 - a - 2(2 - a)/(x + 5 - a -
   // ...))), from the far end.

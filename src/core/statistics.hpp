@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -37,6 +38,23 @@ double student_tail(double t, double degrees);
 /// probability `tail`, 0 < tail <= 1/2. Relative error below 1e-8, even for the small tails of
 /// corrections for multiple comparisons.
 double student_quantile(double tail, double degrees);
+
+/// log(exp(a) + exp(b)).
+double log_of_sum(double log_a, double log_b);
+
+/// log P(X <= at_most) for a binomial X with n trials of probability p, 0 < p < 1, by summation;
+/// -infinity if at_most < 0.
+double log_binomial_lower_tail(std::uint64_t n, double p, double at_most);
+
+/// The Clopper-Pearson interval of a probability, exact from `hits` in `draws` independent draws.
+struct BinomialInterval {
+  double low = 0.0, high = 1.0;
+};
+BinomialInterval binomial_interval(double hits, double draws, double level = confidence_level);
+
+/// The two-sided p-value of `hits` in `draws` if the probability is p: twice the smaller tail, at
+/// most 1. Below 1 - level if and only if p is outside the interval of this level.
+double binomial_p_value(double hits, double draws, double p);
 
 /// log P(chi^2 > degrees (1 + excess)) for the chi-squared distribution, excess > 0, by the
 /// continued fraction of the incomplete gamma function.

@@ -91,8 +91,9 @@ void withhold_verdicts(ResultFile& file) {
   }
   if (!fewer_trials && !shorter) return;
   for (Claim& claim : file.claims) {
-    if (claim.verdict == Verdict::not_applicable && !claim.undecided) continue;
-    const bool counts = std::holds_alternative<CountEvidence>(claim.evidence);
+    if (claim.shortened || (claim.verdict == Verdict::not_applicable && !claim.undecided)) continue;
+    const auto* count = std::get_if<CountEvidence>(&claim.evidence);
+    const bool counts = count != nullptr && !count->value;
     const bool is_kept = (counts && claim.kind == Kind::theorem) ||
                          (!shorter && counts && claim.verdict == Verdict::fails) ||
                          (!shorter && !counts && !claim.holm_undecided);

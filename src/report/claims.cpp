@@ -31,12 +31,32 @@ Claim claim_of(const Statement& statement) {
 const std::string too_few_units =
     "at least " + std::to_string(fewest_values) + " independent units are needed";
 
+std::string without_case_text(const Tally& tally) {
+  if (tally.cases == 0) return "";
+  std::vector<bool> without;
+  for (const Tally::InTrial& trial : tally.trials) without.push_back(trial.cases == 0);
+  const std::string trials = trials_text(without);
+  return trials.empty() ? "" : "no case in " + trials;
+}
+
+// Equal up to rounding.
+bool are_equal(const std::vector<double>& values) {
+  double least = std::numeric_limits<double>::infinity(), most = -least;
+  for (const double value : values) {
+    if (std::isnan(value)) continue;
+    least = std::min(least, value), most = std::max(most, value);
+  }
+  return most - least <=
+         tolerance::closed_form<double> * std::max(std::fabs(least), std::fabs(most));
+}
+
 struct Interval {
   Summary summary;
   double level = 0, low = 0, high = 0;
 };
 Interval interval_of(const std::vector<double>& values, double level = confidence_level) {
-  const Summary summary = summarize(values);
+  Summary summary = summarize(values);
+  if (are_equal(values)) summary.std = 0;
   const double half_width = confidence_half_width(summary, level);
   return {summary, level, summary.mean - half_width, summary.mean + half_width};
 }
@@ -72,6 +92,22 @@ void decide(Claim& claim, const Interval& interval, Region allowed, const std::s
   claim.detail = clauses(reason, detail);
 }
 
+// Equal values show no spread, so that no interval says how far the mean may be away. They are
+// counted, like the cases of "for all".
+void count_equal(Claim& claim, const std::vector<double>& values, const Summary& summary,
+                 Region allowed) {
+  if (summary.n < fewest_values || summary.std != 0) return;
+  const bool is_outside = summary.mean < allowed.low || summary.mean > allowed.high;
+  const std::uint64_t violated = is_outside ? summary.n : 0;
+  claim.evidence = CountEvidence{static_cast<double>(violated),
+                                 static_cast<double>(summary.n),
+                                 undefined,
+                                 values.size(),
+                                 summary.n,
+                                 violated,
+                                 summary.mean};
+}
+
 bool has_infinite(const std::vector<double>& values) {
   return std::ranges::any_of(values, [](double value) { return std::isinf(value); });
 }
@@ -85,6 +121,7 @@ Claim judge_by_trial(const Statement& statement, const std::vector<double>& per_
   Tally outside;
   double inside = 0, infinite = 0;
   for (const double value : per_trial) {
+    outside.begin_trial();
     if (std::isnan(value)) continue;
     const bool is_outside = value < allowed.low || value > allowed.high,
                is_tie = std::isfinite(value) && (value == allowed.low || value == allowed.high);
@@ -116,11 +153,21 @@ Claim judge_within(const Statement& statement, const std::vector<double>& differ
       EquivalenceEvidence{interval.summary.mean, interval.low,      interval.high, margin,
                           confidence_level,      interval.summary.n};
   decide(claim, interval, allowed, detail);
+  count_equal(claim, differences, interval.summary, allowed);
   return claim;
 }
 
+// That of the edge of the region that is harder to tell from the share.
+double p_value_of_share(const MeanEvidence& share, double low, double high) {
+  const double units = static_cast<double>(share.n), hits = std::round(share.mean * units);
+  double out = 0;
+  if (low > 0) out = std::max(out, binomial_p_value(hits, units, low));
+  if (high < 1) out = std::max(out, binomial_p_value(hits, units, high));
+  return out;
+}
+
 /// The two-sided p-value of the mean if the true mean were at the edge of the region; 1 if the
-/// claim is undecided.
+/// claim is undecided. A verdict that is only withheld counts as one.
 double p_value(const Claim& claim) {
   double mean = undefined, high = undefined, level = undefined, degrees = 0;
   std::visit(
@@ -133,8 +180,12 @@ double p_value(const Claim& claim) {
       },
       claim.evidence);
   const auto* allowed = std::get_if<std::pair<double, double>>(&claim.expected);
-  if (!allowed || !(degrees >= fewest_values - 1) || claim.verdict == Verdict::not_applicable)
+  const bool is_withheld = claim.shortened || !claim.judged_in.empty();
+  if (!allowed || !(degrees >= fewest_values - 1) ||
+      (claim.verdict == Verdict::not_applicable && !is_withheld))
     return 1;
+  const auto* share = std::get_if<MeanEvidence>(&claim.evidence);
+  if (share && share->binomial) return p_value_of_share(*share, allowed->first, allowed->second);
   const double to_edge =
                    std::min(std::abs(mean - allowed->first), std::abs(allowed->second - mean)),
                error = (high - mean) / student_quantile((1 - level) / 2, degrees);
@@ -161,6 +212,7 @@ bool rests_on_mean(const Claim& claim) {
 void note_holm_corrections(std::vector<Claim>& claims) {
   std::vector<std::pair<double, Claim*>> means;
   for (Claim& claim : claims) {
+    claim.holm_undecided = false;
     if (rests_on_mean(claim)) means.emplace_back(p_value(claim), &claim);
   }
   std::stable_sort(means.begin(), means.end(),
@@ -185,6 +237,24 @@ Misprint Place::misprint(const std::string& slip, const std::string& id, std::st
   return {as_printed, correcting(as_printed, (*this)(id + "/corrected", std::move(corrected)))};
 }
 
+std::string trials_text(const std::vector<bool>& marked) {
+  constexpr std::size_t most_ranges = 4;
+  const std::size_t trials = marked.size();
+  std::vector<std::string> ranges;
+  std::size_t count = 0;
+  for (std::size_t t = 0; t < trials; ++t) {
+    if (!marked[t]) continue;
+    std::size_t last = t;
+    while (last + 1 < trials && marked[last + 1]) ++last;
+    count += last - t + 1;
+    ranges.push_back(last == t ? say("{}", t) : say("{} to {}", t, last));
+    t = last;
+  }
+  if (count == 0) return "";
+  if (ranges.size() > most_ranges) return say("{} of {}", count, plural(trials, "trial"));
+  return (count == 1 ? "trial " : "trials ") + joined(ranges);
+}
+
 std::string tie_text(const std::vector<double>& values, Region allowed) {
   return tie_text(summarize(values), allowed);
 }
@@ -197,7 +267,18 @@ Claim judge_mean(const Statement& statement, const std::vector<double>& per_tria
   claim.evidence = MeanEvidence{interval.summary.mean, interval.low, interval.high, interval.level,
                                 interval.summary.n};
   decide(claim, interval, allowed, detail);
+  count_equal(claim, per_trial, interval.summary, allowed);
   return claim;
+}
+
+Claim judge_share(const Statement& statement, double hits, double units, Region allowed,
+                  const std::string& detail, double candidates) {
+  const double level = 1 - (1 - confidence_level) / candidates;
+  const BinomialInterval interval = binomial_interval(hits, units, level);
+  return judge_interval(statement,
+                        {hits / units, interval.low, interval.high, level,
+                         static_cast<std::uint64_t>(units), 0, true},
+                        allowed, detail);
 }
 
 Claim judge_interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
@@ -237,24 +318,23 @@ Claim judge_tally(const Statement& statement, const Tally& tally, const std::str
              overflows = has_range && !std::isfinite(tally.smallest + tally.largest);
   claim.measured = tally.violations;
   claim.expected = 0.0;
-  claim.evidence = CountEvidence{tally.violations, tally.cases,
-                                 !has_worst_case                ? undefined
-                                 : worst == WorstCase::smallest ? tally.smallest
-                                                                : tally.largest};
+  CountEvidence count{tally.violations, tally.cases,
+                      !has_worst_case                ? undefined
+                      : worst == WorstCase::smallest ? tally.smallest
+                                                     : tally.largest};
+  count.units = tally.trials.size();
+  for (const Tally::InTrial& trial : tally.trials) {
+    count.units_with_case += trial.cases > 0 ? 1 : 0;
+    count.units_violated += trial.violations > 0 ? 1 : 0;
+  }
+  claim.evidence = count;
   if (tally.cases > 0 && !overflows)
     claim.verdict = tally.violations == 0 ? Verdict::holds : Verdict::fails;
   claim.undecided = overflows;
   claim.detail = clauses(overflows          ? "the number of a case overflows"
                          : tally.cases == 0 ? "no case to judge"
                                             : "",
-                         detail);
-  return claim;
-}
-
-Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail,
-                  WorstCase worst) {
-  Claim claim = judge_tally(statement, tally, detail, worst);
-  if (claim.verdict == Verdict::holds && tally.cases < fewest_values) mark_undecided(claim);
+                         clauses(detail, without_case_text(tally)));
   return claim;
 }
 
@@ -284,6 +364,11 @@ void Claims::mean(const Statement& statement, const std::vector<double>& per_tri
   add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial, line);
 }
 
+void Claims::share(const Statement& statement, double hits, double units, Region allowed,
+                   const std::string& detail, double candidates, SourceLine line) {
+  add(judge_share(statement, hits, units, allowed, detail, candidates), line);
+}
+
 void Claims::interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
                       const std::string& detail, SourceLine line) {
   add(judge_interval(statement, interval, allowed, detail), line);
@@ -302,11 +387,6 @@ void Claims::no_worse(const Statement& statement, const std::vector<double>& dif
 void Claims::never_violated(const Statement& statement, const Tally& tally,
                             const std::string& detail, WorstCase worst, SourceLine line) {
   add(judge_tally(statement, tally, detail, worst), line);
-}
-
-void Claims::in_every_unit(const Statement& statement, const Tally& tally,
-                           const std::string& detail, WorstCase worst, SourceLine line) {
-  add(judge_units(statement, tally, detail, worst), line);
 }
 
 void Claims::never_violated(const Statement& statement, const Records& records,
@@ -333,18 +413,30 @@ void Claims::add(Claim claim, SourceLine line) {
   add(std::move(claim), nullptr, line);
 }
 
+// A count without a violation needs cases in enough units, and in most of them.
+void Claims::require_units(Claim& claim) const {
+  const auto* count = std::get_if<CountEvidence>(&claim.evidence);
+  if (!count || claim.kind == Kind::theorem || claim.verdict != Verdict::holds ||
+      claim.unit == Unit::none || units_ == 0)
+    return;
+  const std::uint64_t units = count->units > 0 ? count->units_with_case : units_;
+  if (units < fewest_values) return mark_undecided(claim);
+  require_majority(claim, count->units - count->units_with_case, count->units, "case");
+}
+
 void Claims::add(Claim claim, const std::vector<double>* per_trial, SourceLine line) {
   claim.judged_at = line;
   claim.read = WatchedReads::take();
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
-  const bool counts =
-      std::holds_alternative<CountEvidence>(claim.evidence) && claim.kind != Kind::theorem;
-  if (counts && claim.verdict == Verdict::holds && claim.unit != Unit::none && units_ > 0 &&
-      units_ < fewest_values)
-    mark_undecided(claim);
+  require_units(claim);
   const auto about = std::find_if(scopes_.rbegin(), scopes_.rend(),
                                   [](const InScope& scope) { return !scope.runs.runs.empty(); });
   if (about != scopes_.rend()) note_divergences(claim, about->runs, per_trial);
+  if (per_trial)
+    require_majority(claim,
+                     static_cast<std::uint64_t>(std::ranges::count_if(
+                         *per_trial, [](double value) { return std::isnan(value); })),
+                     per_trial->size(), "value");
   const auto unmet =
       std::ranges::find_if(scopes_, [](const InScope& scope) { return !scope.unmet.empty(); });
   if (unmet != scopes_.end()) {

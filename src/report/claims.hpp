@@ -153,6 +153,10 @@ inline Region compared(Region region) {
 /// empty. Values that are not finite are left out.
 std::string tie_text(const std::vector<double>& values, Region allowed);
 
+/// "trials 0 to 2, 4": those that are marked; "9 of 24 trials" if they are in many places; empty
+/// if none is.
+std::string trials_text(const std::vector<bool>& marked);
+
 /// With fewer independent values a claim about their mean is undecided.
 inline constexpr std::size_t fewest_values = 3;
 
@@ -160,11 +164,17 @@ inline constexpr std::size_t fewest_values = 3;
 /// fails if it lies outside. Otherwise, or if fewer than `fewest_values` are finite, the verdict is
 /// not_applicable with `undecided` set. A tie in a comparison never holds. If the values were
 /// chosen among several `candidates` because of their mean, the interval is wider (Bonferroni).
+/// Equal values have no interval: they are counted ("1 in each of 12 seeds").
 /// Undefined values (NaN) are left out. If a value is infinite, there is no mean, and the trials
 /// are counted: a comparison holds if every value lies in `allowed` and fails if none does.
 /// Otherwise the claim is undecided.
 Claim judge_mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                  const std::string& detail = "", double candidates = 1);
+
+/// The same for a share of 0/1 outcomes, such as "in at least 0.9 of the trials": `hits` of `units`
+/// independent ones. The exact binomial interval decides.
+Claim judge_share(const Statement& statement, double hits, double units, Region allowed,
+                  const std::string& detail = "", double candidates = 1);
 
 /// The same for an interval that was computed elsewhere, such as one whose variance is shared by
 /// several layers.
@@ -187,12 +197,6 @@ enum class WorstCase { unsaid, smallest, largest };
 Claim judge_tally(const Statement& statement, const Tally& tally, const std::string& detail = "",
                   WorstCase worst = WorstCase::unsaid);
 
-/// Like judge_tally, for a tally whose cases are the independent units themselves, such as trained
-/// models. Without a violation the claim is undecided if there are fewer than `fewest_values`
-/// cases.
-Claim judge_units(const Statement& statement, const Tally& tally, const std::string& detail = "",
-                  WorstCase worst = WorstCase::unsaid);
-
 /// A number without trials, accurate to a relative error of `rounding`: holds if it lies in
 /// `allowed` or misses it by at most that error. A number that is not finite is not applicable.
 Claim judge_number(const Statement& statement, double measured, Region allowed,
@@ -202,7 +206,7 @@ Claim judge_number(const Statement& statement, double measured, Region allowed,
 Claim not_applicable(const Statement& statement, const std::string& reason);
 
 /// Marks the claims about means that are decided on their own, but not after Holm's correction for
-/// all means in the list.
+/// all means in the list, and removes earlier marks. Equal values are no mean.
 void note_holm_corrections(std::vector<Claim>& claims);
 
 /// The claims of a run, in the order in which they are added.
@@ -211,7 +215,8 @@ class Claims {
   /// Sets the independent unit of this run, for all claims except those about a number without
   /// trials.
   void set_unit(Unit unit) { unit_ = unit; }
-  /// Sets how many such units the run has. With fewer than `fewest_values` units a count without a
+  /// Sets how many such units the run has, for counts whose tally does not tell them apart. With a
+  /// case in fewer than `fewest_values` units, or in half of them or fewer, a count without a
   /// violation is undecided, unless it is about a theorem that covers every case. 0: only worked
   /// examples count. Default: enough units.
   void set_units(std::size_t units) { units_ = units; }
@@ -219,6 +224,9 @@ class Claims {
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
             const std::string& detail = "", double candidates = 1,
             SourceLine line = SourceLine::current());
+  void share(const Statement& statement, double hits, double units, Region allowed,
+             const std::string& detail = "", double candidates = 1,
+             SourceLine line = SourceLine::current());
   void interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
                 const std::string& detail = "", SourceLine line = SourceLine::current());
   void equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
@@ -228,8 +236,6 @@ class Claims {
   void never_violated(const Statement& statement, const Tally& tally,
                       const std::string& detail = "", WorstCase worst = WorstCase::unsaid,
                       SourceLine line = SourceLine::current());
-  void in_every_unit(const Statement& statement, const Tally& tally, const std::string& detail = "",
-                     WorstCase worst = WorstCase::unsaid, SourceLine line = SourceLine::current());
   /// Judges the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records,
                       const std::string& detail = "", WorstCase worst = WorstCase::unsaid,
@@ -244,6 +250,11 @@ class Claims {
   bool applies(const Statement& statement, const std::string& unmet,
                SourceLine line = SourceLine::current());
   void add(Claim claim, SourceLine line = SourceLine::current());
+  /// A claim that rests on the value of each trial, NaN where it is undefined.
+  void add(Claim claim, const std::vector<double>& per_trial,
+           SourceLine line = SourceLine::current()) {
+    add(std::move(claim), &per_trial, line);
+  }
 
   /// The detail of a claim whose hypothesis is not met: the reason only; "reason; measured: " with
   /// the evidence and the detail that the claim would have had; or "reason, compared anyway" and
@@ -282,6 +293,7 @@ class Claims {
   std::vector<Claim> take();
 
  private:
+  void require_units(Claim& claim) const;
   /// `per_trial`: the values of a mean, else null.
   void add(Claim claim, const std::vector<double>* per_trial, SourceLine line);
 

@@ -55,6 +55,13 @@ void leave_undecided(Claim& claim, const std::string& reason) {
   claim.detail = clauses(reason, claim.detail);
 }
 
+void require_majority(Claim& claim, std::uint64_t lost, std::uint64_t units,
+                      const std::string& without) {
+  if (claim.verdict == Verdict::not_applicable || lost == 0 || 2 * lost < units) return;
+  leave_undecided(claim,
+                  say("{} of {} have no {}", lost, plural(units, name_of(claim.unit)), without));
+}
+
 void note_divergences(Claim& claim, const JudgedRuns& of, const std::vector<double>* per_trial) {
   const bool is_count = std::holds_alternative<CountEvidence>(claim.evidence);
   if (of.runs.empty() || std::holds_alternative<std::monostate>(claim.evidence) ||

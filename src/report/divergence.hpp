@@ -40,6 +40,11 @@ struct JudgedRuns {
 /// The claim has no verdict, for a reason that its detail begins with.
 void leave_undecided(Claim& claim, const std::string& reason);
 
+/// Leaves a decided claim undecided if at least half of the units are `lost`: without a value, or
+/// without a case. The lost ones could say anything.
+void require_majority(Claim& claim, std::uint64_t lost, std::uint64_t units,
+                      const std::string& without);
+
 /// Applies 2, 3 and 4 to a claim about the runs. `per_trial`, the values of a mean, is null for
 /// other claims; a value is NaN if a divergence left it undefined.
 void note_divergences(Claim& claim, const JudgedRuns& runs, const std::vector<double>* per_trial);

@@ -127,10 +127,10 @@ void add_figure(const ResultFile& result, Csv& out) {
   }
 }
 
-/// The cells of a claim's evidence: type, violations, cases, worst, low, high, margin, level, n.
+/// The cells of a claim's evidence.
 struct EvidenceCells {
   Cell type = "none", violations = "", cases = "", worst = "", low = "", high = "", margin = "",
-       level = "", n = "";
+       level = "", n = "", units_violated = "";
 
   void operator()(std::monostate) {}
   void operator()(const NumberEvidence&) { type = "number"; }
@@ -139,6 +139,9 @@ struct EvidenceCells {
     violations = e.violations;
     cases = e.cases;
     worst = e.worst;
+    if (e.units == 0) return;
+    n = e.units_with_case;
+    units_violated = e.units_violated;
   }
   void operator()(const MeanEvidence& e) {
     type = "mean";
@@ -165,32 +168,73 @@ std::pair<double, double> expected_range(const Claim& claim) {
 }
 
 void add_claims(const ResultFile& result, Csv& out) {
-  out.header({"id",          "statement_id", "part",         "kind",           "slip",
-              "misprint_of", "paper",        "figures",      "source",         "statement",
-              "claim",       "verdict",      "undecided",    "holm_undecided", "shortened",
-              "judged_in",   "measured",     "expected_low", "expected_high",  "threshold",
-              "unit",        "evidence",     "violations",   "cases",          "worst",
-              "low",         "high",         "margin",       "level",          "n",
+  out.header({"id",
+              "statement_id",
+              "part",
+              "kind",
+              "slip",
+              "misprint_of",
+              "paper",
+              "figures",
+              "source",
+              "statement",
+              "claim",
+              "verdict",
+              "undecided",
+              "holm_undecided",
+              "shortened",
+              "judged_in",
+              "measured",
+              "expected_low",
+              "expected_high",
+              "threshold",
+              "unit",
+              "evidence",
+              "violations",
+              "cases",
+              "worst",
+              "low",
+              "high",
+              "margin",
+              "level",
+              "n",
+              "units_violated",
               "detail"});
   for (const Claim& c : result.claims) {
     EvidenceCells e;
     std::visit(e, c.evidence);
     const auto [low, high] = expected_range(c);
-    out.row({c.id,         c.statement_id,
-             c.part,       c.kind,
-             c.slip,       c.misprint_of,
-             c.paper,      joined(c.figures, "; "),
-             c.source,     c.statement,
-             c.formula,    c.verdict,
-             c.undecided,  c.holm_undecided,
-             c.shortened,  c.judged_in,
-             c.measured,   low,
-             high,         c.threshold,
-             c.unit,       e.type,
-             e.violations, e.cases,
-             e.worst,      e.low,
-             e.high,       e.margin,
-             e.level,      e.n,
+    out.row({c.id,
+             c.statement_id,
+             c.part,
+             c.kind,
+             c.slip,
+             c.misprint_of,
+             c.paper,
+             joined(c.figures, "; "),
+             c.source,
+             c.statement,
+             c.formula,
+             c.verdict,
+             c.undecided,
+             c.holm_undecided,
+             c.shortened,
+             c.judged_in,
+             c.measured,
+             low,
+             high,
+             c.threshold,
+             c.unit,
+             e.type,
+             e.violations,
+             e.cases,
+             e.worst,
+             e.low,
+             e.high,
+             e.margin,
+             e.level,
+             e.n,
+             e.units_violated,
              c.detail});
   }
 }

@@ -59,9 +59,15 @@ struct EvidenceText {
 
   std::string operator()(std::monostate) const { return ""; }
   std::string operator()(const CountEvidence& e) const {
+    if (e.value)
+      return say("{} in each of {}", *e.value, plural(e.units_with_case, name_of(claim.unit)));
+    const bool differs = e.cases != static_cast<double>(e.units_with_case);
     return grouped_count(e.violations) +
            (e.violations == 1 ? " violation in " : " violations in ") + grouped_count(e.cases) +
-           (e.cases == 1 ? " case" : " cases");
+           (e.cases == 1 ? " case" : " cases") +
+           (e.units_violated > 0 && differs ? say(", in {} of {}", e.units_violated,
+                                                  plural(e.units_with_case, name_of(claim.unit)))
+                                            : "");
   }
   std::string operator()(const NumberEvidence& e) const {
     return std::isfinite(e.value) ? short_number(e.value) : "";
@@ -72,6 +78,10 @@ struct EvidenceText {
                       units = plural(e.n, name_of(claim.unit));
     if (e.n == 0) return "";  // the detail says that no value is finite
     if (!std::isfinite(e.high)) return mean + " (" + units + ")";
+    if constexpr (requires { e.binomial; }) {
+      if (e.binomial)
+        return say("share {}, {} to {} ({} %, {})", e.mean, e.low, e.high, 100 * e.level, units);
+    }
     return mean + " +- " + short_number(e.high - e.mean) + " (" + short_number(100 * e.level) +
            " %, " + units + ")";
   }

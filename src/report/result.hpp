@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -55,13 +56,18 @@ const char* name_of(Unit unit);
 /// The evidence for a verdict. NaN in a field: not measured.
 struct MeanEvidence {
   double mean = 0, low = 0, high = 0,
-         level = 0;     // the confidence interval of the mean, and its level
-  std::uint64_t n = 0;  // independent units
-  double degrees = 0;   // of freedom of Student's quantile; 0: n - 1
+         level = 0;       // the confidence interval of the mean, and its level
+  std::uint64_t n = 0;    // independent units
+  double degrees = 0;     // of freedom of Student's quantile; 0: n - 1
+  bool binomial = false;  // the mean is the share of n units; the interval is exact
 };
 struct CountEvidence {
   double violations = 0, cases = 0;
   double worst = 0;  // the number of the worst case
+  // The independent units, those of them with a case, and those with a violation. 0 units: the
+  // cases are not told apart by unit.
+  std::uint64_t units = 0, units_with_case = 0, units_violated = 0;
+  std::optional<double> value = {};  // of a mean: what it is in each unit
 };
 struct NumberEvidence {
   double value = 0;

@@ -114,13 +114,16 @@ struct Members<MeanEvidence> {
   static constexpr auto list =
       std::tuple(required("mean", &MeanEvidence::mean), required("low", &MeanEvidence::low),
                  required("high", &MeanEvidence::high), required("level", &MeanEvidence::level),
-                 required("n", &MeanEvidence::n));
+                 required("n", &MeanEvidence::n), optional("binomial", &MeanEvidence::binomial));
 };
 template <>
 struct Members<CountEvidence> {
-  static constexpr auto list = std::tuple(required("violations", &CountEvidence::violations),
-                                          required("cases", &CountEvidence::cases),
-                                          required("worst", &CountEvidence::worst));
+  static constexpr auto list = std::tuple(
+      required("violations", &CountEvidence::violations), required("cases", &CountEvidence::cases),
+      required("worst", &CountEvidence::worst), optional("units", &CountEvidence::units),
+      optional("units_with_case", &CountEvidence::units_with_case),
+      optional("units_violated", &CountEvidence::units_violated),
+      optional("mean", &CountEvidence::value));
 };
 template <>
 struct Members<NumberEvidence> {

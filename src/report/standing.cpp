@@ -48,7 +48,7 @@ ClaimCounts count(const std::vector<Claim>& claims) {
     const Standing standing = standing_of(claim);
     if (claim.kind == Kind::own) {
       ++out.own;
-      out.own_holding += claim.verdict == Verdict::holds;
+      out.own_holding += claim.verdict == Verdict::holds && !claim.holm_undecided;
     } else if (!claim.judged_in.empty()) {
       ++out.elsewhere;
     } else if (!has_printed && (standing != Standing::slip || slips.insert(claim.slip).second)) {

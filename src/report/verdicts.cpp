@@ -199,7 +199,8 @@ namespace {
 // "expected 0.1592", "expected at most 2"; empty for counts and if any value is allowed.
 std::string expected_text(const Claim& claim) {
   const auto* region = std::get_if<std::pair<double, double>>(&claim.expected);
-  if (region == nullptr || std::holds_alternative<CountEvidence>(claim.evidence)) return "";
+  const auto* count = std::get_if<CountEvidence>(&claim.evidence);
+  if (region == nullptr || (count != nullptr && !count->value)) return "";
   const auto [low, high] = *region;
   if (std::isfinite(low) && std::isfinite(high))
     return "expected " + (low == high ? short_number(low) : range_text(low, high));
@@ -222,7 +223,7 @@ std::string JudgedStatement::evidence() const {
   double cases = 0;
   for (const Claim* claim : own) {
     const auto* tally = std::get_if<CountEvidence>(&claim->evidence);
-    if (tally != nullptr) cases += tally->cases;
+    if (tally != nullptr && !tally->value) cases += tally->cases;
   }
   if (all_hold && cases > 0 && verdict != StatementVerdict::false_as_printed)
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");

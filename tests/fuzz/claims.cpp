@@ -1,4 +1,5 @@
-// A statement of one's own, judged about one run and about two.
+// A statement of one's own, judged about one run and about two; after a zero byte, a result file
+// that it is judged from, alone and with a run.
 
 #include "core/undefined.hpp"
 #include "report/own/own_claims.hpp"
@@ -25,8 +26,15 @@ ResultFile small_run(double n) {
 
 void read_claim(std::string_view bytes) {
   static const ResultFile one = small_run(4), two = small_run(8);
-  const std::vector<OwnStatement> statements = checked({{"", "", std::string(bytes)}}, "--claim");
+  const std::size_t zero = bytes.find('\0');
+  const std::vector<OwnStatement> statements =
+      checked({{"", "", std::string(bytes.substr(0, zero))}}, "--claim");
   std::vector<std::string> mistakes;
+  if (zero != std::string::npos) {
+    ResultFile file = ranklab::read_result(put("a.json", bytes.substr(zero + 1)));
+    judge_own(statements, {{&file, "file"}, {&one, "one"}}, mistakes);
+    return add_own(file, judge_own(statements, {{&file, ""}}, mistakes));
+  }
   ResultFile judged = one;
   add_own(judged, judge_own(statements, {{&one, ""}}, mistakes));
   judge_own(statements, {{&one, "one"}, {&two, "two"}}, mistakes);

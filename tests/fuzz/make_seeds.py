@@ -166,6 +166,11 @@ def runs():
         write("result", name + ".json", document)
         if name in ("spiked-model", "files"):
             write("config", name + ".json", {key: document[key] for key in ("schema", "command", "config", "trials")})
+        if name == "random-features":
+            for series in document["series"]:
+                series["trials"] = [[1.5] * len(series["x"]), [0.5] * (len(series["x"]) - 1) + [None]]
+            document.update({"claims": [], "figure": None, "more_figures": []})
+            write("claim", "result", "mean last(gd.objective_gap) - at(specgd.objective_gap, 2) <= 1\0" + json.dumps(document, separators=(",", ":")))
     write("config", "preset.json", {"command": "rank-collapse", "title": "t", "source": {"paper": "p", "figure": "Figure 1"}, "see": "s", "seconds": 2,
                                     "finding": {"claim": "c", "verdict": "holds", "sentence": "s", "panel": 1}, "trial": "input",
                                     "judged_in": {"shallow-fig01": ["a*"]}, "reproduce": {"config": {"trials": 2}, "seconds": 1},

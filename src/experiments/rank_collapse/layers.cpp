@@ -338,6 +338,7 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const auto trials_above = [&](double limit) {
     Tally tally;
     for (const double ratio : ratios) {
+      tally.begin_trial();
       if (!std::isnan(ratio))  // infinite if the gradient of a block is exactly zero
         tally.count(ratio > limit, std::isfinite(ratio) ? ratio : undefined);
     }

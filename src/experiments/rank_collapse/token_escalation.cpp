@@ -307,7 +307,7 @@ Claim judge_blocks(const Statement& statement, const BlockValues& values, Region
   double worst_excess = 0;
   for (std::size_t k = 0; k < values.size(); ++k) {
     const Claim at_block = judge_mean(statement, values[k], allowed);
-    if (std::holds_alternative<CountEvidence>(at_block.evidence)) {  // a value is infinite
+    if (std::ranges::any_of(values[k], [](double value) { return std::isinf(value); })) {
       undecided.push_back(k + 1);
       continue;
     }
@@ -360,6 +360,8 @@ void judge_bounds(const Records& records, Claims& claims) {
   constexpr double noise = slack * slack;
   Tally first, second;
   for (const TrialRecord& record : records) {
+    first.begin_trial();
+    second.begin_trial();
     for (const std::size_t k : clean_blocks(record)) {
       const double mu[] = {at(record, mu_1, k), at(record, mu_2, k)};
       const double bound[] = {at(record, mu_1_bound, k), at(record, mu_2_bound, k)};
@@ -368,6 +370,7 @@ void judge_bounds(const Records& records, Claims& claims) {
       second.count(mu[1] > bound[1] * (1 + slack) + noise, bound[1] - mu[1]);
     }
   }
+  first.end_trials();
   Tally both = first;
   both.add(second);
   claims.never_violated(

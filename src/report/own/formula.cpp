@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <limits>
 #include <string_view>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -149,6 +150,12 @@ class Parser {
       out.form = Form::mean;
       out.first = sum();
       out.allowed = region();
+    } else if (take_leading("often")) {
+      out.form = Form::often;
+      region_follows_ = true;
+      out.first = either();
+      region_follows_ = false;
+      out.allowed = region();
     } else if (take_leading("slope")) {
       out.form = Form::slope;
       out.first = sum();
@@ -171,7 +178,8 @@ class Parser {
     if (now().kind != Token::Kind::end) {
       if (i_ == 1 && now().kind != Token::Kind::symbol && !contains(reserved, now().text))
         refuse(1, shown(tokens_[0]) +
-                      " begins no statement; allowed: never, mean, slope, alike, or a comparison");
+                      " begins no statement; allowed: never, mean, often, slope, alike, or a "
+                      "comparison");
       const bool is_value = out.form == Form::always || out.form == Form::never;
       refuse(now().column, shown(now()) + " is not expected here" +
                                (is_value ? "; allowed: and, or, a comparison, from" : ""));
@@ -249,7 +257,8 @@ class Parser {
       if (!take(symbol)) continue;
       Node right = sum();
       for (const char* next : {"<=", ">=", "<", ">"}) {
-        if (is(next)) refuse(now().column, "join two comparisons by and: 0 <= A and A <= 1");
+        if (is(next) && !region_follows_)
+          refuse(now().column, "join two comparisons by and: 0 <= A and A <= 1");
       }
       return operation(symbol, {std::move(left), std::move(right)}, column);
     }
@@ -285,7 +294,9 @@ class Parser {
       return {Node::Kind::name, 0, token.text, {}, token.column};
     }
     if (take("(")) {
+      const bool region_follows = std::exchange(region_follows_, false);
       Node inside = either();
+      region_follows_ = region_follows;
       need(")");
       return inside;
     }
@@ -303,9 +314,11 @@ class Parser {
     ++i_;
     need("(");
     std::vector<Node> parts;
+    const bool region_follows = std::exchange(region_follows_, false);
     do {
       parts.push_back(either());
     } while (take(","));
+    region_follows_ = region_follows;
     need(")");
     const bool takes_more = name.text == "min" || name.text == "max";
     const std::size_t expected = name.text == "at" ? 2 : 1;
@@ -328,9 +341,10 @@ class Parser {
     }
     if (take("<=")) return at_most(constant());
     if (take(">=")) return at_least(constant());
-    // If all values are equal to the bound, it is a tie, and undecided.
-    if (take("<")) return compared(at_most(constant()));
-    if (take(">")) return compared(at_least(constant()));
+    // If all values are equal to the bound, it is a tie, and undecided. Below infinity is finite.
+    constexpr double largest = std::numeric_limits<double>::max();
+    if (take("<")) return compared(at_most(std::min(constant(), largest)));
+    if (take(">")) return compared(at_least(std::max(constant(), -largest)));
     refuse(column, "expected <=, >=, <, > or `in [LOW, HIGH]`, got " + shown(now()));
   }
   double constant() {
@@ -356,9 +370,15 @@ class Parser {
 
   std::vector<Token> tokens_;
   std::size_t i_ = 0, levels_ = 0;
+  bool region_follows_ = false;  // a comparison after a condition begins its region
 };
 
 }  // namespace
+
+void for_each_name(const Node& node, const std::function<void(const Node&)>& visit) {
+  if (node.kind == Node::Kind::name) visit(node);
+  for (const Node& part : node.parts) for_each_name(part, visit);
+}
 
 void refuse(std::size_t column, const std::string& why) {
   throw UsageError(say("column {}: {}", column, why));

@@ -2,6 +2,7 @@
 //
 //   statement  = [ "never" ] condition [ from ]                       counted in every case
 //              | "mean" value region [ from ]                         over the trials
+//              | "often" condition region [ from ]                    share of the trials
 //              | "slope" value "over" value region [ from ]           of a line, in each trial
 //              | "alike" value "," value "within" number [ from ]     paired by trial
 //   region     = ( "<=" | ">=" | "<" | ">" ) number | "in" "[" number "," number "]"
@@ -14,6 +15,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,12 +33,12 @@ struct Node {
   std::size_t column = 1;        // where it begins in the text
 };
 
-enum class Form { always, never, mean, slope, alike };
+enum class Form { always, never, mean, often, slope, alike };
 
 struct Formula {
   Form form = Form::always;
   Node first, second;             // second: x of a slope, and what `first` is like
-  Region allowed = {};            // of a mean or a slope
+  Region allowed = {};            // of a mean, a share of the trials or a slope
   double margin = 0;              // of what is alike
   std::optional<Node> from = {};  // the condition on x
 };
@@ -44,6 +46,9 @@ struct Formula {
 /// Throws UsageError "column 12: ..." for a mistake, and for more than 1,000 characters or 40
 /// levels.
 Formula parse(const std::string& text);
+
+/// Calls visit(name) for each name of the formula.
+void for_each_name(const Node& node, const std::function<void(const Node&)>& visit);
 
 /// Throws UsageError "column 12: ...".
 [[noreturn]] void refuse(std::size_t column, const std::string& why);

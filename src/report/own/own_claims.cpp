@@ -2,12 +2,16 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "core/error.hpp"
 #include "core/fits.hpp"
 #include "core/text.hpp"
+#include "core/tolerances.hpp"
+#include "report/changes.hpp"
 #include "report/divergence.hpp"
 #include "report/own/formula.hpp"
 #include "report/own/values.hpp"
@@ -37,16 +41,12 @@ Unit unit_of(const ResultFile& result) {
   return Unit::seed;
 }
 
-std::string left_out_text(std::size_t curve_values, std::size_t trials) {
+// What the detail of a claim says of values that are missing.
+std::string left_out_text(std::size_t curve_values, const std::vector<bool>& lost) {
+  const std::string trials = trials_text(lost);
   return clauses(
       curve_values == 0 ? "" : plural(curve_values, "undefined value") + " of curves left out",
-      trials == 0 ? "" : "undefined in " + plural(trials, "trial"));
-}
-
-// A claim rests on a majority of the trials: the lost ones could have any value.
-void require_majority(Claim& claim, std::size_t lost, std::size_t trials) {
-  if (lost > 0 && 2 * lost >= trials && claim.verdict != Verdict::not_applicable)
-    leave_undecided(claim, "at least half of the trials have no value");
+      trials.empty() ? "" : "undefined in " + trials);
 }
 
 // Trials of several runs are paired by their numbers, so each of these is one independent unit.
@@ -55,6 +55,30 @@ std::size_t fewest_trials(const std::vector<Run>& runs) {
   for (const Run& run : runs) out = std::min(out, run.trials());
   return out;
 }
+
+// A claim, and the value of each trial if it rests on one; else empty.
+struct Judged {
+  Claim claim;
+  std::vector<double> per_trial = {};
+};
+
+// Trials in which one curve of the formula ends undefined and another one does not: these runs
+// cannot be compared.
+class OneSided {
+ public:
+  void note(Evaluation& evaluation, std::size_t trial) {
+    if (in_.size() <= trial) in_.resize(trial + 1);
+    if (evaluation.is_one_sided(trial)) in_[trial] = true;
+  }
+  void judge(Claim& claim) const {
+    const std::string trials = trials_text(in_);
+    if (!trials.empty() && claim.verdict != Verdict::not_applicable)
+      leave_undecided(claim, "a curve that ends undefined cannot be compared: " + trials);
+  }
+
+ private:
+  std::vector<bool> in_;
+};
 
 // "at iteration 37 of trial 3, layer 2": where a case is. Trials have the numbers of the journal,
 // from 0.
@@ -79,74 +103,85 @@ class Counting {
 
   void add(const Run& run, const Match& match) {
     Evaluation evaluation(formula_, run, match);
+    Tally here;
+    lost_.resize(std::max(lost_.size(), run.trials()));
     for (std::size_t trial = 0; trial < run.trials(); ++trial) {
-      const Values cases = evaluation.value(formula_.first, trial);
+      const auto [cases, margins] = evaluation.condition(formula_.first, trial);
       if (!cases.is_condition)
         own::refuse(formula_.first.column,
                     "this is no condition: compare numbers by <, <=, >, >=, or begin with mean, "
-                    "slope or alike");
-      ++trials_;
-      lost_ += !cases.at.empty() && std::isnan(cases.at.back());
-      const std::vector<double> margins = margins_of(evaluation, trial);
+                    "often, slope or alike");
+      here.begin_trial();
+      const bool is_curve = cases.axis != nullptr;
+      if ((is_curve && cases.is_lost()) || evaluation.from_is_lost(trial)) lost_[trial] = true;
+      if (cases.is_lost()) one_sided_.note(evaluation, trial);
       for (std::size_t i = 0; i < cases.at.size(); ++i) {
         if (std::isnan(cases.at[i])) {
           ++undefined_;
           continue;
         }
-        tally_.count((cases.at[i] != 0) == (formula_.form == Form::never));
-        const double margin = margins.empty() ? undefined : margins[margins.size() > 1 ? i : 0];
-        if (!(margin < least_) && has_least_) continue;
-        if (std::isnan(margin)) continue;
+        const bool never = formula_.form == Form::never;
+        here.count((cases.at[i] != 0) == never);
+        if (margins.empty() || std::isnan(margins[i])) continue;
+        const double margin = never ? -margins[i] : margins[i];
+        if (has_least_ && !(margin < least_)) continue;
         least_ = margin, has_least_ = true;
-        where_ = {&run, match, trial, cases.axis ? cases.axis->name : "",
-                  cases.axis ? cases.axis->x[i] : 0};
+        where_ = {&run, match, trial, is_curve ? cases.axis->name : "",
+                  is_curve ? cases.axis->x[i] : 0};
       }
     }
+    here.end_trials();
+    tally_.add(here);
+    evaluation.require_places();
     left_out_ += evaluation.left_out();
   }
 
-  Claim judge(const OwnStatement& own, bool names_run) const {
+  Judged judge(const OwnStatement& own, bool names_run) const {
     std::string detail =
         !has_least_ ? "" : say("least margin {} ", least_) + where_.text(names_run);
     if (undefined_ > 0)
       detail = clauses(detail, plural(undefined_, "undefined case") + " not judged");
     Claim claim =
-        judge_tally(statement_of(own, ""), tally_, clauses(detail, left_out_text(left_out_, 0)));
-    if (claim.verdict == Verdict::holds) require_majority(claim, lost_, trials_);
-    return claim;
+        judge_tally(statement_of(own, ""), tally_, clauses(detail, left_out_text(left_out_, {})));
+    if (claim.verdict != Verdict::holds) return {std::move(claim)};
+    one_sided_.judge(claim);
+    const std::string lost = trials_text(lost_);
+    if (!lost.empty() && claim.verdict == Verdict::holds)
+      leave_undecided(claim, "a curve ends undefined, or is at most of its points, in " + lost);
+    return {std::move(claim)};
   }
 
  private:
-  // By how much a comparison holds; negative for a violation. Empty for other conditions.
-  std::vector<double> margins_of(Evaluation& evaluation, std::size_t trial) const {
-    const std::string& word = formula_.first.word;
-    const bool is_upper = word == "<=" || word == "<";
-    if (!is_upper && word != ">=" && word != ">") return {};
-    Node difference = formula_.first;
-    difference.word = "-";
-    if (is_upper != (formula_.form == Form::never))
-      std::swap(difference.parts[0], difference.parts[1]);
-    return evaluation.value(difference, trial).at;
-  }
-
   const Formula& formula_;
   Tally tally_;
   std::size_t undefined_ = 0, left_out_ = 0;
-  std::size_t trials_ = 0, lost_ = 0;  // lost: undefined at the end, as after a divergence
+  std::vector<bool> lost_;  // trials in which the curve ends undefined, as after a divergence
+  OneSided one_sided_;
   double least_ = 0;
   bool has_least_ = false;
   Where where_;
 };
 
-std::size_t count_undefined(const std::vector<double>& values) {
-  return static_cast<std::size_t>(
-      std::count_if(values.begin(), values.end(), [](double x) { return std::isnan(x); }));
+std::vector<bool> undefined_in(const std::vector<double>& values) {
+  std::vector<bool> out;
+  for (const double value : values) out.push_back(std::isnan(value));
+  return out;
 }
 
-// The slopes of y over x in the trials, each through at least three finite points with different x.
+// How many numbers differ by more than rounding.
+std::size_t count_different(std::vector<double> x) {
+  std::ranges::sort(x);
+  std::size_t out = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    out += i == 0 || x[i] - x[i - 1] > tolerance::residual<double> * std::abs(x[i]) ? 1 : 0;
+  return out;
+}
+
+// The slopes of y over x in the trials, each through finite points with at least three different
+// x. None if y ends undefined, as after a divergence.
 class Slopes {
  public:
-  void add(const std::vector<double>& x, const std::vector<double>& y) {
+  void add(const std::vector<double>& x, const std::vector<double>& y, bool is_lost) {
     std::vector<double> at, of;
     for (std::size_t i = 0; i < x.size(); ++i) {
       if (!std::isfinite(x[i]) || !std::isfinite(y[i])) continue;
@@ -154,24 +189,25 @@ class Slopes {
       of.push_back(y[i]);
     }
     left_out_ += x.size() - at.size();
-    const bool has_line = at.size() >= 3 && std::ranges::min(at) < std::ranges::max(at);
+    const bool has_line = !is_lost && count_different(at) >= 3;
     slopes_.push_back(has_line ? fit_line(at, of).slope : undefined);
     fewest_ = std::min(fewest_, at.size());
     most_ = std::max(most_, at.size());
   }
 
-  Claim judge(const Statement& statement, Region allowed) const {
-    const std::size_t lost = count_undefined(slopes_);
+  Judged judge(const Statement& statement, Region allowed, const OneSided& one_sided) const {
+    const std::string lost = trials_text(undefined_in(slopes_));
     const std::string points =
         fewest_ == most_ ? plural(most_, "point") : say("{} to {} points", fewest_, most_);
     std::string detail = say("slope of a line through {} in each trial", points);
     if (left_out_ > 0) detail = clauses(detail, plural(left_out_, "undefined point") + " left out");
-    if (lost > 0)
-      detail =
-          clauses(detail, say("no line in {}: it needs three different x", plural(lost, "trial")));
+    if (!lost.empty())
+      detail = clauses(detail, "no line in " + lost +
+                                   ": it needs three different x and a curve that does not end "
+                                   "undefined");
     Claim claim = judge_mean(statement, slopes_, allowed, detail);
-    require_majority(claim, lost, slopes_.size());
-    return claim;
+    one_sided.judge(claim);
+    return {std::move(claim), slopes_};
   }
 
  private:
@@ -180,10 +216,11 @@ class Slopes {
 };
 
 // A slope along the curves of one run.
-Claim judge_slope(const OwnStatement& own, const Formula& formula, const Run& run,
-                  const Match& match, const std::string& ending) {
+Judged judge_slope(const OwnStatement& own, const Formula& formula, const Run& run,
+                   const Match& match, const std::string& ending) {
   Evaluation evaluation(formula, run, match);
   Slopes slopes;
+  OneSided one_sided;
   for (std::size_t trial = 0; trial < run.trials(); ++trial) {
     const Values y = evaluation.value(formula.first, trial),
                  x = evaluation.value(formula.second, trial);
@@ -191,54 +228,121 @@ Claim judge_slope(const OwnStatement& own, const Formula& formula, const Run& ru
       own::refuse(formula.first.column,
                   "a slope needs two curves over the same x, or several results: `ranklab judge "
                   "A.json B.json C.json`");
-    slopes.add(x.at, y.at);
+    slopes.add(x.at, y.at, y.is_lost() || x.is_lost() || evaluation.from_is_lost(trial));
+    one_sided.note(evaluation, trial);
   }
-  return slopes.judge(statement_of(own, ending), formula.allowed);
+  evaluation.require_places();
+  return slopes.judge(statement_of(own, ending), formula.allowed, one_sided);
+}
+
+// "the results also differ in activation (relu, gelu)": in other parameters than those of x.
+std::string other_differences(const Formula& formula, const std::vector<NamedResult>& results) {
+  std::set<std::string> of_x, keys;
+  own::for_each_name(formula.second, [&](const Node& name) { of_x.insert(name.word); });
+  for (const NamedResult& result : results) {
+    for (const auto& [key, unused] : result.file->config.items()) keys.insert(key);
+  }
+  std::vector<std::string> differing;
+  for (const std::string& key : keys) {
+    std::vector<std::string> values;
+    for (const NamedResult& result : results) {
+      const auto found = result.file->config.find(key);
+      const std::string value =
+          found == result.file->config.end() ? "missing" : printable_key(flag_text(*found));
+      if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+    }
+    if (values.size() > 1 && !of_x.contains(key))
+      differing.push_back(printable_key(key) + " (" + joined(values) + ")");
+  }
+  return differing.empty() ? "" : "the results also differ in " + joined(differing);
 }
 
 // A slope with one point for each run.
-Claim judge_slope_over(const OwnStatement& own, const Formula& formula,
-                       const std::vector<Run>& runs, const Match& match,
-                       const std::string& ending) {
+Judged judge_slope_over(const OwnStatement& own, const Formula& formula,
+                        const std::vector<Run>& runs, const Match& match,
+                        const std::string& ending) {
   const std::size_t trials = fewest_trials(runs);
   std::vector<std::vector<double>> x(trials), y(trials);
+  OneSided one_sided;
   for (const Run& run : runs) {
     Evaluation evaluation(formula, run, match);
     for (std::size_t trial = 0; trial < trials; ++trial) {
       x[trial].push_back(evaluation.number(formula.second, trial));
       y[trial].push_back(evaluation.number(formula.first, trial));
+      if (std::isnan(x[trial].back() + y[trial].back())) one_sided.note(evaluation, trial);
     }
+    evaluation.require_places();
   }
   Slopes slopes;
-  for (std::size_t trial = 0; trial < trials; ++trial) slopes.add(x[trial], y[trial]);
-  Claim claim = slopes.judge(statement_of(own, ending), formula.allowed);
+  for (std::size_t trial = 0; trial < trials; ++trial) slopes.add(x[trial], y[trial], false);
+  Judged out = slopes.judge(statement_of(own, ending), formula.allowed, one_sided);
   const bool unpaired =
       std::ranges::any_of(runs, [&](const Run& run) { return run.trials() > trials; });
   if (unpaired)
-    claim.detail = clauses(claim.detail, say("paired: the first {}", plural(trials, "trial")));
-  return claim;
+    out.claim.detail =
+        clauses(out.claim.detail, say("paired: the first {}", plural(trials, "trial")));
+  return out;
 }
 
-Claim judge_values(const OwnStatement& own, const Formula& formula, const Run& run,
-                   const Match& match, const std::string& ending) {
+// Whether a value is the share of one number's condition, so that each trial contributes 0 or 1.
+bool is_outcome(const Formula& formula, Evaluation& evaluation) {
+  if (formula.form == Form::often) return true;
+  const Node& share = formula.first;
+  return formula.form == Form::mean && share.word == "share" &&
+         evaluation.value(share.parts.front(), 0).axis == nullptr;
+}
+
+double outcome_of(const Formula& formula, Evaluation& evaluation, std::size_t trial) {
+  const Node& node = formula.form == Form::often ? formula.first : formula.first.parts.front();
+  const Values outcome = evaluation.value(node, trial);
+  if (!outcome.is_condition)
+    own::refuse(node.column, "'often' takes a condition, such as often last(a) < last(b) >= 0.9");
+  if (outcome.axis != nullptr)
+    own::refuse(node.column,
+                "'often' takes a condition on one number of each trial; first, last, max, "
+                "share(...) make one number of a curve");
+  return outcome.at.front();
+}
+
+Judged judge_values(const OwnStatement& own, const Formula& formula, const Run& run,
+                    const Match& match, const std::string& ending) {
   Evaluation evaluation(formula, run, match);
+  const bool is_share = is_outcome(formula, evaluation);
+  const Node difference{
+      Node::Kind::operation, 0, "-", {formula.first, formula.second}, formula.first.column};
+  const std::vector<double> bounds =
+      formula.form == Form::alike ? std::vector<double>{0, formula.margin, -formula.margin}
+                                  : std::vector<double>{formula.allowed.low, formula.allowed.high};
   std::vector<double> values;
+  OneSided one_sided;
   for (std::size_t trial = 0; trial < run.trials(); ++trial) {
-    double value = evaluation.number(formula.first, trial);
-    if (formula.form == Form::alike) value -= evaluation.number(formula.second, trial);
-    values.push_back(value);
+    values.push_back(
+        is_share ? outcome_of(formula, evaluation, trial)
+                 : evaluation.number(formula.form == Form::alike ? difference : formula.first,
+                                     trial, bounds));
+    if (std::isnan(values.back())) one_sided.note(evaluation, trial);
   }
+  evaluation.require_places();
   const Statement statement = statement_of(own, ending);
-  const std::size_t lost = count_undefined(values);
-  const std::string detail = left_out_text(evaluation.left_out(), lost);
-  Claim claim = formula.form == Form::alike
+  const std::string detail = left_out_text(evaluation.left_out(), undefined_in(values));
+  Judged out;
+  if (is_share) {
+    std::vector<double> outcomes = values;
+    std::erase_if(outcomes, [](double value) { return std::isnan(value); });
+    out.claim = judge_share(statement, std::accumulate(outcomes.begin(), outcomes.end(), 0.0),
+                            static_cast<double>(outcomes.size()), formula.allowed, detail);
+  } else {
+    out.claim = formula.form == Form::alike
                     ? judge_equivalence(statement, values, formula.margin, detail)
                     : judge_mean(statement, values, formula.allowed, detail);
-  require_majority(claim, lost, values.size());
-  return claim;
+  }
+  one_sided.judge(out.claim);
+  out.per_trial = std::move(values);
+  return out;
 }
 
-std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& runs) {
+std::vector<Judged> judge_one(const OwnStatement& own, const std::vector<Run>& runs,
+                              const std::vector<NamedResult>& results) {
   const Formula formula = own::parse(own.claim);
   const bool several = runs.size() > 1;
   if (formula.form == Form::always || formula.form == Form::never) {
@@ -248,7 +352,7 @@ std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& ru
     }
     return {counting.judge(own, several)};
   }
-  std::vector<Claim> out;
+  std::vector<Judged> out;
   const auto ending_of = [](const Match& match) {
     return match.empty() ? "" : "/" + joined(match, "/");
   };
@@ -258,8 +362,11 @@ std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& ru
   if (formula.form == Form::slope && several) {
     const std::vector<Match> matches = own::matches_of(formula, runs.front());
     if (!is_along_curve(matches.front())) {
-      for (const Match& match : matches)
+      const std::string differences = other_differences(formula, results);
+      for (const Match& match : matches) {
         out.push_back(judge_slope_over(own, formula, runs, match, ending_of(match)));
+        out.back().claim.detail = clauses(out.back().claim.detail, differences);
+      }
       return out;
     }
   }
@@ -269,7 +376,7 @@ std::vector<Claim> judge_one(const OwnStatement& own, const std::vector<Run>& ru
       out.push_back(formula.form == Form::slope
                         ? judge_slope(own, formula, runs[i], match, ending)
                         : judge_values(own, formula, runs[i], match, ending));
-      if (several) out.back().detail = clauses(runs[i].name(), out.back().detail);
+      if (several) out.back().claim.detail = clauses(runs[i].name(), out.back().claim.detail);
     }
   }
   return out;
@@ -323,30 +430,24 @@ std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
   out.set_unit(unit_of(*results.front().file));
   out.set_units(fewest_trials(runs));
   for (const OwnStatement& own : statements) {
-    std::vector<Claim> claims;
+    std::vector<Judged> all;
     try {
-      claims = judge_one(own, runs);
+      all = judge_one(own, runs, results);
     } catch (const UsageError& error) {
       mistakes.push_back(own.id + ": " + error.what());
-      claims = {not_applicable(statement_of(own, ""), error.what())};
+      all = {{not_applicable(statement_of(own, ""), error.what())}};
     }
-    for (Claim& claim : claims) {
+    for (auto& [claim, per_trial] : all) {
       claim.formula = own.claim;
-      out.add(std::move(claim));
+      out.add(std::move(claim), per_trial);
     }
   }
   return out.list();
 }
 
 void add_own(ResultFile& result, std::vector<Claim> claims) {
-  const std::size_t first = result.claims.size();
-  std::vector<Claim> all = result.claims;
-  all.insert(all.end(), claims.begin(), claims.end());
-  note_holm_corrections(all);
-  for (std::size_t i = 0; i < claims.size(); ++i) {
-    claims[i].holm_undecided = all[first + i].holm_undecided;
-    result.claims.push_back(std::move(claims[i]));
-  }
+  std::move(claims.begin(), claims.end(), std::back_inserter(result.claims));
+  note_holm_corrections(result.claims);
 }
 
 }  // namespace ranklab

@@ -34,13 +34,15 @@ struct NamedResult {
 /// several results, each a size, a slope has one point for each of them, paired by the number of
 /// the trial; cases are counted in all of them, and all else is judged in each. A statement that
 /// does not fit a run is not applicable, with the mistake as its detail, and `mistakes` has a line
-/// about it. If half of the trials or more have no value, a claim is undecided, unless it is
-/// violated.
+/// about it. Units, shares, equal values and divergence follow the rule of the papers' claims
+/// (report/claims.hpp). A curve that ends undefined in a trial, or is undefined at most of its
+/// points, leaves a condition on every point undecided, unless it is violated, and has no mean or
+/// slope.
 std::vector<Claim> judge_own(const std::vector<OwnStatement>& statements,
                              const std::vector<NamedResult>& results,
                              std::vector<std::string>& mistakes);
 
-/// Appends the claims; Holm's method corrects their means for all means of the run.
+/// Appends the claims; Holm's method corrects each mean of the run for all others.
 void add_own(ResultFile& result, std::vector<Claim> claims);
 
 }  // namespace ranklab

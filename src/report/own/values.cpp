@@ -23,10 +23,23 @@ std::string shape_text(const Values& values) {
              : say("{} over {}", plural(values.at.size(), "value"), values.axis->name);
 }
 
-// A comparison up to rounding: a number that is larger by rounding alone is not larger.
-double compared(const std::string& symbol, double a, double b) {
+// A number and the size of the numbers that it was computed from.
+struct Sized {
+  double value = 0, size = 0;
+};
+
+Sized entry(const Values& values, std::size_t i) {
+  const double value = values.at[i];
+  return {value, values.sizes.empty() ? std::abs(value) : values.sizes[i]};
+}
+
+// A comparison up to rounding: a number that is larger by rounding alone is not larger. Two times
+// that are never reached are both infinite, and not compared.
+double compared(const std::string& symbol, Sized left, Sized right, bool has_literal) {
+  const double a = left.value, b = right.value;
   if (std::isnan(a) || std::isnan(b)) return undefined;
-  const double size = std::max(std::abs(a), std::abs(b)),
+  if (std::isinf(a) && a == b && !has_literal) return undefined;
+  const double size = std::max(left.size, right.size),
                slack = std::isfinite(size) ? rounding * size : 0;
   if (symbol == "<=") return a <= b + slack;
   if (symbol == ">=") return b <= a + slack;
@@ -47,6 +60,27 @@ double arithmetic(const std::string& word, double a, double b) {
   return a != 0 || b != 0;  // or
 }
 
+// The size of the numbers behind a result: relative errors of the operands, carried through.
+double size_of(const std::string& word, double result, Sized a, Sized b) {
+  const double x = std::abs(a.value), y = std::abs(b.value);
+  if (word == "+" || word == "-") return std::max(a.size, b.size);
+  if (word == "*") return std::max(a.size * y, b.size * x);
+  if (word == "/") return std::max(a.size / y, std::abs(result) * b.size / y);
+  if (word == "min" || word == "max") return result == a.value ? a.size : b.size;
+  if (word == "^" && x > 0)
+    return std::abs(result) * std::max({1.0, y * a.size / x, std::abs(std::log(x)) * b.size});
+  return std::abs(result);
+}
+
+double size_of(const std::string& word, double result, Sized a) {
+  if (word == "negative" || word == "abs") return a.size;
+  const double x = std::abs(a.value);
+  if (word == "exp") return std::abs(result) * std::max(1.0, a.size);
+  if (word == "sqrt") return x > 0 ? std::abs(result) * a.size / x : 0;
+  if (word.starts_with("log")) return std::max(std::abs(result), a.size / x);
+  return std::abs(result);
+}
+
 double of_number(const std::string& word, double a) {
   if (word == "negative") return -a;
   if (word == "not") return std::isnan(a) ? undefined : a == 0;
@@ -65,9 +99,9 @@ bool is_logical(const std::string& word) {
   return word == "and" || word == "or" || word == "not";
 }
 
-void for_each_name(const Node& node, const std::function<void(const Node&)>& visit) {
-  if (node.kind == Node::Kind::name) visit(node);
-  for (const Node& part : node.parts) for_each_name(part, visit);
+bool is_literal(const Node& node) {
+  return node.kind == Node::Kind::number ||
+         (node.word == "negative" && is_literal(node.parts.front()));
 }
 
 // What the stars of a glob stand for in a name, each as short as possible; nullopt if it does not
@@ -87,6 +121,12 @@ std::optional<Match> stars_of(const std::string& glob, const std::string& name) 
 }
 
 }  // namespace
+
+bool Values::is_lost() const {
+  const auto missing = static_cast<std::size_t>(
+      std::ranges::count_if(at, [](double value) { return std::isnan(value); }));
+  return !at.empty() && (std::isnan(at.back()) || 2 * missing > at.size());
+}
 
 Run::Run(const ResultFile& result, std::string of)
     : name_(std::move(of)), keeps_trials_(result.keeps_trials) {
@@ -234,6 +274,7 @@ const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis
   if (!keeps.is_condition) refuse(formula_.from->column, "'from' needs a condition");
   if (keeps.axis == nullptr || keeps.axis->x != axis->x)
     refuse(formula_.from->column, say("'from' needs a condition at every {}", axis->name));
+  out.is_lost = keeps.is_lost();
   for (std::size_t i = 0; i < axis->x.size(); ++i) {
     if (keeps.at[i] != 1) continue;
     out.places.push_back(i);
@@ -292,9 +333,15 @@ Values Evaluation::combined(const Node& node, const Values& a, const Values& b) 
   Values out{{}, a.axis != nullptr ? a.axis : b.axis, compares || is_logical(node.word)};
   const std::size_t n = std::max(a.at.size(), b.at.size());
   out.at.reserve(out.axis == nullptr ? 1 : n);
+  const bool has_literal = is_literal(node.parts.front()) || is_literal(node.parts.back());
   for (std::size_t i = 0; i < (out.axis == nullptr ? 1 : out.axis->x.size()); ++i) {
-    const double x = a.at[a.axis == nullptr ? 0 : i], y = b.at[b.axis == nullptr ? 0 : i];
-    out.at.push_back(compares ? compared(node.word, x, y) : arithmetic(node.word, x, y));
+    const Sized x = entry(a, a.axis == nullptr ? 0 : i), y = entry(b, b.axis == nullptr ? 0 : i);
+    if (compares) {
+      out.at.push_back(compared(node.word, x, y, has_literal));
+      continue;
+    }
+    out.at.push_back(arithmetic(node.word, x.value, y.value));
+    if (!out.is_condition) out.sizes.push_back(size_of(node.word, out.at.back(), x, y));
   }
   return out;
 }
@@ -315,23 +362,22 @@ Values Evaluation::reduced(const Node& node, Values of, std::size_t trial) {
     Values out;
     for (std::size_t i = 1; i < of.at.size(); ++i) {
       out.at.push_back(of.at[i] - of.at[i - 1]);
+      out.sizes.push_back(std::max(entry(of, i).size, entry(of, i - 1).size));
       after.x.push_back(axis.x[i]);
     }
     out.axis = std::make_shared<const Axis>(std::move(after));
     return out;
   }
+  const auto single_of = [&](std::size_t i) -> Values {
+    return {{of.at[i]}, nullptr, false, {entry(of, i).size}};
+  };
   if (of.at.empty()) return {{undefined}};
-  if (word == "first") return {{of.at.front()}};
-  if (word == "last") return {{of.at.back()}};
+  if (word == "first") return single_of(0);
+  if (word == "last") return single_of(of.at.size() - 1);
   if (word == "at") {
-    const double x = number(node.parts[1], trial);
-    for (std::size_t i = 0; i < axis.x.size(); ++i) {
-      if (std::abs(axis.x[i] - x) <= rounding * std::abs(x)) return {{of.at[i]}};
-    }
-    refuse(node.parts[1].column,
-           of.axis == nullptr ? "at() takes a curve and a place on it"
-                              : say("the curve has no {} {}; it has {} from {} to {}", axis.name, x,
-                                    axis.x.size(), axis.x.front(), axis.x.back()));
+    const double place = place_on(node, of, trial);
+    if (std::isnan(place)) return {{undefined}};
+    return single_of(static_cast<std::size_t>(place));
   }
   if (word == "when") {
     const auto found = std::find(of.at.begin(), of.at.end(), 1);
@@ -339,25 +385,87 @@ Values Evaluation::reduced(const Node& node, Values of, std::size_t trial) {
       return {{std::isnan(of.at.back()) ? undefined : std::numeric_limits<double>::infinity()}};
     return {{axis.x[static_cast<std::size_t>(found - of.at.begin())]}};
   }
-  // After a divergence, a curve is undefined to its end: what is left of it says nothing of all.
-  if (std::isnan(of.at.back())) return {{undefined}};
-  std::vector<double> defined, x;
+  // What is left of a curve that is undefined to its end, or mostly, says nothing of all of it.
+  if (of.is_lost()) return {{undefined}};
+  std::vector<std::size_t> defined;
   for (std::size_t i = 0; i < of.at.size(); ++i) {
-    if (std::isnan(of.at[i])) continue;
-    defined.push_back(of.at[i]);
-    x.push_back(axis.x[i]);
+    if (!std::isnan(of.at[i])) defined.push_back(i);
   }
   left_out_ += of.at.size() - defined.size();
-  const double sum = std::accumulate(defined.begin(), defined.end(), 0.0);
-  if (word == "sum") return {{sum}};
-  if (word == "mean" || word == "share") return {{sum / static_cast<double>(defined.size())}};
-  if (word == "median") return {{median(defined)}};
+  if (word == "sum" || word == "mean" || word == "share") {
+    Sized sum;
+    for (const std::size_t i : defined) sum.value += of.at[i], sum.size += entry(of, i).size;
+    const double n = word == "sum" ? 1 : static_cast<double>(defined.size());
+    return {{sum.value / n}, nullptr, false, {sum.size / n}};
+  }
+  if (word == "median") {  // infinite values stay
+    std::ranges::sort(defined, {}, [&](std::size_t i) { return of.at[i]; });
+    const Sized low = entry(of, defined[(defined.size() - 1) / 2]),
+                high = entry(of, defined[defined.size() / 2]);
+    return {{low.value == high.value ? low.value : low.value / 2 + high.value / 2},
+            nullptr,
+            false,
+            {std::max(low.size, high.size)}};
+  }
+  const auto by_value = [&](std::size_t i, std::size_t j) { return of.at[i] < of.at[j]; };
   const bool is_least = word == "min" || word == "argmin";
-  const auto extreme = is_least ? std::min_element(defined.begin(), defined.end())
-                                : std::max_element(defined.begin(), defined.end());
-  return {{word == "min" || word == "max"
-               ? *extreme
-               : x[static_cast<std::size_t>(extreme - defined.begin())]}};
+  const std::size_t extreme = is_least ? *std::ranges::min_element(defined, by_value)
+                                       : *std::ranges::max_element(defined, by_value);
+  if (word == "min" || word == "max") return single_of(extreme);
+  return {{axis.x[extreme]}};
+}
+
+// The index of the place of at(), or NaN if this trial does not have it.
+double Evaluation::place_on(const Node& node, const Values& of, std::size_t trial) {
+  const Node& place = node.parts[1];
+  if (of.axis == nullptr) refuse(place.column, "at() takes a curve and a place on it");
+  const double x = number(place, trial);
+  const std::vector<double>& all = of.axis->x;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (std::abs(all[i] - x) > rounding * std::abs(x)) continue;
+    has_place_.insert(&place);
+    return static_cast<double>(i);
+  }
+  no_place_.emplace(&place, say("the curve has no {} {}; it has {} from {} to {}", of.axis->name, x,
+                                all.size(), all.front(), all.back()));
+  return undefined;
+}
+
+void Evaluation::require_places() const {
+  for (const auto& [place, mistake] : no_place_) {
+    if (!has_place_.contains(place)) refuse(place->column, mistake);
+  }
+}
+
+bool Evaluation::is_one_sided(std::size_t trial) {
+  bool any_lost = false, any_left = false;
+  for (const Node* node : {&formula_.first, &formula_.second}) {
+    for_each_name(*node, [&](const Node& name) {
+      const Run::Quantity* found = run_.quantity(full_name(name.word));
+      if (found == nullptr || found->axis == nullptr) return;
+      (named(name, trial).is_lost() ? any_lost : any_left) = true;
+    });
+  }
+  return any_lost && any_left;
+}
+
+bool Evaluation::from_is_lost(std::size_t trial) {
+  if (!formula_.from) return false;
+  return std::ranges::any_of(axes_,
+                             [&](const auto& each) { return kept(each.second, trial).is_lost; });
+}
+
+Evaluation::Compared Evaluation::condition(const Node& node, std::size_t trial) {
+  if (!is_comparison(node.word)) return {value(node, trial), {}};
+  const Values left = value(node.parts[0], trial), right = value(node.parts[1], trial);
+  Node difference{Node::Kind::operation, 0, "-", {}, node.column};
+  const bool is_upper = node.word == "<=" || node.word == "<";
+  Compared out{combined(node, left, right), {}};
+  difference.parts = {is_upper ? node.parts[1] : node.parts[0],
+                      is_upper ? node.parts[0] : node.parts[1]};
+  out.margins =
+      is_upper ? combined(difference, right, left).at : combined(difference, left, right).at;
+  return out;
 }
 
 Values Evaluation::value(const Node& node, std::size_t trial) {
@@ -379,18 +487,27 @@ Values Evaluation::value(const Node& node, std::size_t trial) {
     refuse(node.column, left.is_condition
                             ? "a condition is no number; share(...) is how often it holds"
                             : "'not' takes a condition, such as not a >= b");
-  for (double& x : left.at) x = of_number(node.word, x);
-  return left;
+  Values out{{}, left.axis, left.is_condition};
+  for (std::size_t i = 0; i < left.at.size(); ++i) {
+    const Sized x = entry(left, i);
+    out.at.push_back(of_number(node.word, x.value));
+    if (!out.is_condition) out.sizes.push_back(size_of(node.word, out.at.back(), x));
+  }
+  return out;
 }
 
-double Evaluation::number(const Node& node, std::size_t trial) {
+double Evaluation::number(const Node& node, std::size_t trial, const std::vector<double>& bounds) {
   const Values values = value(node, trial);
   if (values.axis != nullptr)
     refuse(node.column, say("this is a curve, {}; first, last, mean, max, at(...) make one number "
                             "of it",
                             shape_text(values)));
   if (values.is_condition) refuse(node.column, "a condition is no number; use share(...)");
-  return values.at.front();
+  const auto [number, size] = entry(values, 0);
+  for (const double bound : bounds) {
+    if (std::isfinite(size) && std::abs(number - bound) <= rounding * size) return bound;
+  }
+  return number;
 }
 
 }  // namespace ranklab::own

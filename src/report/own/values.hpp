@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,12 @@ struct Values {
   std::vector<double> at;
   std::shared_ptr<const Axis> axis = nullptr;  // null: one number
   bool is_condition = false;
+  /// Of the numbers that each value was computed from: its rounding error is relative to it, and
+  /// after a difference larger than the value. Empty: the sizes of the values themselves.
+  std::vector<double> sizes = {};
+
+  /// Undefined at the end, as after a divergence, or at most of its points.
+  bool is_lost() const;
 };
 
 /// What the trials of a run have measured, by name, and the numbers among its flags.
@@ -69,12 +76,28 @@ class Evaluation {
 
   /// Throws UsageError "column 12: ..." for an unknown name and for numbers that do not fit.
   Values value(const Node& node, std::size_t trial);
-  /// The same, for a formula that must be one number.
-  double number(const Node& node, std::size_t trial);
+  /// The same, for a formula that must be one number. A number that equals one of `bounds` up to
+  /// rounding becomes this bound.
+  double number(const Node& node, std::size_t trial, const std::vector<double>& bounds = {});
+  /// A comparison, and by how much it holds; negative for a violation.
+  struct Compared {
+    Values holds;
+    std::vector<double> margins;  // empty: the condition is no comparison
+  };
+  Compared condition(const Node& node, std::size_t trial);
+
   /// How many values of curves were undefined and left out of a reduction.
   std::size_t left_out() const { return left_out_; }
+  /// Whether some curves of the formula are lost in this trial and others are not, so that they
+  /// cannot be compared.
+  bool is_one_sided(std::size_t trial);
+  /// Whether the condition of `from` is lost in this trial.
+  bool from_is_lost(std::size_t trial);
+  /// Throws UsageError for an at() whose place no trial has had.
+  void require_places() const;
 
  private:
+  double place_on(const Node& node, const Values& of, std::size_t trial);
   Values named(const Node& node, std::size_t trial);
   Values reduced(const Node& node, Values of, std::size_t trial);
   Values combined(const Node& node, const Values& a, const Values& b) const;
@@ -82,6 +105,7 @@ class Evaluation {
   struct Kept {
     std::vector<std::size_t> places;
     std::shared_ptr<const Axis> axis;
+    bool is_lost = false;  // the condition is undefined to its end
   };
   const Kept& kept(const std::shared_ptr<const Axis>& axis, std::size_t trial);
   bool is_about(const Node& from, const Axis& axis) const;
@@ -95,6 +119,8 @@ class Evaluation {
   std::size_t kept_in_ = 0;
   std::shared_ptr<const Axis> restricting_;  // its x is what its name means in `from`
   std::size_t left_out_ = 0;
+  std::map<const Node*, std::string> no_place_;  // of at(): what is wrong
+  std::set<const Node*> has_place_;
 };
 
 }  // namespace ranklab::own

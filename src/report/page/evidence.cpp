@@ -48,14 +48,20 @@ struct Shown {
 
   void operator()(std::monostate) const {}
   void operator()(const NumberEvidence& e) const { out.measured = html_number(e.value); }
-  void operator()(const CountEvidence&) const {
+  void operator()(const CountEvidence& e) const {
     out.measured = escape_markup(evidence_text(claim));
-    out.expected = "none";
+    if (!e.value) out.expected = "none";
   }
   template <class Interval>
   void operator()(const Interval& e) const {
     const double half_width = e.high - e.mean;
     if (!std::isfinite(e.mean)) return;
+    if constexpr (requires { e.binomial; }) {
+      if (e.binomial) {
+        out.measured = escape_markup(evidence_text(claim));
+        return;
+      }
+    }
     out.measured = !std::isfinite(half_width) ? html_number(e.mean)
                    : half_width > 0 && half_width < 1e-6
                        ? html_number(e.mean) + " \u00B1 " + html_number(half_width)

@@ -4,8 +4,11 @@
 
 #include <cmath>
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "binomial.hpp"
+#include "core/random.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 
@@ -18,6 +21,11 @@ constexpr double infinity = std::numeric_limits<double>::infinity();
 
 doctest::Approx close(double expected) {
   return doctest::Approx(expected).scale(0).epsilon(tolerance::closed_form<double>);
+}
+
+// Of a bisection.
+doctest::Approx nearly(double expected) {
+  return doctest::Approx(expected).epsilon(1e-9);
 }
 }  // namespace
 
@@ -203,6 +211,57 @@ TEST_CASE("chi-squared tails equal their closed forms") {
     sum += (i == 0 || i == steps ? 1.0 : (i % 2 == 1 ? 4.0 : 2.0)) * density * 400.0 / steps / 3.0;
   }
   CHECK(log_chi_squared_tail(d, excess) == doctest::Approx(std::log(sum)).epsilon(1e-8));
+}
+
+TEST_CASE("binomial tails and intervals equal those by recursion and in closed form") {
+  for (const double p : {0.03, 0.4, 0.9}) {
+    for (const int x : {0, 1, 7, 24, 25}) {
+      CHECK(std::exp(log_binomial_lower_tail(25, p, x)) == nearly(binomial_by_recursion(25, p, x)));
+    }
+  }
+  CHECK(std::exp(log_binomial_lower_tail(25, 0.4, 6.9)) ==
+        nearly(binomial_by_recursion(25, 0.4, 6)));
+  CHECK(log_binomial_lower_tail(25, 0.4, -1.0) == -std::numeric_limits<double>::infinity());
+
+  const BinomialInterval none = binomial_interval(0, 50);
+  CHECK(none.low == 0.0);
+  CHECK(none.high == nearly(1.0 - std::pow(0.005, 1.0 / 50)));
+  CHECK(binomial_interval(50, 50).low == nearly(std::pow(0.005, 1.0 / 50)));
+  // 3 of 10: the ends solve P(X <= 3) = P(X >= 3) = 0.025.
+  const BinomialInterval some = binomial_interval(3, 10, 0.95);
+  CHECK(binomial_by_recursion(10, some.high, 3) == nearly(0.025));
+  CHECK(1.0 - binomial_by_recursion(10, some.low, 2) == nearly(0.025));
+}
+
+TEST_CASE("the p-value of a share is twice the smaller tail") {
+  CHECK(binomial_p_value(3, 10, 0.6) ==
+        doctest::Approx(2 * binomial_by_recursion(10, 0.6, 3)).epsilon(1e-12));
+  CHECK(binomial_p_value(8, 10, 0.6) ==
+        doctest::Approx(2 * (1 - binomial_by_recursion(10, 0.6, 7))).epsilon(1e-12));
+  CHECK(binomial_p_value(6, 10, 0.6) == 1.0);
+  // At an end of the interval it is 1 - level.
+  CHECK(binomial_p_value(3, 10, binomial_interval(3, 10).high) ==
+        doctest::Approx(0.01).epsilon(1e-9));
+  CHECK(binomial_p_value(3, 10, 0.0) == 0.0);
+  CHECK(binomial_p_value(0, 10, 0.0) == 1.0);
+  CHECK(binomial_p_value(10, 10, 1.0) == 1.0);
+}
+
+TEST_CASE("in simulations, binomial 99 % intervals miss the share in at most 1 % of the runs") {
+  constexpr int runs = 20'000, draws = 12;
+  std::vector<BinomialInterval> intervals;  // by the number of hits
+  for (int hits = 0; hits <= draws; ++hits) intervals.push_back(binomial_interval(hits, draws));
+  for (const double share : {0.02, 0.5, 0.9}) {
+    int missed = 0;
+    for (int run = 0; run < runs; ++run) {
+      Stream stream(11, static_cast<std::uint32_t>(run), "share" + std::to_string(share));
+      std::size_t hits = 0;
+      for (int draw = 0; draw < draws; ++draw) hits += stream.uniform() < share ? 1 : 0;
+      const BinomialInterval& interval = intervals[hits];
+      missed += share < interval.low || share > interval.high ? 1 : 0;
+    }
+    CHECK(missed < 0.01 * runs + 5 * std::sqrt(0.01 * runs));
+  }
 }
 
 }  // namespace statistics_test

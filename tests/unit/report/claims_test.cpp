@@ -131,12 +131,117 @@ TEST_CASE(
   CHECK(verdicts(1, Unit::none) == "hfh");  // nothing is random
 }
 
-TEST_CASE("a statement about every training run needs three of them to hold and one to fail") {
-  CHECK(judge_units(statement, Tally{1, 0}).verdict == Verdict::not_applicable);
-  CHECK(judge_units(statement, Tally{2, 0}).detail == "at least 3 independent units are needed");
-  CHECK(judge_units(statement, Tally{3, 0}).verdict == Verdict::holds);
-  CHECK(judge_units(statement, Tally{1, 1}).verdict == Verdict::fails);
-  CHECK(judge_units(statement, Tally{}).verdict == Verdict::not_applicable);
+// Cases in each trial; negative: violations.
+Tally tally_over(const std::vector<int>& cases) {
+  Tally tally;
+  for (const int count : cases) {
+    tally.begin_trial();
+    for (int i = 0; i < std::abs(count); ++i) tally.count(count < 0);
+  }
+  tally.end_trials();
+  return tally;
+}
+
+Claim judged(const Tally& tally, Kind kind = Kind::figure) {
+  Statement of_kind = statement;
+  of_kind.kind = kind;
+  Claims claims;
+  claims.set_units(12);
+  claims.never_violated(of_kind, tally);
+  return claims.take()[0];
+}
+
+TEST_CASE("a count holds if at least three trials, and more than half of them, have a case") {
+  CHECK(judged(tally_over({4, 4, 4})).verdict == Verdict::holds);
+  // All cases are of one trial, or of two.
+  const Claim one = judged(tally_over({0, 0, 0, 40, 0}));
+  CHECK(one.verdict == Verdict::not_applicable);
+  CHECK(one.undecided);
+  CHECK(one.detail == "at least 3 independent units are needed; no case in trials 0 to 2, 4");
+  CHECK(judged(tally_over({9, 9, 0})).undecided);
+  // Half of the trials have none; in a larger part the rest decides.
+  CHECK(judged(tally_over({1, 1, 1, 0, 0, 0})).detail ==
+        "3 of 6 seeds have no case; no case in trials 3 to 5");
+  const Claim most = judged(tally_over({1, 1, 1, 1, 0, 0, 0}));
+  CHECK(most.verdict == Verdict::holds);
+  CHECK(most.detail == "no case in trials 4 to 6");
+  CHECK(judged(tally_over({1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 1, 1})).detail ==
+        "no case in 5 of 13 trials");
+  // One violation refutes, and a theorem about every finite case needs one case.
+  CHECK(judged(tally_over({-1, 0, 0, 0})).verdict == Verdict::fails);
+  CHECK(judged(tally_over({1, 0, 0, 0}), Kind::theorem).verdict == Verdict::holds);
+  // Cases after the trials, such as worked examples, belong to none.
+  Tally with_example = tally_over({1, 1});
+  with_example.count(false);
+  CHECK(judged(with_example).undecided);
+}
+
+TEST_CASE("violations are also counted by trial, and tallies of the same trials are added") {
+  Tally both = tally_over({-3, 2, 0});
+  CHECK(evidence_text(judged(both)) == "3 violations in 5 cases, in 1 of 2 seeds");
+  both.add(tally_over({1, -2, 0}));
+  CHECK(evidence_text(judged(both)) == "5 violations in 8 cases, in 2 of 2 seeds");
+  CHECK(evidence_text(judged(tally_over({-1, 1, 1}))) == "1 violation in 3 cases");
+  const Records records = {record_of({1, 5}), record_of({7, 7}), record_of({1, 1})};
+  const Tally above = tally_of(records, [](const TrialRecord& record, Tally& tally) {
+    for (const double x : record.array("y")) tally.count(x > 4);
+  });
+  CHECK(evidence_text(judged(above)) == "3 violations in 6 cases, in 2 of 3 seeds");
+}
+
+TEST_CASE("equal values have no interval: they are counted, and are not among Holm's means") {
+  const Claim equal = judge_mean(statement, {1, 1, 1, NAN}, within(1, 0.01));
+  const auto& count = std::get<CountEvidence>(equal.evidence);
+  CHECK(count.value == 1);
+  CHECK(count.cases == 3);
+  CHECK(count.units == 4);
+  CHECK(count.units_with_case == 3);
+  CHECK(equal.verdict == Verdict::holds);
+  CHECK(equal.measured == 1);
+  CHECK(evidence_text(equal) == "1 in each of 3 seeds");
+  CHECK(
+      std::get<CountEvidence>(judge_mean(statement, {1, 1, 1}, at_least(2)).evidence).violations ==
+      3);
+  // Up to rounding; and a difference of zeros.
+  CHECK(std::holds_alternative<CountEvidence>(
+      judge_mean(statement, {0.3, 0.1 + 0.2, 0.3}, at_least(0)).evidence));
+  CHECK(std::get<CountEvidence>(judge_equivalence(statement, {0, 0, 0}, 0.1).evidence).value == 0);
+  CHECK(std::holds_alternative<MeanEvidence>(
+      judge_mean(statement, {1, 1, 1.001}, at_least(0)).evidence));
+  // {-1, 0, 1} + 6.5 is above 0 with p = 0.0078: a second mean would make it undecided (see below).
+  Claims claims;
+  claims.mean(statement, {5.5, 6.5, 7.5}, at_least(0));
+  claims.mean(statement, {1, 1, 1}, compared(at_least(1)));
+  CHECK(!claims.take()[0].holm_undecided);
+}
+
+TEST_CASE("a share of the trials is judged by the exact binomial interval") {
+  // All of n: the lower end solves p^n = 0.005.
+  const Claim all = judge_share(statement, 3, 3, at_least(0.999));
+  CHECK(all.undecided);
+  CHECK(std::get<MeanEvidence>(all.evidence).low ==
+        doctest::Approx(std::cbrt(0.005)).epsilon(1e-9));
+  CHECK(std::get<MeanEvidence>(all.evidence).high == 1);
+  CHECK(evidence_text(all) == "share 1, 0.171 to 1 (99 %, 3 seeds)");
+  CHECK(judge_share(statement, 12, 12, at_least(0.64)).verdict == Verdict::holds);  // 0.643
+  CHECK(judge_share(statement, 12, 12, at_least(0.65)).undecided);
+  CHECK(judge_share(statement, 0, 12, at_least(0.36)).verdict == Verdict::fails);  // 0.357
+  CHECK(judge_share(statement, 2, 2, at_least(0)).undecided);
+  // Holm by the binomial tail: 12 of 12 at p = 0.64 has 2 * 0.64^12 = 0.00944.
+  Claims claims;
+  claims.share(statement, 12, 12, at_least(0.64));
+  claims.mean(statement, {-1, 0, 1}, at_least(0));
+  CHECK(claims.take()[0].holm_undecided);
+}
+
+TEST_CASE("a mean over half of the trials or fewer confirms nothing") {
+  Claims claims;
+  claims.mean(statement, {1, 2, 3, NAN, NAN, NAN}, at_least(-100));
+  claims.mean(statement, {1, 2, 3, 2, NAN, NAN, NAN}, at_least(-100));
+  const std::vector<Claim> made = claims.take();
+  CHECK(made[0].undecided);
+  CHECK(made[0].detail == "3 of 6 seeds have no value");
+  CHECK(made[1].verdict == Verdict::holds);
 }
 
 TEST_CASE(

@@ -42,12 +42,13 @@ TEST_CASE(
       export_csv(typed(sample()), "claims") ==
       "id,statement_id,part,kind,slip,misprint_of,paper,figures,source,statement,claim,verdict,"
       "undecided,holm_undecided,shortened,judged_in,measured,expected_low,expected_high,"
-      "threshold,unit,evidence,violations,cases,worst,low,high,margin,level,n,detail\n"
+      "threshold,unit,evidence,violations,cases,worst,low,high,margin,level,n,units_violated,"
+      "detail\n"
       "spectral/eq-1,,statement,reading,,,,Figure 1; Table 2,(1),\"a \"\"b\"\", "
       "c\",,holds,,true,,,2.0,,3.0,3,"
-      "seed,mean,,,,1.5,2.5,,0.99,3,\n"
+      "seed,mean,,,,1.5,2.5,,0.99,3,,\n"
       "spectral/eq-2,,proof,beyond,,,,,(2),d,,not-applicable,,,,spectral-fig03,,4.0,4.0,,seed,none,"
-      ",,,,,,,,x\n");
+      ",,,,,,,,,x\n");
 }
 
 TEST_CASE("the points of all figures are one table, with panel, curve and axes, as drawn") {

@@ -75,12 +75,6 @@ bool any(double) {
   return true;
 }
 
-Tally tally_where(const std::vector<double>& values, bool (*ok)(double)) {
-  Tally tally;
-  for (const double value : values) tally.count(!ok(value), value);
-  return tally;
-}
-
 void judge_activations(const RunRecords& view, const Named& named, Claims& claims) {
   const double width = static_cast<double>(view.run().hidden_width()), d = view.dim();
   std::vector<std::string> inputs = view.in_layers(stable_rank, {"A", "Am"});
@@ -244,17 +238,16 @@ void judge_outer_ratio(const RunRecords& view, const Named& named, const std::st
 }
 
 void judge_embedding(const RunRecords& view, const Named& named, Claims& claims) {
-  const std::vector<double> looseness = view.at_steps([&](const TrialRecord& record,
-                                                          std::size_t i) {
+  const auto looseness = [&](const TrialRecord& record, std::size_t i) {
     return view.series(record, stable_rank.of("embedding"))[i] / view.series(record, indicator)[i];
-  });
-  const Tally loose = tally_where(looseness, [](double st) { return st <= 1; });
+  };
+  const Tally loose = view.count_at_steps(looseness, [](double st) { return st <= 1; });
   claims.never_violated(
       named(in_text(spectral::fig_10, "spectral/section-2.2.1/", "Section 2.2.1"), "emb-loose",
             "st(E[id]) <= 1/p_max, where p_max is the largest token frequency in the batch"),
       loose,
-      say("st(E[id]) over 1/p_max is {} on average, at most {}", mean_of_finite(looseness),
-          loose.largest),
+      say("st(E[id]) over 1/p_max is {} on average, at most {}",
+          mean_of_finite(view.at_steps(looseness)), loose.largest),
       WorstCase::largest);
   const auto growth = view.per_trial([&](const TrialRecord& record) {
     return last_over_first(view.series(record, gradient_rank.of("embedding")), view.run().measured);
@@ -294,13 +287,14 @@ void judge_indicator(const RunRecords& view, Claims& claims) {
 
 void judge_indicator_above(const RunRecords& view, Claims& claims) {
   const std::vector<std::string> inside = view.in_layers(stable_rank, {"A", "Am", "H", "S"});
-  const Tally above = tally_where(view.at_steps([&](const TrialRecord& record, std::size_t i) {
-    double largest = view.series(record, stable_rank.of("Af"))[i];
-    for (const std::string& name : inside)
-      largest = std::max(largest, view.series(record, name)[i]);
-    return largest / view.series(record, indicator)[i];
-  }),
-                                  [](double share) { return share < 1; });
+  const Tally above = view.count_at_steps(
+      [&](const TrialRecord& record, std::size_t i) {
+        double largest = view.series(record, stable_rank.of("Af"))[i];
+        for (const std::string& name : inside)
+          largest = std::max(largest, view.series(record, name)[i]);
+        return largest / view.series(record, indicator)[i];
+      },
+      [](double share) { return share < 1; });
   claims.never_violated(
       indicator_place("above-internal/indicator",
                       "The stable rank of the token indicator is above those of "

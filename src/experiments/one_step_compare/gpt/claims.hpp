@@ -63,6 +63,16 @@ class RunRecords {
     }
     return out;
   }
+  /// The finite value(record, i) of all trials at all measured steps i; one that is not `ok` is a
+  /// violation.
+  template <class ValueAt, class Ok>
+  Tally count_at_steps(const ValueAt& value, const Ok& ok) const {
+    return tally_of(records_, [&](const TrialRecord& record, Tally& tally) {
+      for (std::size_t i = 0; i < run_.measured.size(); ++i) {
+        if (const double x = value(record, i); std::isfinite(x)) tally.count(!ok(x), x);
+      }
+    });
+  }
   /// value(record) of every trial, undefined if the run diverged: an average over its steps would
   /// be one over the steps before that.
   template <class Value>

@@ -10,29 +10,12 @@ namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
 
-double log_of_sum(double log_a, double log_b) {
-  const double larger = std::max(log_a, log_b);
-  if (larger == -infinity) return larger;
-  return larger + std::log1p(std::exp(std::min(log_a, log_b) - larger));
-}
-
 // P(g > t) for a standard Gaussian g.
 double normal_tail(double t) {
   return 0.5 * std::erfc(t / std::numbers::sqrt2);
 }
 
 }  // namespace
-
-double log_binomial_lower_tail(std::uint64_t n, double p, double at_most) {
-  const double count = static_cast<double>(n);
-  double sum = -infinity;
-  for (double j = 0.0; j <= std::min(count, at_most); ++j) {
-    sum = log_of_sum(sum, std::lgamma(count + 1.0) - std::lgamma(j + 1.0) -
-                              std::lgamma(count - j + 1.0) + j * std::log(p) +
-                              (count - j) * std::log1p(-p));
-  }
-  return sum;
-}
 
 double log_chi_squared_lower_tail(double degrees, double shortfall) {
   // P(a, x) = x^a e^(-x) / Gamma(a + 1) (1 + x/(a + 1) + x^2/((a + 1)(a + 2)) + ...), and x < a.
@@ -88,23 +71,6 @@ double log_even_moment(std::uint64_t p, double mean) {
     sum = log_of_sum(sum, log_binomial + log_factorials + log_mean);
   }
   return sum;
-}
-
-MeanEvidence binomial_interval(double failures, double draws, double level) {
-  // The largest p with P(X <= failures) >= (1 - level)/2; the lower end by exchanging failures and
-  // successes.
-  const auto upper_end = [&](double count) {
-    if (count >= draws) return 1.0;
-    double low = 0.0, high = 1.0;
-    while (high - low > 1e-12 * high) {
-      const double middle = 0.5 * (low + high);
-      const double tail = log_binomial_lower_tail(static_cast<std::uint64_t>(draws), middle, count);
-      (tail >= std::log((1.0 - level) / 2.0) ? low : high) = middle;
-    }
-    return high;
-  };
-  return {failures / draws, 1.0 - upper_end(draws - failures), upper_end(failures), level,
-          static_cast<std::uint64_t>(draws)};
 }
 
 double sub_exponential_parameter(const std::function<double(double)>& log_mgf, double deviation) {

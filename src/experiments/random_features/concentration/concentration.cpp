@@ -91,13 +91,8 @@ void judge_probability(const Config& c, const Statement& statement,
                all = draws * static_cast<double>(shares.size());
   double failures = 0.0;
   for (const double share : shares) failures += std::round(std::clamp(share, 0.0, 1.0) * draws);
-  const MeanEvidence interval =
-      binomial_interval(failures, all, 1.0 - (1.0 - confidence_level) / candidates);
   claims.set_unit(Unit::draw);
-  claims.interval(statement, interval, allowed,
-                  say("binomial interval of the probability {}; {}",
-                      range_text(interval.low, interval.high), detail),
-                  line);
+  claims.share(statement, failures, all, allowed, detail, candidates, line);
   claims.set_unit(Unit::seed);
 }
 

@@ -106,10 +106,6 @@ double needed_samples(double p0, double c);
 
 // Closed forms (closed_forms.cpp) -----------------------------------------------------------------
 
-/// log P(X <= at_most) for a binomial X with n trials of probability p, 0 < p < 1, by summation;
-/// -infinity if at_most < 0.
-double log_binomial_lower_tail(std::uint64_t n, double p, double at_most);
-
 /// log P(chi^2 <= degrees (1 - shortfall)), 0 < shortfall < 1, by the power series of the
 /// incomplete gamma function.
 double log_chi_squared_lower_tail(double degrees, double shortfall);
@@ -126,9 +122,6 @@ double small_ball_probability(const Activation& activation, double tau);
 
 /// log E |g|^p for an even p, g ~ N(mean, 1).
 double log_even_moment(std::uint64_t p, double mean = 0.0);
-
-/// The Clopper-Pearson interval of a probability from `failures` in `draws` independent draws.
-MeanEvidence binomial_interval(double failures, double draws, double level);
 
 /// A number L with E exp(|Y| / L) <= 2, so ||Y||_psi1 <= L, for a centered Y with this standard
 /// deviation and log E exp(t Y) = log_mgf(t), infinite if it does not exist.

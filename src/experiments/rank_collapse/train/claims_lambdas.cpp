@@ -107,7 +107,7 @@ void judge_zero(const TrainedRuns& runs, const Curve& group, Claims& claims) {
   const Tally guessed =
       count(runs.accuracies(*zero), [&](double accuracy) { return is_guess(accuracy, runs.task); });
   const auto scope = counting(runs, *zero, claims);
-  claims.in_every_unit(
+  claims.never_violated(
       statement, guessed,
       clauses(say("accuracy from {} to {}, {} at lambda = 1; guessing gives {} to {}",
                   percent(guessed.smallest), percent(guessed.largest), percent_of(runs, *one),
@@ -131,8 +131,9 @@ Claim judge_alike(const Statement& statement, const std::vector<std::vector<doub
     }
     claim = judge_mean(statement, differences, within(0, margin), "",
                        static_cast<double>(comparisons.size()));
-    const MeanEvidence at = std::get<MeanEvidence>(claim.evidence);  // accuracies are finite
-    claim.evidence = EquivalenceEvidence{at.mean, at.low, at.high, margin, at.level, at.n};
+    // Accuracies are finite; equal differences are counted.
+    if (const auto* at = std::get_if<MeanEvidence>(&claim.evidence))
+      claim.evidence = EquivalenceEvidence{at->mean, at->low, at->high, margin, at->level, at->n};
     (claim.verdict == Verdict::fails ? different : undecided).push_back(std::move(claim));
   }
   const std::vector<Claim>& decisive = !different.empty()   ? different
@@ -238,7 +239,7 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
         return is_high ? accuracy > bound : accuracy <= bound;
       });
       const auto scope = counting(runs, *one, claims);
-      claims.in_every_unit(
+      claims.never_violated(
           reading_unless_ours(
               table_1_place(*group)(
                   id, say("Accuracy of {} on recall is {} in every run", group->group, what)),
@@ -289,17 +290,22 @@ struct Cause {
 
 void Cause::count(const TrainedRuns& runs, const Curve& curve) {
   bool any_learned = false, any_distinct = false;
+  Tally of_collapsed, of_guesses;  // of this curve
   for (const TrialRecord& record : runs.records) {
+    of_collapsed.begin_trial();
+    of_guesses.begin_trial();
     const TrainedRun run{curve, record};
     const double reached = run(final_accuracy), start = run.array("start", mu_normalized).back(),
                  end = run.array("end", mu_normalized).back();
     if (!std::isfinite(reached) || !std::isfinite(end)) continue;
     const bool collapses = start < collapsed && end < collapsed,
                guessing = is_guess(reached, runs.task);
-    if (collapses) collapsed_guess.count(!guessing, reached), any_learned |= !guessing;
+    if (collapses) of_collapsed.count(!guessing, reached), any_learned |= !guessing;
     if (guessing && !curve.learns && curve.lambda == 0)
-      guesses_collapsed.count(!collapses, end), any_distinct |= !collapses;
+      of_guesses.count(!collapses, end), any_distinct |= !collapses;
   }
+  collapsed_guess.add(of_collapsed);
+  guesses_collapsed.add(of_guesses);
   if (any_learned) learned.push_back(curve.name);
   if (any_distinct) distinct.push_back(curve.name);
 }

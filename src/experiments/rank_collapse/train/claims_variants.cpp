@@ -391,7 +391,7 @@ class Judge {
       tally.largest = std::max(tally.largest, *most);
     });
     const auto runs = claims_.about(runs_.divergences({&curve}));
-    claims_.in_every_unit(
+    claims_.never_violated(
         beyond(of("tau-in-range",
                   "A learned tau stays in (0, 1], the range of eq. (21), in all blocks")),
         outside, "learned tau: " + range_text(outside.smallest, outside.largest));

@@ -309,11 +309,14 @@ class TrainedRuns {
   std::vector<Divergence> divergences(const std::vector<const Curve*>& of) const;
 };
 
-/// A case for each value; one that is not `ok` is a violation.
+/// A case for the value of each trial; one that is not `ok` is a violation.
 template <class Ok>
-Tally count(const std::vector<double>& values, const Ok& ok) {
+Tally count(const std::vector<double>& per_trial, const Ok& ok) {
   Tally tally;
-  for (const double value : values) tally.count(!ok(value), value);
+  for (const double value : per_trial) {
+    tally.begin_trial();
+    tally.count(!ok(value), value);
+  }
   return tally;
 }
 

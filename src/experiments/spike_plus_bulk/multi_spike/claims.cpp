@@ -197,6 +197,8 @@ void judge_norms(const Config& config, const SpikeFamily& family, const SizeClai
   const double p = real(config.spikes);
   Tally nuclear, frobenius;
   for (const TrialRecord& record : over_d.records) {
+    nuclear.begin_trial();
+    frobenius.begin_trial();
     for (std::size_t i = 0; i < family.settings.size(); ++i) {
       const Setting& setting = family.settings[i];
       if (setting.window.from > setting.window.to) continue;

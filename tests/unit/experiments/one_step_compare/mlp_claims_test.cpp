@@ -64,7 +64,7 @@ TEST_CASE("condition (1.8) is counted layer by layer") {
   const Claim& claim = find_claim(result, "spectral/eq-1.8/specgd/W3");
   CHECK(claim.verdict == Verdict::fails);
   CHECK(claim.measured == 1.0);
-  CHECK(evidence_text(claim) == "1 violation in 8 cases");
+  CHECK(evidence_text(claim) == "1 violation in 8 cases, in 1 of 3 trainings");
   CHECK(claim.detail == "smallest nr/st 0.9, violated between iterations 1 and 1");
   CHECK(find_scalar(result, "specgd.W3.condition_share") == std::vector<double>{1, 0.5, 1});
 }

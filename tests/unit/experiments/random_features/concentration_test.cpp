@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "binomial.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/random_features/random_features.hpp"
@@ -31,19 +32,6 @@ arma::mat normal(const Trial& trial, const std::string& name, arma::uword rows, 
   Stream stream = trial.stream(name);
   stream.fill_normal({G.memptr(), G.n_elem}, deviation);
   return G;
-}
-
-// P(X <= x) of a binomial X, by adding one trial after the other.
-double binomial_by_recursion(int n, double p, int x) {
-  std::vector<double> mass(static_cast<std::size_t>(n) + 1, 0.0);
-  mass[0] = 1.0;
-  for (int trial = 0; trial < n; ++trial) {
-    for (std::size_t j = mass.size() - 1; j > 0; --j) mass[j] = mass[j] * (1 - p) + mass[j - 1] * p;
-    mass[0] *= 1 - p;
-  }
-  double sum = 0.0;
-  for (int j = 0; j <= x; ++j) sum += mass[static_cast<std::size_t>(j)];
-  return sum;
 }
 
 // The integral of exp(log_density) over [low, high] by Simpson's rule, as a logarithm.
@@ -123,28 +111,6 @@ Claim claim_from(const std::vector<TrialRecord>& records, const std::string& id,
 }
 
 }  // namespace
-
-TEST_CASE("binomial tails and intervals equal those by recursion and in closed form") {
-  for (const double p : {0.03, 0.4, 0.9}) {
-    for (const int x : {0, 1, 7, 24, 25}) {
-      CHECK(std::exp(log_binomial_lower_tail(25, p, x)) == close(binomial_by_recursion(25, p, x)));
-    }
-  }
-  CHECK(std::exp(log_binomial_lower_tail(25, 0.4, 6.9)) ==
-        close(binomial_by_recursion(25, 0.4, 6)));
-  CHECK(log_binomial_lower_tail(25, 0.4, -1.0) == -std::numeric_limits<double>::infinity());
-
-  const MeanEvidence none = binomial_interval(0, 50, 0.99);
-  CHECK(none.low == 0.0);
-  CHECK(none.high == close(1.0 - std::pow(0.005, 1.0 / 50)));
-  CHECK(binomial_interval(50, 50, 0.99).low == close(std::pow(0.005, 1.0 / 50)));
-  // 3 of 10: the ends solve P(X <= 3) = P(X >= 3) = 0.025.
-  const MeanEvidence some = binomial_interval(3, 10, 0.95);
-  CHECK(binomial_by_recursion(10, some.high, 3) == close(0.025));
-  CHECK(1.0 - binomial_by_recursion(10, some.low, 2) == close(0.025));
-  CHECK(some.mean == close(0.3));
-  CHECK(some.n == 10);
-}
 
 TEST_CASE("chi-squared tails equal closed forms and integrals of the density") {
   // Two degrees of freedom: P(chi^2 <= x) = 1 - exp(-x/2); four: 1 - exp(-x/2)(1 + x/2).
