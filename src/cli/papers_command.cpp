@@ -1,5 +1,5 @@
 // `ranklab papers [PAPER] [STATEMENT]`: what each paper says, statement by statement, with the
-// verdict of the results at hand.
+// published verdict, or that of a folder of results.
 
 #include <unistd.h>
 
@@ -15,7 +15,9 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "report/environment.hpp"
 #include "report/page/page.hpp"
+#include "report/published.hpp"
 #include "report/result_json.hpp"
 #include "report/verdicts.hpp"
 
@@ -41,12 +43,25 @@ struct Judges {
   }
 };
 
+Judges published() {
+  Judges out{published_results(), {}};
+  out.files.resize(out.results.size());  // none is there
+  if (out.results.empty())
+    std::fprintf(stderr,
+                 "ranklab: this program was built without published verdicts, so nothing is "
+                 "judged; --results names a folder of results\n");
+  return out;
+}
+
 Judges read_folder(const std::string& folder) {
   Judges out;
   for (auto& [path, result] : results_in(folder)) {
     out.files.push_back(path);
     out.results.push_back(std::move(result));
   }
+  if (out.results.empty())
+    throw UsageError("papers: no results in " + printable_key(folder) +
+                     "; --results names a folder of results");
   return out;
 }
 
@@ -208,8 +223,14 @@ void write_page(const std::string& out, const Paper* paper, const Judges& judges
 
 struct PapersOptions {
   bool as_json = false;
-  std::string folder = "results/reference", out;
+  std::string folder, out;
 };
+
+void print_source() {
+  const Printer print;
+  print.line("Published verdicts of ranklab " + version_line() +
+             "; --results DIR judges by results of yours.");
+}
 
 int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
   const auto& [as_json, folder, out] = options;
@@ -218,16 +239,11 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     throw UsageError("--out " + printable(out) + ": must end in .md");
   if (!out.empty() && named.size() > 1)
     throw UsageError("--out writes the page of a paper or of all; it takes no statement");
-  const Judges judges = read_folder(folder);
-  if (judges.results.empty())
-    std::fprintf(stderr,
-                 "ranklab: no results in %s, so nothing is judged; --results names another "
-                 "folder\n",
-                 printable(folder).c_str());
-  if (!out.empty()) {
-    write_page(out, paper, judges);
+  if (!out.empty()) {  // the page shows pictures, which are next to the results
+    write_page(out, paper, read_folder(folder.empty() ? "results/reference" : folder));
     return 0;
   }
+  const Judges judges = folder.empty() ? published() : read_folder(folder);
   if (named.size() > 1) {
     const std::vector<JudgedStatement> statements = judges.judge(*paper);
     const std::string name = joined({named.begin() + 1, named.end()}, " ");
@@ -236,6 +252,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
       std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
     } else {
       print_statement(*paper, statement, judges);
+      if (folder.empty()) print_source();
     }
     return 0;
   }
@@ -252,6 +269,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     }
   }
   if (as_json) std::fputs(printed_json(paper == nullptr ? all : all[0]).c_str(), stdout);
+  if (!as_json && folder.empty()) print_source();
   return 0;
 }
 
@@ -265,7 +283,8 @@ Utility papers_command() {
       .summary = "show what each paper says, statement by statement, with its verdict",
       .details =
           "Lists the statements of a paper if one is named, and shows a named statement in "
-          "full: `ranklab papers spectral Theorem 3.7`. With --out, a paper's page has every "
+          "full: `ranklab papers spectral Theorem 3.7`. The verdicts are those published with this "
+          "program, unless --results names results. With --out, a paper's page has every "
           "statement with its verdict, evidence and pictures; without a paper, the page lists the "
           "verdicts and links to the pages of the papers next to it: spectral.md, lambda-skip.md, "
           "shallow.md.",
@@ -273,7 +292,8 @@ Utility papers_command() {
       .flags = {switch_field("json", options->as_json,
                              "print the statements with verdict, claims and presets as JSON"),
                 text_field("results", options->folder,
-                           "folder of the results that judge the statements"),
+                           "folder of the results that judge the statements (not given: the "
+                           "published verdicts; for --out, results/reference)"),
                 text_field(
                     "out", options->out,
                     "write the page of the paper, or of all papers, as Markdown into this file")},

@@ -287,9 +287,7 @@ class Reproduction {
 };
 
 int reproduce(const std::vector<std::string>& names, const Options& options) {
-  if (preset_names().empty())
-    throw Failure(
-        "no folder experiments/ with presets in the working directory or next to the program");
+  require_presets();
   return Reproduction(tasks_of(names, options), options).run();
 }
 
