@@ -455,8 +455,8 @@ ifeq ($(wildcard .revision),)
 	@git describe --always --abbrev=10 --match 'v[0-9]*' > $(BUILD)/dist/.revision
 	@git archive --prefix=ranklab-$(VERSION)/ --add-file=$(BUILD)/dist/.revision --output=$(TARBALL) HEAD
 else
-	@tar --exclude='./build*' --exclude='./results/*.json' --exclude='./results/*.svg' --exclude='./results/*.html' \
-	  --no-wildcards-match-slash --transform 's|^\.|ranklab-$(VERSION)|' --owner=0 --group=0 -czf $(TARBALL) .
+	@tar --no-wildcards-match-slash --exclude='./build*' --exclude='./results/*.json' --exclude='./results/*.svg' \
+	  --exclude='./results/*.html' --transform 's|^\.|ranklab-$(VERSION)|' --owner=0 --group=0 -czf $(TARBALL) .
 endif
 	@echo "$(TARBALL)"
 

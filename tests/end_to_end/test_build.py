@@ -1,10 +1,12 @@
 """The Makefile on a small stand-in program: a failed build leaves no broken files, warnings are errors only under STRICT=1, and compilers
 that are too old are refused in one line. Also: the version number is the same in all files."""
+import glob
 import json
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 import unittest
 import zlib
 
@@ -100,6 +102,17 @@ class BuildTest(ProgramTest):
         self.assertEqual({claim["verdict"] for claim in self.published()[1]["claims"] if "judged_in" not in claim} - {"not-applicable"}, {"fails"})
         shutil.rmtree(self.path("results"))
         self.assertEqual(self.published(), [])
+
+    def test_a_tarball_of_a_tarball_keeps_the_references(self):
+        os.makedirs(self.path("results/reference"))
+        for name in (".revision", "results/mine.json", "results/reference/spectral-fig03.json", "results/reference/spectral-fig03.svg"):
+            self.write(name, "")
+        self.make("dist")
+        with tarfile.open(glob.glob(self.path("build/ranklab-*.tar.gz"))[0]) as file:
+            names = {name.partition("/")[2] for name in file.getnames()}
+        self.assertEqual({name for name in names if name.startswith("results/")},
+                         {"results/reference", "results/reference/spectral-fig03.json", "results/reference/spectral-fig03.svg"})
+        self.assertFalse([name for name in names if name.startswith("build")])
 
     def test_warnings_are_errors_only_under_strict(self):
         self.write("src/core/other.cpp", "int other(int unused) { return 1; }\n")
