@@ -19,6 +19,7 @@
 #include "report/page/page.hpp"
 #include "report/published.hpp"
 #include "report/result_json.hpp"
+#include "report/same_run.hpp"
 #include "report/verdicts.hpp"
 
 namespace ranklab {
@@ -30,8 +31,9 @@ using OrderedJson = nlohmann::ordered_json;
 // The results whose claims judge the statements.
 struct Judges {
   std::vector<ResultFile> results;
-  std::vector<std::string> files;
+  std::vector<std::string> files;  // empty: the published results, which are in no file
 
+  bool is_published() const { return files.empty() && !results.empty(); }
   std::vector<JudgedStatement> judge(const Paper& paper) const {
     std::vector<const std::vector<Claim>*> lists;
     for (const ResultFile& result : results) lists.push_back(&result.claims);
@@ -45,7 +47,6 @@ struct Judges {
 
 Judges published() {
   Judges out{published_results(), {}};
-  out.files.resize(out.results.size());  // none is there
   if (out.results.empty())
     std::fprintf(stderr,
                  "ranklab: this program was built without published verdicts, so nothing is "
@@ -62,6 +63,8 @@ Judges read_folder(const std::string& folder) {
   if (out.results.empty())
     throw UsageError("papers: no results in " + printable_key(folder) +
                      "; --results names a folder of results");
+  for (const std::string& line : drop_repeated_runs(out.results, out.files))
+    std::fprintf(stderr, "ranklab: %s\n", printable(line).c_str());
   return out;
 }
 
@@ -226,10 +229,23 @@ struct PapersOptions {
   std::string folder, out;
 };
 
-void print_source() {
-  const Printer print;
-  print.line("Published verdicts of ranklab " + version_line() +
-             "; --results DIR judges by results of yours.");
+// Below verdicts that were published with the program.
+void print_source(const Judges& judges) {
+  if (!judges.is_published()) return;
+  Printer().line("Published verdicts of ranklab " + version_line() +
+                 "; --results DIR judges by results of yours.");
+}
+
+void show_statement(const Paper& paper, const std::string& name, const Judges& judges,
+                    bool as_json) {
+  const std::vector<JudgedStatement> statements = judges.judge(paper);
+  const JudgedStatement& statement = statement_named(name, paper, statements);
+  if (as_json) {
+    std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
+  } else {
+    print_statement(paper, statement, judges);
+    print_source(judges);
+  }
 }
 
 int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
@@ -245,15 +261,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
   }
   const Judges judges = folder.empty() ? published() : read_folder(folder);
   if (named.size() > 1) {
-    const std::vector<JudgedStatement> statements = judges.judge(*paper);
-    const std::string name = joined({named.begin() + 1, named.end()}, " ");
-    const JudgedStatement& statement = statement_named(name, *paper, statements);
-    if (as_json) {
-      std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
-    } else {
-      print_statement(*paper, statement, judges);
-      if (folder.empty()) print_source();
-    }
+    show_statement(*paper, joined({named.begin() + 1, named.end()}, " "), judges, as_json);
     return 0;
   }
   OrderedJson all = OrderedJson::array();
@@ -269,7 +277,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     }
   }
   if (as_json) std::fputs(printed_json(paper == nullptr ? all : all[0]).c_str(), stdout);
-  if (!as_json && folder.empty()) print_source();
+  if (!as_json) print_source(judges);
   return 0;
 }
 
