@@ -123,9 +123,6 @@ GIT_DESCRIBE := $(or $(shell cat .revision 2>/dev/null || git describe --always 
 # Replaces the target only if the new text differs, so that an unchanged file causes no rebuild.
 renew = { cmp -s $@.new $@ && rm $@.new || mv $@.new $@; }
 
-# Only VERSIONED includes the version header and is compiled separately, so that a commit does not
-# rebuild everything.
-VERSIONED := src/report/environment.cpp
 $(BUILD)/generated/version.hpp: FORCE
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
@@ -135,7 +132,23 @@ $(BUILD)/generated/version.hpp: FORCE
 	@$(renew)
 FORCE:
 
-$(VERSIONED:%.cpp=$(BUILD)/%.o): $(BUILD)/generated/version.hpp
+# The published verdicts: the reference results without their numbers and figures, as one JSON list.
+# Written at each build, so that the list also loses a result that was removed.
+$(BUILD)/generated/published_results.hpp: FORCE
+	@mkdir -p $(@D)
+	@{ echo 'inline constexpr const char* published_results_json[] = {R"file([)file",'; \
+	   awk 'function say(text) { printf "%s%s\n", (lines++ % 200 ? "" : (lines > 1 ? ")file\",\n" : "") "R\"file("), text } \
+	     FNR == 1 { say((files++ ? "," : "") "{\"scalars\":{},\"series\":[],\"figure\":null,\"trial_values\":{},"); next } \
+	     /^ "/ { left_out = $$1 ~ /^"(scalars|series|figure|more_figures|table|trial_values)":/ } \
+	     !left_out { sub(/^ +/, ""); say($$0) } \
+	     END { if (lines) print ")file\"," }' $(sort $(wildcard results/reference/*.json)) /dev/null; \
+	   echo 'R"file(])file"};'; } > $@.new
+	@$(renew)
+
+# These files are compiled separately, so that a commit or a new reference does not compile others.
+SEPARATE := $(filter src/report/environment.cpp src/report/published.cpp,$(SOURCES))
+$(BUILD)/src/report/environment.o: $(BUILD)/generated/version.hpp
+$(BUILD)/src/report/published.o: $(BUILD)/generated/published_results.hpp
 
 # The files of the HTML page as text in a header: style.css becomes the constant style_css.
 PAGE_FILES := $(wildcard src/report/page/*.html src/report/page/*.css src/report/page/*.js)
@@ -174,15 +187,15 @@ objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o
 
 # Small units for the studies, so that an edit compiles in seconds. They use LIGHT flags, because a
 # profile of all presets finds only 1 % of the time in src/experiments.
-WRITES   := $(filter-out $(VERSIONED),$(filter src/cli/% src/report/%,$(SOURCES)))
+WRITES   := $(filter-out $(SEPARATE),$(filter src/cli/% src/report/%,$(SOURCES)))
 READS    := $(filter src/io/%,$(SOURCES))
 STUDIES  := $(filter src/experiments/%,$(SOURCES))
-COMPUTES := $(filter-out $(VERSIONED) $(WRITES) $(READS) $(STUDIES),$(SOURCES))
+COMPUTES := $(filter-out $(SEPARATE) $(WRITES) $(READS) $(STUDIES),$(SOURCES))
 PROGRAM_UNITS := $(call units,computes,$(COMPUTES)) $(call units,writes,$(WRITES)) $(call units,reads,$(READS)) $(call units,studies,$(STUDIES),6)
 TEST_UNITS    := $(call units,tests,$(filter %_test.cpp,$(TESTS))) $(call units,helps,$(filter-out %_test.cpp,$(TESTS)))
 UNITS         := $(PROGRAM_UNITS) $(TEST_UNITS)
 UNIT_SOURCES  := $(patsubst %.o,%.cpp,$(call objects,$(UNITS)))
-OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(VERSIONED:%.cpp=$(BUILD)/%.o)
+OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(SEPARATE:%.cpp=$(BUILD)/%.o)
 TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
 
 # Recompile everything if the compiler or its flags change. Everything may include the ids.
@@ -225,8 +238,8 @@ of_kinds = $(filter $(foreach kind,$(1),$(BUILD)/units/$(kind)/%),$(OBJECTS) $(T
 $(call of_kinds,writes studies helps): private OPTIMIZE = $(LIGHT)
 $(call of_kinds,tests) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMIZE = $(LIGHTEST)
 $(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
-$(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
-$(call of_kinds,writes reads) $(VERSIONED:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
+$(call of_kinds,writes reads) $(SEPARATE:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
+$(call of_kinds,writes reads) $(SEPARATE:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
 $(filter $(BUILD)/units/writes/src/report/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
 $(filter $(BUILD)/units/writes/src/report.%,$(OBJECTS)): $(BUILD)/generated/papers.hpp
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
@@ -348,7 +361,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
-	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp statement_ids.hpp)
+	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp statement_ids.hpp)
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 
@@ -374,8 +387,11 @@ CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | 
 
 .PHONY: words reference gallery check-reference check-verdicts
 
+# The results go to results/reference when all are there: a program with other published verdicts is
+# another program, which would start over.
 reference: build ## run every preset in full into results/reference, then make gallery; takes hours
-	@$(BINARY) reproduce --full --out results/reference
+	@$(BINARY) reproduce --full --out $(BUILD)/reference
+	@cp $(BUILD)/reference/*.json $(BUILD)/reference/*.svg results/reference
 	@$(MAKE) --no-print-directory gallery
 
 REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json)))
@@ -439,8 +455,8 @@ ifeq ($(wildcard .revision),)
 	@git describe --always --abbrev=10 --match 'v[0-9]*' > $(BUILD)/dist/.revision
 	@git archive --prefix=ranklab-$(VERSION)/ --add-file=$(BUILD)/dist/.revision --output=$(TARBALL) HEAD
 else
-	@tar --exclude='./build*' --exclude='./results/*.json' --exclude='./results/*.svg' --exclude='./results/*.html' \
-	  --no-wildcards-match-slash --transform 's|^\.|ranklab-$(VERSION)|' --owner=0 --group=0 -czf $(TARBALL) .
+	@tar --no-wildcards-match-slash --exclude='./build*' --exclude='./results/*.json' --exclude='./results/*.svg' \
+	  --exclude='./results/*.html' --transform 's|^\.|ranklab-$(VERSION)|' --owner=0 --group=0 -czf $(TARBALL) .
 endif
 	@echo "$(TARBALL)"
 

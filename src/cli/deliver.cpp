@@ -5,10 +5,13 @@
 #include <filesystem>
 #include <optional>
 
+#include "cli/expect.hpp"
 #include "cli/summary.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "report/agreement.hpp"
+#include "report/published.hpp"
 #include "run/interrupt.hpp"
 
 namespace ranklab {
@@ -40,10 +43,18 @@ void write_result(const std::string& out, const ResultFile& result) {
 int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (execution.signal != 0) return 128 + execution.signal;
   if (!execution.result) return 0;
-  const bool a_claim_fails = std::ranges::any_of(
-      execution.result->claims, [](const Claim& claim) { return claim.verdict == Verdict::fails; });
   if (!execution.mistakes.empty()) return 2;
-  return !execution.result->failed_gates.empty() || (run.options.strict && a_claim_fails) ? 3 : 0;
+  const bool fails = !execution.result->failed_gates.empty() ||
+                     (run.options.strict && fails_unexpectedly(*execution.result));
+  return fails ? 3 : 0;
+}
+
+// The line of --expect. Returns the exit code.
+int compare_with_published(const ResultFile& result) {
+  Agreement agreement;
+  agreement.add(result, *published_result(*result.preset));
+  std::fprintf(stderr, "ranklab: %s\n", printable(agreement.text()).c_str());
+  return agreement.contradictions.empty() ? 0 : 3;
 }
 
 // The working directory, relative to the folder of the result. Relative paths in the config start
@@ -104,9 +115,8 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
                  "ranklab: the result keeps the curves of its trials: `ranklab judge %s --claim "
                  "TEXT` judges them\n",
                  printable(options.out).c_str());
-  if (options.quiet) return exit_code(run, execution);
-  if (has_result) print_summary(run, execution);
-  if (execution.signal != 0) {
+  if (has_result && !options.quiet) print_summary(run, execution);
+  if (execution.signal != 0 && !options.quiet) {
     std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n",
                  plural(execution.completed, "trial").c_str(),
                  static_cast<unsigned long long>(options.trials),
@@ -115,8 +125,12 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
       std::fprintf(stderr, "ranklab: %s keeps the complete result of an earlier run\n",
                    printable(options.out).c_str());
   }
-  if (writes && to_file) std::fprintf(stderr, "%s\n", printable(options.out).c_str());
-  return exit_code(run, execution);
+  if (writes && to_file && !options.quiet)
+    std::fprintf(stderr, "%s\n", printable(options.out).c_str());
+  const int code = exit_code(run, execution);
+  if (!options.expect || !has_result || execution.signal != 0) return code;
+  const int agrees = compare_with_published(*execution.result);
+  return code != 0 ? code : agrees;
 }
 
 }  // namespace ranklab

@@ -110,8 +110,8 @@ std::string program_help() {
       "\n`ranklab COMMAND --help` (or `ranklab help COMMAND`) lists the flags of a command, with "
       "--study NAME those of one study;\n"
       "`ranklab --version` shows how the program was built.\n"
-      "Exit codes: 0 success; 1 the run failed; 2 usage error; 3 a claim fails under --strict; 130 "
-      "interrupted, 143 terminated.\n";
+      "Exit codes: 0 success; 1 the run failed; 2 usage error; 3 a claim fails under --strict or "
+      "contradicts the published verdict under --expect; 130 interrupted, 143 terminated.\n";
   return out;
 }
 

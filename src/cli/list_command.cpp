@@ -99,9 +99,7 @@ bool matches(const Preset& preset, const std::string& text) {
 }
 
 int list_presets(const std::vector<std::string>& texts, bool as_json) {
-  if (preset_names().empty())
-    throw Failure(
-        "no folder experiments/ with presets in the working directory or next to the program");
+  require_presets();
   std::vector<Preset> presets = readable_presets();
   for (const std::string& text : texts) {
     std::erase_if(presets, [&](const Preset& preset) { return !matches(preset, text); });

@@ -62,9 +62,12 @@ std::string man_page() {
              "preset, which overrides the default.") +
          "\n.SH STUDIES\n";
   for (const Experiment& experiment : experiments()) out += experiment_section(experiment);
-  out += ".SH EXIT STATUS\n" + entry("0", "success") + entry("1", "the run failed") +
-         entry("2", "usage error") + entry("3", "a claim fails under --strict") +
-         entry("130, 143", "interrupted or terminated; finished trials are saved");
+  out +=
+      ".SH EXIT STATUS\n" + entry("0", "success") + entry("1", "the run failed") +
+      entry("2", "usage error") +
+      entry("3",
+            "a claim fails under --strict, or contradicts the published verdict under --expect") +
+      entry("130, 143", "interrupted or terminated; finished trials are saved");
   out += ".SH ENVIRONMENT\n" + entry("NO_COLOR", "no colors on a terminal") +
          entry("OPENBLAS_CORETYPE", "kernel of OpenBLAS; overrides the automatic choice");
   return out + ".SH FILES\n" +

@@ -12,6 +12,7 @@
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
+#include "cli/expect.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/run_identity.hpp"
 #include "core/error.hpp"
@@ -131,7 +132,7 @@ Execution judged(ResolvedRun& run, Parts& parts, std::chrono::steady_clock::time
 
 struct MergeOptions {
   std::string out, claim;
-  bool quiet = false, strict = false, force = false, keep_trials = false;
+  bool quiet = false, strict = false, expect = false, force = false, keep_trials = false;
 };
 
 int merge(const Arguments& arguments, const MergeOptions& options) {
@@ -143,12 +144,14 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   run.options.out = options.out.empty() ? default_out(run) : options.out;
   run.options.quiet = options.quiet;
   run.options.strict = options.strict;
+  run.options.expect = options.expect;
   run.options.force = options.force;
   run.options.keep_trials = options.keep_trials;
   for (const auto& [name, value] : arguments.flags) {
     if (name == "claim") run.own.push_back({"", "", value});
   }
   run.own = checked(std::move(run.own), "--claim");
+  require_published(run);
   const bool to_file = run.options.out != "-" && !is_special_file(run.options.out);
   if (to_file) refuse_to_replace(run);
   if (run.options.out != "-") check_writable(run.options.out);
@@ -174,7 +177,11 @@ Utility merge_command() {
                            "unsharded run)"),
                 switch_field("quiet", options->quiet, "print only errors on standard error"),
                 switch_field("strict", options->strict,
-                             "exit with status 3 if a claim's verdict is `fails`"),
+                             "exit with status 3 if a claim fails, except slips as printed and "
+                             "what is published as failing"),
+                switch_field("expect", options->expect,
+                             "compare the verdicts with the published ones of the preset in one "
+                             "line; exit with status 3 if one contradicts"),
                 switch_field("force", options->force, "replace --out even if it holds another run"),
                 text_field("claim", options->claim,
                            "statement of your own that the run judges; may be repeated; `ranklab "

@@ -26,7 +26,14 @@ std::vector<Field> session_fields(CommonOptions& options) {
       switch_field("quiet", options.quiet, "print only errors on standard error"),
       switch_field("dry-run", options.dry_run,
                    "print the config and the memory as JSON; run nothing"),
-      switch_field("strict", options.strict, "exit with status 3 if a claim's verdict is `fails`"),
+      switch_field(
+          "strict", options.strict,
+          "exit with status 3 if a claim fails, except slips as printed and what is published as "
+          "failing"),
+      switch_field(
+          "expect", options.expect,
+          "compare the verdicts with the published ones of the preset in one line; exit with "
+          "status 3 if one contradicts"),
       switch_field("force", options.force, "replace --out even if it holds another run"),
       switch_field("resume", options.resume,
                    "continue an interrupted run from the journal next to --out"),

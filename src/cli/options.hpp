@@ -22,6 +22,7 @@ struct CommonOptions {
   bool quiet = false;
   bool dry_run = false;
   bool strict = false;
+  bool expect = false;
   bool resume = false;
   bool force = false;
   std::string shard;               // "i/N"; empty: the whole run

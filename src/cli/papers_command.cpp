@@ -1,5 +1,5 @@
 // `ranklab papers [PAPER] [STATEMENT]`: what each paper says, statement by statement, with the
-// verdict of the results at hand.
+// published verdict, or that of a folder of results.
 
 #include <unistd.h>
 
@@ -15,8 +15,11 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "report/environment.hpp"
 #include "report/page/page.hpp"
+#include "report/published.hpp"
 #include "report/result_json.hpp"
+#include "report/same_run.hpp"
 #include "report/verdicts.hpp"
 
 namespace ranklab {
@@ -28,8 +31,9 @@ using OrderedJson = nlohmann::ordered_json;
 // The results whose claims judge the statements.
 struct Judges {
   std::vector<ResultFile> results;
-  std::vector<std::string> files;
+  std::vector<std::string> files;  // empty: the published results, which are in no file
 
+  bool is_published() const { return files.empty() && !results.empty(); }
   std::vector<JudgedStatement> judge(const Paper& paper) const {
     std::vector<const std::vector<Claim>*> lists;
     for (const ResultFile& result : results) lists.push_back(&result.claims);
@@ -41,12 +45,26 @@ struct Judges {
   }
 };
 
+Judges published() {
+  Judges out{published_results(), {}};
+  if (out.results.empty())
+    std::fprintf(stderr,
+                 "ranklab: this program was built without published verdicts, so nothing is "
+                 "judged; --results names a folder of results\n");
+  return out;
+}
+
 Judges read_folder(const std::string& folder) {
   Judges out;
   for (auto& [path, result] : results_in(folder)) {
     out.files.push_back(path);
     out.results.push_back(std::move(result));
   }
+  if (out.results.empty())
+    throw UsageError("papers: no results in " + printable_key(folder) +
+                     "; --results names a folder of results");
+  for (const std::string& line : drop_repeated_runs(out.results, out.files))
+    std::fprintf(stderr, "ranklab: %s\n", printable(line).c_str());
   return out;
 }
 
@@ -208,8 +226,27 @@ void write_page(const std::string& out, const Paper* paper, const Judges& judges
 
 struct PapersOptions {
   bool as_json = false;
-  std::string folder = "results/reference", out;
+  std::string folder, out;
 };
+
+// Below verdicts that were published with the program.
+void print_source(const Judges& judges) {
+  if (!judges.is_published()) return;
+  Printer().line("Published verdicts of ranklab " + version_line() +
+                 "; --results DIR judges by results of yours.");
+}
+
+void show_statement(const Paper& paper, const std::string& name, const Judges& judges,
+                    bool as_json) {
+  const std::vector<JudgedStatement> statements = judges.judge(paper);
+  const JudgedStatement& statement = statement_named(name, paper, statements);
+  if (as_json) {
+    std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
+  } else {
+    print_statement(paper, statement, judges);
+    print_source(judges);
+  }
+}
 
 int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
   const auto& [as_json, folder, out] = options;
@@ -218,25 +255,13 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     throw UsageError("--out " + printable(out) + ": must end in .md");
   if (!out.empty() && named.size() > 1)
     throw UsageError("--out writes the page of a paper or of all; it takes no statement");
-  const Judges judges = read_folder(folder);
-  if (judges.results.empty())
-    std::fprintf(stderr,
-                 "ranklab: no results in %s, so nothing is judged; --results names another "
-                 "folder\n",
-                 printable(folder).c_str());
-  if (!out.empty()) {
-    write_page(out, paper, judges);
+  if (!out.empty()) {  // the page shows pictures, which are next to the results
+    write_page(out, paper, read_folder(folder.empty() ? "results/reference" : folder));
     return 0;
   }
+  const Judges judges = folder.empty() ? published() : read_folder(folder);
   if (named.size() > 1) {
-    const std::vector<JudgedStatement> statements = judges.judge(*paper);
-    const std::string name = joined({named.begin() + 1, named.end()}, " ");
-    const JudgedStatement& statement = statement_named(name, *paper, statements);
-    if (as_json) {
-      std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
-    } else {
-      print_statement(*paper, statement, judges);
-    }
+    show_statement(*paper, joined({named.begin() + 1, named.end()}, " "), judges, as_json);
     return 0;
   }
   OrderedJson all = OrderedJson::array();
@@ -252,6 +277,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     }
   }
   if (as_json) std::fputs(printed_json(paper == nullptr ? all : all[0]).c_str(), stdout);
+  if (!as_json) print_source(judges);
   return 0;
 }
 
@@ -265,7 +291,8 @@ Utility papers_command() {
       .summary = "show what each paper says, statement by statement, with its verdict",
       .details =
           "Lists the statements of a paper if one is named, and shows a named statement in "
-          "full: `ranklab papers spectral Theorem 3.7`. With --out, a paper's page has every "
+          "full: `ranklab papers spectral Theorem 3.7`. The verdicts are those published with this "
+          "program, unless --results names results. With --out, a paper's page has every "
           "statement with its verdict, evidence and pictures; without a paper, the page lists the "
           "verdicts and links to the pages of the papers next to it: spectral.md, lambda-skip.md, "
           "shallow.md.",
@@ -273,7 +300,8 @@ Utility papers_command() {
       .flags = {switch_field("json", options->as_json,
                              "print the statements with verdict, claims and presets as JSON"),
                 text_field("results", options->folder,
-                           "folder of the results that judge the statements"),
+                           "folder of the results that judge the statements (not given: the "
+                           "published verdicts; for --out, results/reference)"),
                 text_field(
                     "out", options->out,
                     "write the page of the paper, or of all papers, as Markdown into this file")},

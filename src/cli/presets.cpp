@@ -101,6 +101,12 @@ const std::vector<std::string>& preset_names() {
   return folder().names;
 }
 
+void require_presets() {
+  if (preset_names().empty())
+    throw Failure(
+        "no folder experiments/ with presets in the working directory or next to the program");
+}
+
 bool is_preset(const std::string& name) {
   return std::binary_search(preset_names().begin(), preset_names().end(), name);
 }

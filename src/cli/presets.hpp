@@ -61,6 +61,9 @@ struct Preset : PresetTexts {
 /// below the prefix. The folder is read once.
 const std::vector<std::string>& preset_names();
 
+/// Throws Failure if there is none.
+void require_presets();
+
 bool is_preset(const std::string& name);
 /// The presets of "Figure 3" or "Thm 4.1", of all papers.
 std::vector<std::string> presets_of_figure(const std::string& words);

@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/page/page.hpp"
+#include "report/same_run.hpp"
 
 namespace ranklab {
 namespace {
@@ -59,12 +60,16 @@ int write_page(const std::vector<std::string>& given, const ReportOptions& optio
                       "result"
                     : printable_key(given[0]) + ": the folder has no result");
   refuse_to_replace_a_result(out, paths);
+  const std::vector<std::string> repeated = drop_repeated_runs(results, paths);
+  for (const std::string& line : repeated) {
+    if (!quiet) std::fprintf(stderr, "%s\n", printable(line).c_str());
+  }
   if (configs > 0 && !quiet) {
     std::fprintf(stderr, "skipped %s: the config of saved weights is not a result\n",
                  plural(configs, "file").c_str());
   }
-  const std::string page =
-      out.ends_with(".md") ? markdown_gallery(results, paths) : html_report(results, paths);
+  const std::string page = out.ends_with(".md") ? markdown_gallery(results, paths)
+                                                : html_report(results, paths, repeated);
   if (out == "-") {
     std::fwrite(page.data(), 1, page.size(), stdout);
     return 0;

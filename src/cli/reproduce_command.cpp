@@ -16,6 +16,7 @@
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
+#include "cli/expect.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/presets.hpp"
 #include "cli/run_identity.hpp"
@@ -25,9 +26,11 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
+#include "report/agreement.hpp"
 #include "report/environment.hpp"
 #include "report/figure/picture.hpp"
 #include "report/page/page.hpp"
+#include "report/published.hpp"
 #include "report/result_json.hpp"
 #include "report/standing.hpp"
 
@@ -39,7 +42,7 @@ using Json = nlohmann::json;
 
 struct Options {
   std::string out = "results";
-  bool full = false, force = false;
+  bool full = false, force = false, expect = false;
   std::uint64_t threads = 0;
 };
 
@@ -175,13 +178,34 @@ class Reproduction {
       return 128 + signal;
     }
     write_page();
+    const bool contradicts = options_.expect && contradicts_published();
     const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - start;
     print_line(page() + " after " + duration_text(elapsed.count()) +
                (failed_ > 0 ? "; " + plural(failed_, "preset") + " failed" : ""));
-    return failed_ > 0 ? 1 : 0;
+    return failed_ > 0 ? 1 : contradicts ? 3 : 0;
   }
 
  private:
+  // Prints the line of --expect about all requested presets.
+  bool contradicts_published() {
+    Agreement agreement;
+    std::vector<std::string> left_out;
+    for (Task& task : tasks_) {
+      if (!task.requested || !task.finished) continue;
+      const std::string program = value_or(task.finished->environment, "program", std::string());
+      const std::string why =
+          program != program_checksum() ? "kept from another program" : why_not_published(task.run);
+      if (why.empty()) {
+        agreement.add(*task.finished, *published_result(task.name));
+      } else {
+        left_out.push_back(task.name + ": " + why);
+      }
+    }
+    print_line(agreement.text() +
+               (left_out.empty() ? "" : "; not compared: " + joined(left_out, "; ")));
+    return !agreement.contradictions.empty();
+  }
+
   static void print_line(const std::string& line) {
     std::fprintf(stderr, "%s\n", printable(line).c_str());
   }
@@ -287,9 +311,13 @@ class Reproduction {
 };
 
 int reproduce(const std::vector<std::string>& names, const Options& options) {
-  if (preset_names().empty())
-    throw Failure(
-        "no folder experiments/ with presets in the working directory or next to the program");
+  require_presets();
+  if (options.expect && published_results().empty())
+    throw UsageError(std::string("--expect: ") + no_published_verdicts);
+  for (const std::string& name : names) {
+    if (options.expect && is_preset(name) && published_result(name) == nullptr)
+      throw UsageError("--expect: the preset " + name + " has no published verdicts");
+  }
   return Reproduction(tasks_of(names, options), options).run();
 }
 
@@ -311,6 +339,9 @@ Utility reproduce_command() {
                              "use the papers' numbers of inputs and seeds in every preset"),
                 switch_field("force", options->force,
                              "replace the results of runs with other parameters"),
+                switch_field("expect", options->expect,
+                             "compare the verdicts with the published ones in one line; exit with "
+                             "status 3 if one contradicts"),
                 size_field("threads", options->threads, 0, 1024, "",
                            "threads of each run; 0: all cores")},
       .run = [options](const Arguments& given) { return reproduce(given.positional, *options); },

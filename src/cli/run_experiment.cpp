@@ -11,6 +11,7 @@
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
+#include "cli/expect.hpp"
 #include "cli/help.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/run_identity.hpp"
@@ -80,6 +81,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
 
 int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options;
+  require_published(run);
   if (options.dry_run) {
     print_dry_run(run);
     return 0;

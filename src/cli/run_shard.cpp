@@ -16,8 +16,11 @@ namespace {
 void refuse_flags_of_results(const CommonOptions& options) {
   if (options.out == "-" || is_special_file(options.out))
     throw UsageError("--out " + options.out + ": a shard needs a regular file, its part");
-  if (options.strict)
-    throw UsageError("--strict: a shard has no verdicts; use `ranklab merge --strict`");
+  for (const std::string flag :
+       {options.strict ? "--strict" : "", options.expect ? "--expect" : ""}) {
+    if (!flag.empty())
+      throw UsageError(flag + ": a shard has no verdicts; use `ranklab merge " + flag + "`");
+  }
   if (!options.claim.empty() || options.keep_trials)
     throw UsageError(std::string(options.keep_trials ? "--keep-trials" : "--claim") +
                      ": a shard writes no result; give the flag to `ranklab merge`");

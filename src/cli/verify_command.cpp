@@ -1,4 +1,5 @@
-// `ranklab verify RESULT.json...`: reruns the configs of results and compares the results.
+// `ranklab verify RESULT.json...`: reruns the configs of results and compares the results: every
+// field but environment and timing. Words that only an author can know are listed.
 
 #include <unistd.h>
 
@@ -16,6 +17,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/compare.hpp"
+#include "report/result_members.hpp"
 
 namespace ranklab {
 namespace {
@@ -65,12 +67,53 @@ std::string compared_text(const Comparison& comparison) {
          " divided by the number of comparisons";
 }
 
-int report_comparison(const std::string& path, const ResultFile& earlier, const ResultFile& again) {
+// Whether the words of a preset may be in the result that the program cannot know: the preset is
+// not on this machine, or --config named a file. A merged result does not say whether its parts had
+// --config.
+bool has_words_of_a_file(const ResultFile& result) {
+  if (result.preset) return !is_preset(*result.preset);
+  const auto argv = result.environment.value("argv", nlohmann::ordered_json::array());
+  return result.environment.contains("shards") ||
+         std::ranges::any_of(argv, [](const nlohmann::ordered_json& word) {
+           return word.is_string() && word.get<std::string>().starts_with("--config");
+         });
+}
+
+// The fields of the file that only its author can know, in words; the rerun takes them over.
+std::vector<std::string> adopt_words(const ResultFile& earlier, ResultFile& again) {
+  std::vector<std::string> out;
+  if (has_words_of_a_file(earlier)) {
+    const auto adopt = [&](const char* name, auto field) {
+      if (to_json_value(earlier.*field) == to_json_value(again.*field)) return;
+      again.*field = earlier.*field;
+      out.emplace_back(name);
+    };
+    adopt("title", &ResultFile::title);
+    adopt("source", &ResultFile::source);
+    adopt("see", &ResultFile::see);
+    adopt("finding", &ResultFile::finding);
+    if (!earlier.trials.unit.empty()) out.emplace_back("the unit of a trial");
+    if (!earlier.changed.empty()) out.emplace_back("the values of the preset");
+  }
+  const std::vector<OwnStatement> own = own_statements_of(earlier);
+  const auto worded = static_cast<std::size_t>(std::ranges::count_if(
+      own, [](const OwnStatement& statement) { return statement.says != statement.claim; }));
+  if (worded > 0)
+    out.push_back(plural(worded, "statement") + (worded == 1 ? "'s" : "s'") + " words");
+  return out;
+}
+
+int report_comparison(const std::string& path, const ResultFile& earlier, ResultFile again) {
   constexpr std::size_t most_shown = 10;
-  const Comparison comparison = compare_results(earlier, again, "the file", "this run");
+  const std::vector<std::string> words = adopt_words(earlier, again);
+  const Comparison comparison = compare_rerun(earlier, again, "the file", "this run");
   const std::string changed = changed_environment(earlier, again), name = printable(path);
+  const auto print_words = [&] {
+    if (!words.empty()) std::printf("  %s: the author's, not certified\n", joined(words).c_str());
+  };
   if (comparison.same_bits()) {
     std::printf("%s: reproduced bit for bit\n", name.c_str());
+    print_words();
     return 0;
   }
   // The same program on the same type of CPU gives the same bits.
@@ -91,6 +134,7 @@ int report_comparison(const std::string& path, const ResultFile& earlier, const 
     std::printf("  %s\n", printable(line_of(item)).c_str());
   }
   if (all > shown_lines) std::printf("  and %zu more\n", all - shown_lines);
+  print_words();
   return agrees ? 0 : 1;
 }
 
@@ -142,13 +186,24 @@ void require_inputs_below(const fs::path& root, const fs::path& start,
   }
 }
 
+// The parameters of the result without the words that its run did not compute. Those of a preset
+// that is on this machine come from there.
+ParameterFile parameters_without_words(const ResultFile& earlier, const std::string& path) {
+  ParameterFile out = parameters_of(earlier, path);
+  PresetTexts words;
+  words.claims = out.texts.claims;
+  if (has_words_of_a_file(earlier)) words.trial = out.texts.trial;
+  out.texts = words;
+  return out;
+}
+
 // Relative paths in a config start at the working directory of the run, which the result stores
 // relative to its own folder, if that is below the folder of the input files; else, and if the
 // files are not there, they start at that folder.
 ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path,
                                        const fs::path& root) {
   const Experiment& experiment = experiment_of(earlier.command, path);
-  const RunSources sources = replay_of(parameters_of(earlier, path));
+  const RunSources sources = replay_of(parameters_without_words(earlier, path));
   const auto study = study_of(experiment, sources).make();
   nlohmann::ordered_json inputs = earlier.config;
   for (const Field& field : study->fields()) {
@@ -225,7 +280,9 @@ Utility verify_command() {
       .summary = "rerun the config of a result and compare the results",
       .details =
           "Exits with status 0 if every result is reproduced: bit for bit if this program made it "
-          "on this type of CPU, else at least within its own error bars. Exits with 1 if not.",
+          "on this type of CPU, else at least within its own error bars. Exits with 1 if not. "
+          "Compares every field except environment and timing. Lists what only the author can "
+          "know: the words of own statements, and of presets that are not on this machine.",
       .takes = {1, any_number, "one or more result files"},
       .flags = {text_field("folder", options->folder,
                            "folder of the input files: nothing else is read (not given: the "

@@ -15,13 +15,14 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/catalog.hpp"
+#include "report/published.hpp"
 
 namespace ranklab {
 namespace {
 
 using Wanted = std::function<bool(const Claim&)>;
 
-// The claims of a folder of results that are wanted, by preset.
+// The claims of results that are wanted, by preset.
 struct Judging {
   std::map<std::string, std::vector<std::string>> ids;
   std::string best;  // most of the claims, then the shortest trial; empty: no claim is wanted
@@ -32,12 +33,11 @@ bool applies(const Claim& claim) {
   return claim.verdict != Verdict::not_applicable || claim.undecided || claim.shortened;
 }
 
-Judging judging_all(const std::vector<std::pair<std::string, ResultFile>>& results,
-                    const Wanted& is_wanted) {
+Judging judging_all(const std::vector<ResultFile>& results, const Wanted& is_wanted) {
   Judging out;
   std::size_t most = 0;
   double shortest = 0;
-  for (const auto& [path, result] : results) {
+  for (const ResultFile& result : results) {
     if (!result.preset || !is_preset(*result.preset)) continue;
     std::vector<std::string>& ids = out.ids[*result.preset];
     for (const Claim& claim : result.claims) {
@@ -52,8 +52,7 @@ Judging judging_all(const std::vector<std::pair<std::string, ResultFile>>& resul
 }
 
 // Of the claims that apply, or of all if none does.
-Judging judging(const std::vector<std::pair<std::string, ResultFile>>& results,
-                const Wanted& is_wanted) {
+Judging judging(const std::vector<ResultFile>& results, const Wanted& is_wanted) {
   Judging out =
       judging_all(results, [&](const Claim& claim) { return is_wanted(claim) && applies(claim); });
   return out.best.empty() ? judging_all(results, is_wanted) : out;
@@ -134,8 +133,17 @@ std::vector<const PaperStatement*> statements_named(const std::vector<std::strin
   return out;
 }
 
+// Those of the folder, or the published ones if it is not given.
+std::vector<ResultFile> results_of(const std::string& folder) {
+  if (folder.empty()) return published_results();
+  std::vector<ResultFile> out;
+  for (auto& [path, result] : results_in(folder)) out.push_back(std::move(result));
+  return out;
+}
+
 int show(const std::vector<std::string>& given, const std::string& folder) {
-  const auto results = results_in(folder);
+  require_presets();
+  const std::vector<ResultFile> results = results_of(folder);
   const std::string word = joined(given, " ");
   std::istringstream separate(word);  // a statement may be one argument: "[Spectral] Theorem 3.7"
   const std::vector<std::string> words(std::istream_iterator<std::string>(separate), {});
@@ -155,11 +163,13 @@ int show(const std::vector<std::string>& given, const std::string& folder) {
   }
   if (found.best.empty()) {
     std::vector<std::string> ids;
-    for (const auto& [path, result] : results) {
+    for (const ResultFile& result : results) {
       for (const Claim& claim : result.claims) ids.push_back(claim.id);
     }
-    throw UsageError("where: no preset with a result in " + printable(folder) + " judges '" +
-                     printable_key(word) + "'" + did_you_mean(word, ids));
+    throw UsageError(
+        "where: no " +
+        (folder.empty() ? "published preset" : "preset with a result in " + printable(folder)) +
+        " judges '" + printable_key(word) + "'" + did_you_mean(word, ids));
   }
   const Preset preset = read_preset(found.best);
   std::vector<Claim> claims;
@@ -186,7 +196,7 @@ int show(const std::vector<std::string>& given, const std::string& folder) {
 }  // namespace
 
 Utility where_command() {
-  const auto folder = std::make_shared<std::string>("results/reference");
+  const auto folder = std::make_shared<std::string>();
   return {
       .name = "where",
       .usage = "CLAIM|STATEMENT",
@@ -195,7 +205,9 @@ Utility where_command() {
           "Takes a claim, such as spectral/eq-1.5/gd, or a statement, such as spectral "
           "Theorem 3.11. Runs one trial of a preset that judges it.",
       .takes = {1, any_number, "a claim, such as spectral/eq-1.5/gd, or a statement"},
-      .flags = {text_field("results", *folder, "folder of results that have the claim")},
+      .flags = {text_field(
+          "results", *folder,
+          "folder of results that have the claim (not given: the published ones)")},
       .run = [folder](const Arguments& given) { return show(given.positional, *folder); },
   };
 }

@@ -218,6 +218,25 @@ void compare_parts(const ResultFile& a, const ResultFile& b, std::vector<Item>& 
   compare("failed_gates", a.failed_gates, b.failed_gates);
 }
 
+// What two runs may differ in, but a run and its rerun may not.
+void compare_origins(const ResultFile& a, const ResultFile& b, Comparison& out) {
+  constexpr Equality exact = {[](double x, double y) { return x == y; },
+                              [](const std::string& x, const std::string& y) { return x == y; }};
+  const auto compare = [&](const char* name, const auto& x, const auto& y, const Equality& equal) {
+    if (!difference(x, y, equal)) return;
+    out.items.push_back({Item::Kind::part, name, "", "", "", std::string("another ") + name});
+    if (out.first_difference.empty()) out.first_difference = name;
+  };
+  compare("study", a.study, b.study, exact);
+  compare("preset", a.preset, b.preset, exact);
+  compare("trials", a.trials, b.trials, exact);
+  compare("changed", a.changed, b.changed, exact);
+  compare("see", a.see, b.see, exact);
+  compare("finding", a.finding, b.finding, exact);
+  compare("keeps_trials", a.keeps_trials, b.keeps_trials, exact);
+  compare("table", a.table, b.table, up_to_rounding);
+}
+
 }  // namespace
 
 const char* name_of(ComparedItem::Kind kind) {
@@ -250,6 +269,13 @@ Comparison compare_results(const ResultFile& a, const ResultFile& b, const std::
   compare_scalars(a, b, names, out.items);
   compare_series(a, b, names, out);
   compare_parts(a, b, out.items);
+  return out;
+}
+
+Comparison compare_rerun(const ResultFile& earlier, const ResultFile& again,
+                         const std::string& name_earlier, const std::string& name_again) {
+  Comparison out = compare_results(earlier, again, name_earlier, name_again);
+  compare_origins(earlier, again, out);
   return out;
 }
 

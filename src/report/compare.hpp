@@ -60,8 +60,14 @@ struct Comparison {
   bool agrees() const;
 };
 
-/// Compares everything in either result; an item that one result lacks is "missing in <its name>".
+/// Compares what two runs computed; an item that one result lacks is "missing in <its name>".
 Comparison compare_results(const ResultFile& a, const ResultFile& b, const std::string& name_a,
                            const std::string& name_b);
+
+/// The same for a result and a rerun of its config, which must also agree in every other part that
+/// the program writes: the preset and its words, the numbers of trials, the table. Not compared:
+/// the config itself, environment and timing.
+Comparison compare_rerun(const ResultFile& earlier, const ResultFile& again,
+                         const std::string& name_earlier, const std::string& name_again);
 
 }  // namespace ranklab

@@ -1,9 +1,12 @@
 """The Makefile on a small stand-in program: a failed build leaves no broken files, warnings are errors only under STRICT=1, and compilers
 that are too old are refused in one line. Also: the version number is the same in all files."""
+import glob
+import json
 import os
 import re
 import shutil
 import subprocess
+import tarfile
 import unittest
 import zlib
 
@@ -75,6 +78,41 @@ class BuildTest(ProgramTest):
         output = self.make("OPTIMIZE=-O1")
         for part in ("headers of program", "computes/src/core.0", "src/main.cpp", "src/report/environment.cpp"):
             self.assertIn(f"compile {part}" if "headers" not in part else f"compile the {part}", output)
+
+    def published(self):
+        """The published results in the header that the Makefile writes."""
+        self.make("build/generated/published_results.hpp")
+        return json.loads("".join(re.findall(r'R"file\((.*?)\)file"', self.read("build/generated/published_results.hpp"), re.DOTALL)))
+
+    def test_published_results_are_the_references_without_their_numbers(self):
+        self.assertEqual(self.published(), [])
+        os.makedirs(self.path("results/reference"))
+        names = ["spectral-fig03", "shallow-fig08", "lambda-skip-sys1"]
+        wanted = {}
+        for name in names:
+            shutil.copy(os.path.join(ROOT, "results", "reference", name + ".json"), self.path("results/reference"))
+            wanted[name] = json.loads(self.read(f"results/reference/{name}.json"))
+            wanted[name].update({"scalars": {}, "series": [], "figure": None, "trial_values": {}})
+            wanted[name] = {key: value for key, value in wanted[name].items() if key not in ("more_figures", "table")}
+        self.assertEqual(self.published(), [wanted[name] for name in sorted(names)])
+        os.remove(self.path("results/reference/shallow-fig08.json"))
+        self.assertEqual(self.published(), [wanted["lambda-skip-sys1"], wanted["spectral-fig03"]])
+        changed = self.read("results/reference/spectral-fig03.json").replace('"verdict": "holds"', '"verdict": "fails"')
+        self.write("results/reference/spectral-fig03.json", changed)
+        self.assertEqual({claim["verdict"] for claim in self.published()[1]["claims"] if "judged_in" not in claim} - {"not-applicable"}, {"fails"})
+        shutil.rmtree(self.path("results"))
+        self.assertEqual(self.published(), [])
+
+    def test_a_tarball_of_a_tarball_keeps_the_references(self):
+        os.makedirs(self.path("results/reference"))
+        for name in (".revision", "results/mine.json", "results/reference/spectral-fig03.json", "results/reference/spectral-fig03.svg"):
+            self.write(name, "")
+        self.make("dist")
+        with tarfile.open(glob.glob(self.path("build/ranklab-*.tar.gz"))[0]) as file:
+            names = {name.partition("/")[2] for name in file.getnames()}
+        self.assertEqual({name for name in names if name.startswith("results/")},
+                         {"results/reference", "results/reference/spectral-fig03.json", "results/reference/spectral-fig03.svg"})
+        self.assertFalse([name for name in names if name.startswith("build")])
 
     def test_warnings_are_errors_only_under_strict(self):
         self.write("src/core/other.cpp", "int other(int unused) { return 1; }\n")

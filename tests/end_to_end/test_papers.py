@@ -5,11 +5,12 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import unittest
 
 import jsonschema
 
-from program import ROOT, ProgramTest, loads
+from program import BINARY, ROOT, ProgramTest, loads
 
 VERDICTS = {"true", "true-slip-in-proof", "false-as-printed", "consistent", "not-seen", "undecided", "not-judged"}
 PAPERS = ("spectral", "lambda-skip", "shallow")
@@ -234,10 +235,37 @@ class PapersCommandTest(ProgramTest):
             self.assertIn(message, re.sub(r"`\S*ranklab ", "`ranklab ", run.stderr))
             self.assertEqual(run.stdout, "")
 
-    def test_without_results_nothing_is_judged(self):
-        run = self.run_program("papers spectral --json")
-        self.assertIn("no results in results/reference", run.stderr)
-        self.assertEqual({each["verdict"] for each in loads(run.stdout)["statements"]}, {"not-judged"})
+    def test_the_published_verdicts_are_part_of_the_program(self):
+        """In a folder without results: each statement has the claims that the files of results/reference have for it."""
+        of = {}
+        for preset, claim in reference_claims():
+            if "judged_in" not in claim:
+                of.setdefault(claim["statement_id"], []).append((claim["id"], preset))
+        for paper in loads(self.run_program("papers --json").stdout):
+            for statement in paper["statements"]:
+                found = of.get(statement["id"], [])
+                self.assertEqual(statement["claims"], [claim for claim, _ in found])
+                self.assertEqual(statement["presets"], list(dict.fromkeys(preset for _, preset in found)))
+        self.assertEqual(self.run_program("papers --json").stdout, self.papers(["--json"]).stdout)
+        text = self.run_program(["papers", "spectral", "Theorem 3.7"]).stdout
+        self.assertIn("Published verdicts of ranklab ", text)
+        self.assertEqual(text.split("Published verdicts")[0], self.papers(["spectral", "Theorem 3.7"]).stdout)
+
+    def test_an_installed_program_knows_where_a_statement_is_judged(self):
+        os.makedirs(self.path("usr/bin"))
+        shutil.copy(BINARY, self.path("usr/bin/ranklab"))
+        installed = [self.path("usr/bin/ranklab"), "where", "shallow", "Lemma A.1"]
+        run = subprocess.run(installed, cwd=self.folder, capture_output=True, text=True)
+        self.assertEqual((run.returncode, run.stdout), (1, ""))
+        self.assertIn("no folder experiments/ with presets", run.stderr)
+        shutil.copytree(os.path.join(ROOT, "experiments"), self.path("usr/share/ranklab/experiments"))
+        run = subprocess.run(installed, cwd=self.folder, capture_output=True, text=True)
+        self.assertIn(": judges shallow/lemma-A.1", run.stdout)
+        self.assertIn("no published preset judges 'x'", self.run_program("where x", exit_code=2).stderr)
+
+    def test_a_folder_without_results_is_refused(self):
+        for arguments, folder in (("papers --results nowhere", "nowhere"), ("papers spectral --out page.md", "results/reference")):
+            self.refused(arguments, f"no results in {folder}", "--results")
 
     def test_every_document_names_the_version_of_the_papers_that_the_catalog_has(self):
         for paper in PAPERS:

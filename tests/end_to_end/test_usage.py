@@ -28,7 +28,7 @@ class HelpTest(ProgramTest):
     def test_help_lists_each_flag_with_its_default(self):
         text = self.run_program("random-features --help").stdout
         for flag in ("--study", "--preset", "--config", "--out", "--seed", "--trials", "--threads", "--blas-threads", "--progress",
-                     "--quiet", "--dry-run", "--strict", "--force", "--resume", "--activation", "--m", "--k", "--d", "--n", "--steps", "--restart-every",
+                     "--quiet", "--dry-run", "--strict", "--expect", "--force", "--resume", "--activation", "--m", "--k", "--d", "--n", "--steps", "--restart-every",
                      "--from-peak", "--scale", "--polar-rtol", "--depth"):
             self.assertRegex(text, rf"(?m)^  (-\w, )?{flag}\s", flag)
         self.assertRegex(text, r"--steps\s+T: .*\[1000\]")

@@ -133,8 +133,9 @@ Markup overview_html(const std::vector<Entry>& entries, const std::vector<PaperV
          false_statements_html(views) + findings_html(entries, pens);
 }
 
-Markup results_html(const std::vector<Entry>& entries) {
-  Markup out;
+Markup results_html(const std::vector<Entry>& entries, const std::vector<std::string>& notes) {
+  Markup out, below;
+  for (const std::string& note : notes) below += "<p>" + escape_markup(note) + "</p>\n";
   for (std::size_t paper = 0; paper <= papers().size(); ++paper) {
     if (paper == 1) out += "</div>\n<div>\n";
     out += paper_table(paper, entries);
@@ -144,7 +145,7 @@ Markup results_html(const std::vector<Entry>& entries) {
          ": trials, time and claims</summary>\n<p>A corrected form counts with its form as "
          "printed; "
          "several claims that show one slip count once.</p>\n<div class=\"columns\">\n<div>\n" +
-         out + "</div>\n</div>\n</details>\n";
+         out + "</div>\n</div>\n" + below + "</details>\n";
 }
 
 }  // namespace ranklab

@@ -13,7 +13,7 @@ namespace ranklab {
 Markup overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
                      PenSheet& pens);
 
-/// A table of all results: trials, time and verdicts, folded.
-Markup results_html(const std::vector<Entry>& entries);
+/// A table of all results: trials, time and verdicts, folded. `notes` are lines below it.
+Markup results_html(const std::vector<Entry>& entries, const std::vector<std::string>& notes);
 
 }  // namespace ranklab

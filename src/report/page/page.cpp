@@ -49,7 +49,8 @@ Markup sections_html(const std::vector<Entry>& entries, PenSheet& pens) {
 }  // namespace
 
 std::string html_report(const std::vector<ResultFile>& results,
-                        const std::vector<std::string>& file_names) {
+                        const std::vector<std::string>& file_names,
+                        const std::vector<std::string>& notes) {
   const std::vector<Entry> entries = entries_of(results, file_names);
   const bool of_papers = std::any_of(entries.begin(), entries.end(), [](const Entry& entry) {
     return entry.paper < papers().size();
@@ -65,7 +66,7 @@ std::string html_report(const std::vector<ResultFile>& results,
                             {"overview", overview},
                             {"papers", views_html(views, entries)},
                             {"sections", sections},
-                            {"results", results_html(entries)},
+                            {"results", results_html(entries, notes)},
                             {"symbols", of_papers ? Markup(symbols_html) : ""}});
 }
 

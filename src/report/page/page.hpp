@@ -11,10 +11,11 @@
 namespace ranklab {
 
 /// The page. `file_names` are the paths of the results, in the same order; a path appears in the
-/// command that repeats a run if no preset describes the run. A figure that cannot be drawn is
-/// shown as such; it never stops the page.
+/// command that repeats a run if no preset describes the run. `notes` are about the list of
+/// results. A figure that cannot be drawn is shown as such; it never stops the page.
 std::string html_report(const std::vector<ResultFile>& results,
-                        const std::vector<std::string>& file_names);
+                        const std::vector<std::string>& file_names,
+                        const std::vector<std::string>& notes = {});
 
 /// An overview for a README: findings and small pictures, as HTML that Markdown allows. Each
 /// picture is expected next to its result, as .svg instead of .json. Links lead to the pages of the
