@@ -331,7 +331,7 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
     double count = 0;
     for (const TrialRecord& record : records) count += record.scalar(run.key(diverged));
     if (count == 0) continue;
-    out.diverged_where(run.key(diverged));
+    out.diverged(run.name, scalars_of(records, run.key(diverged)));
     out.note(
         say("{} diverged in {} of {}. After a divergence, its curves show the other trials only "
             "and look better than they are.",

@@ -219,7 +219,7 @@ Result report(const TrainedRuns& runs) {
     double count = 0;
     for (const TrialRecord& record : runs.records) count += TrainedRun{curve, record}(diverged);
     if (count == 0) continue;
-    out.diverged_where(curve.key(diverged));
+    out.diverged(curve.name, scalars_of(runs.records, curve.key(diverged)));
     out.note(
         say("{} diverged in {} of {}.", curve.name, count, plural(runs.records.size(), "trial")));
   }
