@@ -6,7 +6,6 @@
 #include <limits>
 #include <type_traits>
 
-#include "core/error.hpp"
 #include "core/text.hpp"
 
 namespace ranklab {
@@ -148,9 +147,8 @@ void Field::parse_elements(const std::vector<std::string_view>& elements,
             typename Value::value_type element{};
             if (!parse_element(*this, part, element))
               refuse(*this, joined({elements.begin(), elements.end()}, ","), part, label);
-            if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end()) {
-              throw UsageError(label + ": " + quoted(part) + " is given twice");
-            }
+            if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end())
+              throw given_twice(label, part);
             parsed.push_back(std::move(element));
           }
           *value = std::move(parsed);
@@ -207,6 +205,10 @@ std::string Field::domain_text() const {
            (unbounded ? "" : " to " + to_text(high));
   }
   return list + "text";
+}
+
+UsageError given_twice(const std::string& label, std::string_view element) {
+  return UsageError(label + ": " + quoted(element) + " is given twice");
 }
 
 Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high,

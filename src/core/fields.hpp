@@ -9,6 +9,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/error.hpp"
+
 namespace ranklab {
 
 /// One parameter, bound to the variable that holds its value (and, before parsing, its default).
@@ -55,6 +57,9 @@ struct Field {
   /// The allowed values in words, such as `integer, 1 to 1000000` or `relu|abs`.
   std::string domain_text() const;
 };
+
+/// Refuses an element of a list whose value an earlier one has, however it is written.
+UsageError given_twice(const std::string& label, std::string_view element);
 
 Field size_field(std::string name, std::uint64_t& value, std::uint64_t low, std::uint64_t high,
                  std::string symbol, std::string help);

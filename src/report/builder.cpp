@@ -124,12 +124,11 @@ PanelBuilder ResultBuilder::panel(std::string title, Axis x, Axis y) {
   return {result_, figure()};
 }
 
-void ResultBuilder::diverged_where(const std::string& scalar) {
-  for (const Scalar& each : result_.scalars) {
-    if (each.name != scalar) continue;
-    result_.diverged |= std::any_of(each.per_trial.begin(), each.per_trial.end(),
-                                    [](double count) { return count > 0; });
-  }
+void ResultBuilder::diverged(const std::string& method, const std::vector<double>& per_trial) {
+  const auto trials = std::ranges::count_if(per_trial, [](double number) { return number > 0; });
+  if (trials == 0) return;
+  result_.diverged = true;
+  result_.diverged_methods.push_back({method, static_cast<std::uint64_t>(trials)});
 }
 
 Result ResultBuilder::take() {

@@ -94,8 +94,8 @@ class ResultBuilder {
 
   // The rest --------------------------------------------------------------------------------------
   void note(std::string sentence) { result_.notes.push_back(std::move(sentence)); }
-  /// Marks the run as diverged if any value of the scalar, a count of divergences, is above 0.
-  void diverged_where(const std::string& scalar);
+  /// If any of these numbers, one of each trial, is above 0, the method diverged in these trials.
+  void diverged(const std::string& method, const std::vector<double>& per_trial);
   Claims& claims() { return claims_; }
   /// Access to the parts that the methods above do not cover: the table and the skipped items.
   Result& result() { return result_; }

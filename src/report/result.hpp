@@ -127,6 +127,13 @@ struct Skipped {
   std::string name, reason;
 };
 
+/// A method, such as an optimizer or a curve through the layers, some of whose runs diverged, and
+/// the number of trials in which they did.
+struct Diverged {
+  std::string method;
+  std::uint64_t trials = 0;
+};
+
 /// The main findings as text: printed on standard error after the run, and shown on the page. Every
 /// row has one cell per column.
 struct Table {
@@ -144,6 +151,7 @@ inline constexpr char caution[] = "Caution: ";
 struct Result {
   std::string title;
   bool diverged = false;  // some trajectory ended in a non-finite loss
+  std::vector<Diverged> diverged_methods;
   std::vector<Scalar> scalars;
   std::vector<Series> series;
   std::vector<Claim> claims;

@@ -184,6 +184,11 @@ struct Members<Skipped> {
       std::tuple(required("name", &Skipped::name), required("reason", &Skipped::reason));
 };
 template <>
+struct Members<Diverged> {
+  static constexpr auto list =
+      std::tuple(required("method", &Diverged::method), required("trials", &Diverged::trials));
+};
+template <>
 struct Members<Source> {
   static constexpr auto list =
       std::tuple(required("paper", &Source::paper), required("figure", &Source::figure));
@@ -228,7 +233,8 @@ struct Members<ResultFile> {
       required("trials", &ResultFile::trials), required("scalars", &ResultFile::means),
       required("series", &ResultFile::series), required("claims", &ResultFile::claims),
       required("figure", &ResultFile::figure), optional("more_figures", &ResultFile::more_figures),
-      optional("changed", &ResultFile::changed), optional("table", &ResultFile::table),
+      optional("changed", &ResultFile::changed),
+      optional("diverged", &ResultFile::diverged_methods), optional("table", &ResultFile::table),
       optional("failed_gates", &ResultFile::failed_gates), optional("see", &ResultFile::see),
       optional("finding", &ResultFile::finding), optional("notes", &ResultFile::notes),
       optional("skipped", &ResultFile::skipped),

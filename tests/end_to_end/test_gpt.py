@@ -5,7 +5,7 @@ import subprocess
 import time
 import unittest
 
-from program import BINARY, ProgramTest, reproducible
+from program import BINARY, ProgramTest, loads, reproducible
 
 TINY = "one-step-compare --study gpt --vocab char --layers 2 --dim 16 --heads 2 --context 8 --batch 4 --steps 6 --trials 2"
 
@@ -43,6 +43,46 @@ class GptTest(ProgramTest):
             self.assertEqual(plain[part], written[part], part)
         self.assertTrue(os.path.exists(self.path("kept/model.step3.safetensors")))
         self.run_program("verify written.json")
+
+    def test_two_spellings_are_one_run_with_one_verdict(self):
+        def text_with(*also):
+            words = f"{TINY} --trials 3 --optimizer adam,muon".split()
+            return self.result_text(words + [word for each in also for word in ("--also", each)])
+
+        plain = text_with("muon,spectral-on=hidden+embedding", "adam,lr-embedding=0.01", "muon,lr-embedding=0.01")
+        other = text_with("muon,spectral-on=embedding+hidden", "adam,lr-embedding=1e-2", "muon,lr-embedding=10e-3,dim=16")
+        evidence = {claim["id"]: claim["evidence"]["type"] for claim in loads(plain)["claims"]}
+        self.assertEqual(evidence["spectral/section-1.2.1/emb-muon"], "equivalence")
+        self.assertEqual(evidence["spectral/section-1/lr-embedding=0.01/muon"], "mean")
+        # Names keep the words of the user; nothing else differs.
+        for typed, canonical in (("embedding+hidden", "hidden+embedding"), ("lr-embedding=10e-3,dim=16", "lr-embedding=0.01"),
+                                 ("lr-embedding=1e-2", "lr-embedding=0.01")):
+            self.assertIn(typed, other)
+            other = other.replace(typed, canonical)
+        plain, other = loads(plain), loads(other)
+        for part in ("scalars", "trial_values", "series", "claims"):
+            self.assertEqual(plain[part], other[part], part)
+
+    def test_settings_are_compared_with_those_of_another_run_by_value(self):
+        wide = TINY + " --optimizer adam,muon"
+        for flags, line in (
+                ("--also muon,spectral-on=hidden+embedding --also muon,spectral-on=embedding+hidden",
+                 "--also: 'muon,spectral-on=embedding+hidden': the same run as 'muon,spectral-on=hidden+embedding'"),
+                ("--also muon,lr-muon=0.01 --also muon,lr-muon=1e-2", "--also: 'muon,lr-muon=1e-2': the same run as 'muon,lr-muon=0.01'"),
+                ("--also muon,dim=8,layers=1 --also muon,layers=1,dim=8", "--also: 'muon,layers=1,dim=8': the same run as 'muon,dim=8,layers=1'"),
+                ("--also adam,spectral-on=W1,lr-adam=0.1 --also adam,lr-adam=0.1", "'adam,lr-adam=0.1': the same run as"),
+                ("--also muon,lr-muon=2e-2", "--also: 'muon,lr-muon=2e-2': no setting differs from the run of --optimizer muon"),
+                ("--also muon", "--also: 'muon': no setting differs from the run of --optimizer muon"),
+                ("--also muon,spectral-on=W2+W1+Wo+Wv+Wk+Wq", "no setting that it uses differs from the run of --optimizer muon"),
+                ("--also muon,lr-adam=0.5", "no setting that it uses differs from the run of --optimizer muon"),
+                ("--also adam,muon-scale=none", "no setting that it uses differs from the run of --optimizer adam"),
+                ("--also adam,qk-norm=auto", "no setting differs from the run of --optimizer adam"),
+                ("--also muon,dim=8,dim=32", "dim is given twice")):
+            with self.subTest(flags):
+                self.refused(f"{wide} {flags} --out out.json", line)
+        # What the run of --optimizer does not compute is a run of its own, with its default settings too.
+        self.run_program(f"{TINY} --also muon,lr-muon=0.02 --dry-run")
+        self.run_program(f"{wide} --also muon,lr-adam=0.5,spectral-on=W2 --dry-run")
 
     def test_bad_input_is_refused_in_one_line(self):
         self.write("short.txt", "In the beginning")

@@ -257,9 +257,10 @@ def rich_result():
     panel["bands"], panel["x"]["ticks"] = [{"x_low": 1, "x_high": 2, "label": "a band"}], ["one", "two", "three", "four", "five"]
     result["more_figures"] = [dict(measured["figure"], title="Bars")]
     result["series"] += measured["series"]
-    for name in ("gd.diverged", "e", "f"):
+    for name in ("d", "e", "f"):
         result["scalars"][name], result["trial_values"][name] = {"mean": 0.5, "std": 0.5, "n": 2}, [0.0, 1.0]
     result.update(status="diverged", trials={"requested": 10, "completed": 10, "unit": "input"}, failed_gates=["nr/st"])
+    result["diverged"] = [{"method": "gd", "trials": 5}]
     result["skipped"] = [{"name": "layer", "reason": "no gradient"}]
     result["changed"] = [{"name": "trials", "preset": 12, "run": 10}, {"name": "activation", "preset": "abs", "run": "relu"}]
     result["finding"] = {"claim": "spectral/elsewhere", "panel": 1, "sentence": "GELU's alpha is too large.", "verdict": "fails"}

@@ -235,6 +235,7 @@ class VerdictTest(ProgramTest):
         diverged = sum(values["gd.diverged"])
         self.assertTrue(0 < diverged < 20)
         self.assertEqual(sum(values["specgd.diverged"]), 0)
+        self.assertEqual(document["diverged"], [{"method": "gd", "trials": diverged}])
         behind = sum(gd is not None and specgd > gd
                      for gd, specgd in zip(values["gd.final_loss"], values["specgd.final_loss"]))
         self.assertGreater(behind, 0)
@@ -256,6 +257,22 @@ class VerdictTest(ProgramTest):
         self.assertTrue(all(v >= 1 for v in document["trial_values"]["diverged_trajectories"]))
         self.assertGreater(document["non_finite"], 0)
         self.run_program("plot out.json --quiet")
+
+    def test_the_page_names_the_methods_that_diverged(self):
+        """With a hundred times their steps, GD, SpecGD and its restart multiply the loss by at least 10^3 in each iteration."""
+        run = "random-features --m 12 --k 10 --d 5 --n 30 --trials 2 --step-scale 100 --steps 400"
+        document = self.result(run)
+        named = {each["method"]: each["trials"] for each in document["diverged"]}
+        self.assertEqual({"gd": 2, "specgd": 2}, {method: named[method] for method in ("gd", "specgd")})
+        self.assertLessEqual(set(named), {"gd", "specgd", "specgd_from_peak"})  # GD ends before 100
+        self.run_program("report out.json --quiet --out page.html")
+        self.assertIn("<code>gd</code> in 2 of 2, <code>specgd</code> in 2 of 2", self.read("page.html"))
+        self.assertNotIn("diverged", self.result(run.replace("100", "1")))
+        # The key is optional: a result without it says less.
+        del document["diverged"]
+        self.write("older.json", document)
+        self.run_program("report older.json --quiet --out page.html")
+        self.assertIn("Some trials reached values that are not finite", self.read("page.html"))
 
     def test_the_picture_of_the_gap_has_the_mean_of_its_logarithm(self):
         for flags in ("--m 12 --k 10 --d 5 --n 30 --steps 20", "--m 2 --k 1 --d 1 --n 3 --steps 50"):  # the second reaches a gap of 0

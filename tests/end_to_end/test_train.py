@@ -190,12 +190,22 @@ class TrainTest(ProgramTest):
                              "--layers 2 --batch 10 --steps 60 --lr 0.01 --trials 1")
         self.assertEqual(result["scalars"]["attention,L=2.final_accuracy"]["mean"], 1.0)
 
+    def test_all_studies_refuse_a_lambda_that_is_given_twice_in_the_same_words(self):
+        lines = {self.run_program(f"rank-collapse --study {study} --lambda 0.1,1e-1", exit_code=2).stderr
+                 for study in ("layers", "lambda-sweep", "train")}
+        self.assertEqual(lines, {"ranklab: --lambda: '1e-1' is given twice\n"})
+
     def test_bad_input_is_refused_in_one_line(self):
         self.write_images()
         self.write("images/train-images-idx3-ubyte.gz", b"no images")
         for flags, needles in (
                 ("--lambda one", ("--lambda", "one", "learned")),
-                ("--lambda 1,1.0", ("--lambda", "twice")),
+                ("--lambda 1,1.0", ("--lambda: '1.0' is given twice",)),
+                ("--lambda learned:0.5,learned:5e-1", ("--lambda: 'learned:5e-1' is given twice",)),
+                ("--lambda learned,learned:1e-1 --lambda-rate 0.1", ("--lambda: 'learned:1e-1' is given twice",)),
+                ("--lambda learner", ("--lambda: 'learner' is not allowed",)),
+                ("--lambda 0.1234567,0.12345671", ("--lambda", "six digits")),
+                ("--task text --vocab char --variant de-escalated --removal ffn:0.5,ffn:5e-1", ("--removal: 'ffn:5e-1' is given twice",)),
                 ("--pairs 9", ("--pairs", "9")),
                 ("--vocab 20", ("--vocab",)),
                 ("--vocab many", ("--vocab", "many")),

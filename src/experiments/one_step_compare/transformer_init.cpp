@@ -527,24 +527,20 @@ DepthBounds corollary_bounds(const Config& c, const TrialRecord& record) {
   return depth_bounds(c.layers, record.scalar(norm_deviation), record.scalar(inverse_p_max));
 }
 
-// st(matrix) at layer l of the corollary. A_rms is also measured at l = L, after the last block.
-double rank_at_layer(const TrialRecord& record, const std::string& matrix, std::size_t l) {
-  const std::vector<double>& ranks = record.array(rank_of(matrix));
-  return matrix == "A_rms" && l == ranks.size() ? record.scalar(final_rank) : ranks.at(l);
-}
-
-void judge_growth(const std::string& matrix, const Judging& judging) {
+// A_rms is also measured at l = L, after the last block.
+void judge_growth(const std::string& matrix, bool also_after_blocks, const Judging& judging) {
   const Statement growth = asymptotic(
       cor_2_15("growth/" + matrix,
                say("st({}) grows at most as fast as (1 + l)^2 over the layers l >= 1", matrix)),
       "an exponent of at most 2 over the layers of one network");
   std::vector<double> x;  // 1 + l
-  for (std::size_t l = 1; l < judging.c.layers + (matrix == "A_rms" ? 1 : 0); ++l)
+  for (std::size_t l = 1; l < judging.c.layers + also_after_blocks; ++l)
     x.push_back(static_cast<double>(l) + 1);
   const char* unmet = "an exponent needs at least three layers l >= 1, for example --layers 4";
   if (!judging.claims.applies(growth, x.size() < 3 ? unmet : "")) return;
   const ValueAtSize rank = [&](const TrialRecord& record, std::size_t i) {
-    return rank_at_layer(record, matrix, i + 1);
+    const std::size_t l = i + 1;
+    return l < judging.c.layers ? record.array(rank_of(matrix)).at(l) : record.scalar(final_rank);
   };
   Tally constant, deepest;
   for (const TrialRecord& record : judging.records) {
@@ -605,7 +601,8 @@ void judge_corollary(const Judging& judging) {
                    : std::max(inside, block.trial.scalar(final_rank) / bounds.final_rms);
       },
       measured_constants);
-  for (const char* matrix : {"A_rms", "A_mlp_rms"}) judge_growth(matrix, judging);
+  judge_growth("A_rms", true, judging);
+  judge_growth("A_mlp_rms", false, judging);
 }
 
 void judge(const Config& c, const Records& records, Claims& claims) {

@@ -25,8 +25,14 @@
 namespace ranklab::trajectory {
 namespace {
 
-// A run is one descent: GD or SpecGD from W_0, or SpecGD from an iterate of GD.
+// The names of runs. A run is one descent: GD or SpecGD from W_0, or SpecGD from an iterate of GD.
 constexpr char gd[] = "gd", specgd[] = "specgd", specgd_from_peak[] = "specgd_from_peak";
+
+// A run from W_0, about which there are claims.
+struct Method {
+  const char *run, *label;
+};
+constexpr Method methods[] = {{gd, "GD"}, {specgd, "SpecGD"}};
 
 std::string specgd_from(std::uint64_t iteration) {
   return say("specgd_from_{}", iteration);
@@ -130,20 +136,32 @@ constexpr char first_ahead[] = "first_iteration_specgd_ahead", diverged[] = "div
 
 // Numbers over the iterations of a run are NaN once the loss is not finite. The run from the peak
 // is shorter than declared if the peak is not at W_0.
-std::vector<Column> columns_of(const Config& c) {
-  const auto iterations = [&](std::uint64_t start) {
-    std::vector<double> x(c.steps + 1 - start);
-    std::iota(x.begin(), x.end(), 0.0);
-    return x;
-  };
-  std::vector<Column> out = {{stable_rank_A},  {nuclear_rank_init}, {peak_nuclear_rank},
-                             {peak_iteration}, {first_ahead},       {diverged}};
-  for (const std::string& name :
-       {gap_of(gd), gap_of(specgd), nuclear_rank_of(gd), nuclear_rank_of(specgd)})
-    out.push_back({name, "iteration", iterations(0)});
+Column over_iterations(const Config& c, std::string name, std::uint64_t start = 0) {
+  Column out{std::move(name), "iteration", std::vector<double>(c.steps + 1 - start)};
+  std::iota(out.x.begin(), out.x.end(), 0.0);
+  return out;
+}
+
+std::vector<Column> numbers() {
+  return {{stable_rank_A},  {nuclear_rank_init}, {peak_nuclear_rank},
+          {peak_iteration}, {first_ahead},       {diverged}};
+}
+
+std::vector<Column> gaps_of_restarts(const Config& c) {
+  std::vector<Column> out;
   for (const std::uint64_t t : c.restarts())
-    out.push_back({gap_of(specgd_from(t)), "iteration", iterations(t)});
-  if (c.from_peak) out.push_back({gap_of(specgd_from_peak), "iteration", iterations(0)});
+    out.push_back(over_iterations(c, gap_of(specgd_from(t)), t));
+  if (c.from_peak) out.push_back(over_iterations(c, gap_of(specgd_from_peak)));
+  return out;
+}
+
+std::vector<Column> columns_of(const Config& c) {
+  std::vector<Column> out = numbers();
+  for (const Method& method : methods) {
+    out.push_back(over_iterations(c, gap_of(method.run)));
+    out.push_back(over_iterations(c, nuclear_rank_of(method.run)));
+  }
+  for (Column& gap : gaps_of_restarts(c)) out.push_back(std::move(gap));
   return out;
 }
 
@@ -172,6 +190,7 @@ struct Run {
   std::string name;
   std::uint64_t start = 0;  // the iteration of GD from which it starts
   arma::mat E;              // the error at its iterate
+  bool records_rank = false;
   bool diverged = false;
   Tally guarantee = {}, two_sided = {};
 };
@@ -199,7 +218,7 @@ void descend(const RegressionProblem& problem, const Config& c, const Trial& tri
 // runs of SpecGD: from W_0, from the peak, and those of Config::restarts() up to where GD diverged.
 std::vector<Run> run_gradient_descent(const RegressionProblem& problem, const Config& c,
                                       const Trial& trial, Run& run, Track& track) {
-  std::vector<Run> out = {{specgd, 0, problem.start}, {specgd_from_peak, 0, problem.start}};
+  std::vector<Run> out = {{specgd, 0, problem.start, true}, {specgd_from_peak, 0, problem.start}};
   const std::vector<std::uint64_t> restarts = c.restarts();
   double largest = -1.0;
   descend(problem, c, trial, run, track, [&](std::uint64_t t, const arma::mat& G) {
@@ -231,7 +250,7 @@ void run_spectral_descent(const RegressionProblem& problem, const Config& c, con
     const double squared_nuclear_norm = spectral.nuclear_norm * spectral.nuclear_norm,
                  squared_norm = arma::dot(G, G),
                  rank = squared_norm > 0 ? squared_nuclear_norm / squared_norm : undefined;
-    if (run.name == specgd) track.set(nuclear_rank_of(specgd), rank, t);
+    if (run.records_rank) track.set(nuclear_rank_of(run.name), rank, t);
     ratio = rank / problem.stable_rank_A;
     if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(run.E));
     run.E += c.step_scale * spectral.step;
@@ -303,39 +322,37 @@ TrialRecord descend_by_both(const Config& c, const Trial& trial) {
 constexpr double rounding = 1e-5;
 constexpr double early = 0.25;  // of the iterations
 
-const char* method_of(const std::string& run) {
-  return run == gd ? "GD" : "SpecGD";
-}
-
 // The last objective gap of a run; infinite if the run diverged.
 double final_gap(const TrialRecord& record, const std::string& run) {
   const double last = record.array(gap_of(run)).back();
   return std::isnan(last) ? std::numeric_limits<double>::infinity() : last;
 }
 
-std::vector<Divergence> divergences(const Records& records, const std::vector<std::string>& runs) {
+Divergence divergence_of(const Records& records, const Method& method) {
+  return {method.label, per_trial(records, [&](const TrialRecord& record) {
+            return std::isinf(final_gap(record, method.run));
+          })};
+}
+
+std::vector<Divergence> divergences(const Records& records) {
   std::vector<Divergence> out;
-  for (const std::string& run : runs) {
-    out.push_back({method_of(run), {}});
-    for (const TrialRecord& record : records)
-      out.back().in_trial.push_back(std::isinf(final_gap(record, run)));
-  }
+  for (const Method& method : methods) out.push_back(divergence_of(records, method));
   return out;
 }
 
 // Where and how often one run violates nr(grad L(W_t)) >= st(A). If a run ends in a loss that is
 // not finite, its later iterations are no cases, and without a violation before them "at every
 // iteration" is undecided.
-void judge_condition(const std::string& run, const Records& records, Claims& claims) {
+void judge_condition(const Method& method, const Records& records, Claims& claims) {
   const Statement condition =
       Place{spectral::fig_3, "spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)",
             Part::text,      Kind::figure,       {"Figure 3"}}(
-          run, say("The nuclear rank of the gradient is at least the stable rank of A at every "
-                   "iteration of {} on ReLU features",
-                   method_of(run)));
+          method.run, say("The nuclear rank of the gradient is at least the stable rank of A at "
+                          "every iteration of {} on ReLU features",
+                          method.label));
   Tally violated_at;
   const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
-    const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(run));
+    const std::vector<double>& nuclear_rank = record.array(nuclear_rank_of(method.run));
     const double stable_rank = record.scalar(stable_rank_A);
     for (std::size_t t = 0; t < nuclear_rank.size(); ++t) {
       const double ratio = nuclear_rank[t] / stable_rank;
@@ -350,11 +367,11 @@ void judge_condition(const std::string& run, const Records& records, Claims& cla
   if (found.violations > 0)
     detail +=
         say(", violated between iterations {} and {}", violated_at.smallest, violated_at.largest);
-  const std::vector<Divergence> divergence = divergences(records, {run});
-  const bool cut_off = std::ranges::count(divergence.front().in_trial, true) > 0;
+  const Divergence divergence = divergence_of(records, method);
+  const bool cut_off = std::ranges::count(divergence.in_trial, true) > 0;
   Claim claim = judge_tally(condition, found, detail);
   if (claim.verdict == Verdict::holds && cut_off) leave_undecided(claim, "a run diverged");
-  const auto of_run = claims.about(divergence);
+  const auto of_run = claims.about({divergence});
   claims.add(std::move(claim));
 }
 
@@ -377,7 +394,7 @@ std::vector<double> final_log_ratio(const Records& records) {
 // Judges which method ends lower; `allowed` is the region of SpecGD's log ratio to GD.
 void judge_order(const Statement& statement, Region allowed, const Records& records, Claims& claims,
                  SourceLine line = SourceLine::current()) {
-  const auto runs = claims.about(divergences(records, {gd, specgd}));
+  const auto runs = claims.about(divergences(records));
   claims.mean(statement, final_log_ratio(records), compared(allowed),
               "log10 of the ratio of the final objective gaps, SpecGD over GD", 1, line);
 }
@@ -435,17 +452,17 @@ std::vector<double> first_violation(const Records& records, const std::string& r
   });
 }
 
-void judge_violated_early(const std::string& run, const Records& records, Claims& claims) {
+void judge_violated_early(const Method& method, const Records& records, Claims& claims) {
   const Place fig_11{spectral::fig_11,   "/eq-1.5-violated-early/",
                      "Figure 11, right", Part::text,
                      Kind::figure,       {"Figure 11"}};
   const Statement violated =
-      fig_11(run, say("Eq. (1.5), nr(grad L(W_t)) >= st(A), is violated within the first quarter "
-                      "of the iterations of {} on SwiGLU features",
-                      method_of(run)));
-  const auto of_run = claims.about(divergences(records, {run}));
+      fig_11(method.run, say("Eq. (1.5), nr(grad L(W_t)) >= st(A), is violated within the first "
+                             "quarter of the iterations of {} on SwiGLU features",
+                             method.label));
+  const auto of_run = claims.about({divergence_of(records, method)});
   claims.mean(reading(violated, "the first quarter of the iterations"),
-              first_violation(records, run), {0.0, early},
+              first_violation(records, method.run), {0.0, early},
               "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration "
               "does; undefined if the run diverges before it is known");
 }
@@ -458,7 +475,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
   };
   // Figure 11, where the paper says that (1.5) is violated, has a claim of its own.
   if (c.activation == "relu") {
-    for (const char* run : {gd, specgd}) judge_condition(run, records, claims);
+    for (const Method& method : methods) judge_condition(method, records, claims);
   }
   claims.never_violated(guarantee_gd, records, "counted at every step of GD");
   claims.never_violated(guarantee_specgd, records,
@@ -474,7 +491,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
     judge_restarts(c, records, claims);
   }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
-  for (const char* run : {gd, specgd}) judge_violated_early(run, records, claims);
+  for (const Method& method : methods) judge_violated_early(method, records, claims);
   judge_order(in_caption(spectral::fig_11, "Figure 11, left", "Figure 11")(
                   "gd-ahead", "The final loss of GD is below that of SpecGD on SwiGLU features"),
               at_least(0.0), records, claims);
@@ -508,27 +525,46 @@ Series every_other(const Series& all, std::size_t first, const std::string& name
 constexpr char even_iterates[] = "specgd.nuclear_rank.even",
                odd_iterates[] = "specgd.nuclear_rank.odd";
 
+// The objective gap of a run and its logarithm.
+void add_gap(const std::string& run, const Column& gap, ResultBuilder& out) {
+  out.add({gap});
+  out.series(log_gap_of(run), gap.x_name, out.result().series.back().x,
+             [&](const TrialRecord& record, std::size_t i) {
+               const double value = record.array(gap.name)[i];
+               return value > 0 ? std::log10(value) : undefined;
+             });
+}
+
 void add_columns(const Config& c, ResultBuilder& out) {
-  for (const Column& column : columns_of(c)) {
-    out.add({column});
-    constexpr std::string_view gap = ".objective_gap";
-    if (column.name.ends_with(gap)) {
-      const std::string run = column.name.substr(0, column.name.size() - gap.size());
-      out.series(log_gap_of(run), column.x_name, out.result().series.back().x,
-                 [&](const TrialRecord& record, std::size_t i) {
-                   const double value = record.array(column.name)[i];
-                   return value > 0 ? std::log10(value) : undefined;
-                 });
-    }
-    if (column.name != nuclear_rank_of(specgd)) continue;
-    const Series nuclear_rank = out.result().series.back();
-    if (!alternates(nuclear_rank)) continue;
+  out.add(numbers());
+  for (const Method& method : methods)
+    add_gap(method.run, over_iterations(c, gap_of(method.run)), out);
+  for (const Method& method : methods) out.add({over_iterations(c, nuclear_rank_of(method.run))});
+  const Series nuclear_rank = out.result().series.back();
+  if (alternates(nuclear_rank)) {
     out.note(
         "The nuclear rank along SpecGD alternates from step to step; the figure draws even and odd "
         "iterates as separate curves.");
     out.series(every_other(nuclear_rank, 0, even_iterates));
     out.series(every_other(nuclear_rank, 1, odd_iterates));
   }
+  const std::vector<std::string> runs = c.restarted_runs();
+  const std::vector<Column> gaps = gaps_of_restarts(c);
+  for (std::size_t i = 0; i < runs.size(); ++i) add_gap(runs[i], gaps[i], out);
+}
+
+// A run diverged if it ended in a loss that is not finite. A restart whose first loss is undefined
+// did not begin, because GD had diverged.
+void add_divergences(const Config& c, ResultBuilder& out) {
+  const auto add = [&](const std::string& run, bool always_begins) {
+    out.diverged(run, per_trial(out.records(), [&](const TrialRecord& record) {
+                   const bool begins =
+                       always_begins || std::isfinite(record.array(gap_of(run)).front());
+                   return begins && std::isinf(final_gap(record, run)) ? 1.0 : 0.0;
+                 }));
+  };
+  for (const Method& method : methods) add(method.run, true);
+  for (const std::string& run : c.restarted_runs()) add(run, false);
 }
 
 // Figures 3 and 11. A restarted run counts its iterations from 0; its curve is shifted to the
@@ -567,7 +603,7 @@ Result report(const Config& c, const Records& records) {
       say("GD compared with SpecGD on random-feature regression, {} features", c.activation),
       records);
   add_columns(c, out);
-  out.diverged_where(diverged);
+  add_divergences(c, out);
   out.scalar("final_log10_gap_ratio", final_log_ratio(records));
   judge(c, records, out.claims());
   add_figure(c, out);

@@ -311,7 +311,8 @@ Result report(const Config& c, const Records& records) {
     judge_skip(c, records, out.claims());
   }
   add_figure(c, out);
-  return with_rounding_note(out.take(), c.single_precision());
+  note_rounding(mu_series(curves), c.single_precision(), out);
+  return out.take();
 }
 
 }  // namespace

@@ -312,7 +312,7 @@ Result report(const Config& c, const Records& records) {
   out.scalar("decreases", per_trial(records, decreases));
   out.scalar("late_diversity_ratio", over_late_blocks(records, ratio_of_block));
   out.scalar("step1.late_diversity_ratio", over_late_blocks(records, ratio_of_step_1));
-  out.diverged_where(diverged);
+  out.diverged("path", scalars_of(records, diverged));
   for (const char* name : {token_similarity, token_diversity}) out.series(name, "block");
   for (const char* name : {delta, omega, mu_1, mu_2, rate}) out.series(name, "block", 1);
   std::vector<double> blocks(c.spec.layers);

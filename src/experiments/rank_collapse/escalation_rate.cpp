@@ -390,7 +390,7 @@ Result report(const Config& c, const Records& records) {
   ResultBuilder out("Escalation rate of step 1 over redraws of its weights", records);
   out.claims().set_unit(Unit::draw);
   out.scalars({token_escalation::degenerate_rows, diverged});
-  out.diverged_where(diverged);
+  out.diverged("path", scalars_of(records, diverged));
   add_series(c, out);
   judge(c, records, out.claims());
   add_figure(out);

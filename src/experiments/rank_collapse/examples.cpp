@@ -648,15 +648,16 @@ void add_drawn_series(const Config& c, std::vector<Outcome> outcomes, ResultBuil
   for (std::uint64_t k = 0; k <= std::min(drawn_layers, c.layers); ++k)
     layers.push_back(static_cast<double>(k));
   for (const double lambda : c.lambda) {
-    for (const char* name : {mu, mu_closed_form, rank_one_residual}) {
-      out.series(
-          early(lambda, name), "layer", layers, [&](const TrialRecord& record, std::size_t k) {
-            const double value = record.array(at_lambda(lambda, name))[k];
-            // The residual has an absolute rounding error; smaller values are noise.
-            return name == rank_one_residual && value < tolerance::epsilon<double> ? undefined
-                                                                                   : value;
-          });
-    }
+    const auto add = [&](const char* name, double noise) {
+      out.series(early(lambda, name), "layer", layers,
+                 [&](const TrialRecord& record, std::size_t k) {
+                   const double value = record.array(at_lambda(lambda, name))[k];
+                   return value < noise ? undefined : value;
+                 });
+    };
+    add(mu, -infinity);
+    add(mu_closed_form, -infinity);
+    add(rank_one_residual, tolerance::epsilon<double>);  // its rounding error is absolute
   }
   std::sort(outcomes.begin(), outcomes.end(),
             [](const auto& a, const auto& b) { return a.system.lambda < b.system.lambda; });

@@ -522,7 +522,20 @@ void add_scalars(const Models& models, ResultBuilder& out) {
     for (const Sign& sign : signs) out.scalar(model.prefix + sign.orders_of_magnitude);
   }
   out.scalars({degenerate_rows, diverged});
-  out.diverged_where(diverged);
+}
+
+// The curves that overflowed: their last layer is undefined.
+void add_divergences(const Config& c, const Models& models, ResultBuilder& out) {
+  for (const StackedModel& model : models) {
+    const std::string last = model.prefix + at_last_layer + measure::mu_normalized;
+    for (std::size_t i = 0; i < c.lambda.size(); ++i) {
+      out.diverged(model.prefix + "lambda=" + series_number(c.lambda[i]),
+                   per_trial(out.records(), [&](const TrialRecord& record) {
+                     return record.scalar(diverged) > 0 && std::isnan(record.array(last)[i]) ? 1.0
+                                                                                             : 0.0;
+                   }));
+    }
+  }
 }
 
 std::string threshold_note(const StackedModel& model, double threshold, const Records& records) {
@@ -565,6 +578,7 @@ Result report(const Config& config, const Records& records) {
   ResultBuilder out("The last layer against the strength of the skip, " + c.model.model, records);
   out.claims().set_unit(independent_unit(c.model));
   add_scalars(models, out);
+  add_divergences(c, models, out);
   for (std::string& note : file_notes(c.model)) out.note(std::move(note));
   for (const StackedModel& model : models) {
     for (const char* values : {at_last_layer, least_over_layers}) {
@@ -579,7 +593,13 @@ Result report(const Config& config, const Records& records) {
   out.next_figure("Distance from rank one after the last layer");
   add_panel(c, models, measure::rank_one_residual, "Rank-one residual after the last layer",
             rank_one_residual_axis(), out);
-  return with_rounding_note(out.take(), c.single_precision());
+  std::vector<std::string> of_mu;
+  for (const StackedModel& model : models) {
+    for (const char* values : {at_last_layer, least_over_layers})
+      of_mu.push_back(model.prefix + values + measure::mu_normalized);
+  }
+  note_rounding(of_mu, c.single_precision(), out);
+  return out.take();
 }
 
 }  // namespace

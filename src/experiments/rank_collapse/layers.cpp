@@ -764,7 +764,8 @@ Result report(const Config& c, const Records& records) {
   judge(c, groups, records, out.claims());
   add_figure(c, groups, out);
   if (c.gradients) add_gradients(groups, out);
-  return with_rounding_note(out.take(), c.single_precision());
+  note_rounding(mu_series(curves), c.single_precision(), out);
+  return out.take();
 }
 
 }  // namespace

@@ -1,7 +1,5 @@
 #include "report/page/section.hpp"
 
-#include <cmath>
-
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "report/catalog.hpp"
@@ -53,17 +51,12 @@ Markup see_html(const ResultFile& result) {
          prose(result.see) + "</p>\n";
 }
 
-// "gd in 13 of 16, specgd in 14 of 16", from the scalars <method>.diverged, which are fractions of
-// the trials.
+// "gd in 13 of 16, specgd in 14 of 16".
 Markup diverged_html(const ResultFile& result) {
   std::vector<Markup> methods;
-  constexpr std::string_view ending = ".diverged";
-  for (const auto& [name, of] : by_name(result.means)) {
-    if (!name.ends_with(ending) || std::isnan(of.mean) || of.mean == 0) continue;
-    methods.push_back("<code>" + escape_markup(name.substr(0, name.size() - ending.size())) +
-                      "</code> in " + html_number(std::round(of.mean * static_cast<double>(of.n))) +
-                      " of " + Markup::number(of.n));
-  }
+  for (const auto& [method, trials] : result.diverged_methods)
+    methods.push_back("<code>" + escape_markup(method) + "</code> in " + Markup::number(trials) +
+                      " of " + Markup::number(result.trials.completed));
   return joined(methods);
 }
 

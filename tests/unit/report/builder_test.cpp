@@ -28,7 +28,8 @@ TEST_CASE("a builder takes scalars and series from the records by their names") 
   ResultBuilder out("title", records);
   out.scalar("diverged");
   out.scalar(Inequality{{"spectral/x", "spectral/x", "", ""}, "violations.x"});
-  out.diverged_where("diverged");
+  out.diverged("gd", scalars_of(records, "diverged"));
+  out.diverged("specgd", {0, 0});
   out.series("gap", "iteration", 1.0);
   out.series("twice", "k", {10, 20}, [](const TrialRecord& record, std::size_t i) {
     return 2 * record.array("gap").at(i);
@@ -36,6 +37,9 @@ TEST_CASE("a builder takes scalars and series from the records by their names") 
   CHECK_THROWS_AS(out.scalar("lost"), const std::logic_error&);
   const Result result = out.take();
   CHECK(result.diverged);
+  REQUIRE(result.diverged_methods.size() == 1);
+  CHECK(result.diverged_methods[0].method == "gd");
+  CHECK(result.diverged_methods[0].trials == 1);
   CHECK(result.scalars[0].per_trial == std::vector<double>{0, 1});
   CHECK(result.scalars[1].name == "violations.x");
   CHECK(result.scalars[1].per_trial[0] == 1);

@@ -23,6 +23,7 @@ ResultFile whole_file() {
   Result result;
   result.title = "T";
   result.diverged = true;
+  result.diverged_methods = {{"gd", 2}};
   result.scalars = {{"defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
   result.series = {{"s", "t", {0, 1}, {1, NAN}, {0, NAN}, {2, 0}, {{3, 4}, {5, NAN}}}};
   Claim claim = judge_mean({"spectral/eq-1.5",
@@ -116,6 +117,7 @@ TEST_CASE("a new file omits its optional members, and has the others") {
 TEST_CASE("the values of a file have the form of the schema") {
   const nlohmann::ordered_json written = result_json(whole_file()), claims = written["claims"];
   CHECK(written["status"] == "diverged");
+  CHECK(written["diverged"].dump() == R"([{"method":"gd","trials":2}])");
   CHECK(written["finding"]["verdict"] == "fails");
   CHECK(claims[0]["kind"] == "asymptotic");
   CHECK(claims[0]["part"] == "definition");

@@ -43,7 +43,7 @@ Result report(const Config& config, const Records& records) {
   const std::vector<double> diverged = scalars_of(records, diverged_name);
   if (std::count(diverged.begin(), diverged.end(), 1.0) > 0) {
     out.scalar(diverged_name, diverged);
-    out.diverged_where(diverged_name);
+    out.diverged(config.optimizer, diverged);
   }
   out.add(columns_of(config));
   if (!config.is_transformer()) {

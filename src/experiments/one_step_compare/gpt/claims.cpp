@@ -314,7 +314,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
     judge_indicator_above({*plan.paper_run(), records}, claims);
   }
   for (const Run& run : plan.runs) {
-    if (!run.is_main()) continue;
+    if (!run.is_main) continue;
     const auto of_run = claims.about(divergences({&run}, records));
     const RunRecords view(run, records);
     const Named named(plan, run);

@@ -50,22 +50,24 @@ constexpr double slight = 0.05;
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
   const Place one = in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1");
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
-             {plan.find("muon"), plan.find("adam")}, "needs --optimizer adam,muon", records,
+             {plan.main_run("muon"), plan.main_run("adam")}, "needs --optimizer adam,muon", records,
              claims);
   for (const Run& muon : plan.runs) {
-    const Changes changes = muon.changes_without(inner_rates);
+    const Settings changes = muon.changes_without(inner_rates);
     if (muon.optimizer != "muon" || changes.size() != 1) continue;
     const Run* const adam = plan.first_where([&](const Run& run) {
       return run.optimizer == "adam" && run.changes_without(inner_rates) == changes;
     });
     if (!adam) continue;
-    const std::string what = changes.front().first + "=" + changes.front().second;
+    const std::string what = changes.front().name + "=" + changes.front().value;
     judge_pair(one(what + "/muon",
                    say("The final validation loss of Muon is at most that of Adam ({})", what)),
                {&muon, adam}, "", records, claims);
   }
-  const RunPair with_embedding = {plan.find("muon", {{"spectral-on", "hidden+embedding"}}),
-                                  plan.find("muon")};
+  const Run* const main = plan.main_run("muon");
+  const RunPair with_embedding = {
+      plan.find("muon", on_matrices({"hidden", "embedding"})),
+      main && main == plan.find("muon", on_matrices({"hidden"})) ? main : nullptr};
   const Statement small_change =
       reading(in_text(spectral::section_1_2_1_emb_muon, "spectral/section-1.2.1/", "Section 1.2.1")(
                   "emb-muon",
@@ -120,8 +122,7 @@ struct Widths {
 Widths widths_of(const Plan& plan) {
   Widths out;
   for (const Run& run : plan.runs) {
-    const bool has_own_dim = std::any_of(run.changes.begin(), run.changes.end(),
-                                         [](const auto& change) { return change.first == "dim"; });
+    const bool has_own_dim = run.config.dim != plan.config().dim;
     if (run.is_first() || (run.optimizer == plan.runs.front().optimizer && has_own_dim)) {
       out.runs.push_back(&run);
       out.widths.push_back(static_cast<double>(run.config.dim));
@@ -211,17 +212,18 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
   const struct {
     const char* id;
     Quantity quantity;
+    Region allowed;
     bool after_training;
     const char* text;
   } cases[] = {
-      {"init/gated", stable_rank, false,
+      {"init/gated", stable_rank, at_least(0.0), false,
        "A gate raises the stable rank of the post-activations at the first measured step"},
-      {"mean-init/gated", mean_share, false,
+      {"mean-init/gated", mean_share, at_most(0.0), false,
        "A gate lowers the share of the squared norm of the post-activations that lies in their "
        "mean over tokens at the first measured step"},
-      {"trained/gated", stable_rank, true,
+      {"trained/gated", stable_rank, at_least(0.0), true,
        "A gate raises the stable rank of the post-activations after training"},
-      {"mean-trained/gated", mean_share, true,
+      {"mean-trained/gated", mean_share, at_most(0.0), true,
        "A gate lowers the share of the squared norm of the post-activations that lies in their "
        "mean over tokens after training"}};
   for (const auto& each : cases) {
@@ -238,10 +240,8 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
       });
     };
     const std::vector<double> plain = means_of(*pair.first), gated = means_of(*pair.second);
-    const bool raises = each.quantity.name == stable_rank.name;
     const auto runs = claims.about(divergences({pair.first, pair.second}, records), true);
-    claims.mean(statement, differences(gated, plain),
-                compared(raises ? at_least(0.0) : at_most(0.0)),
+    claims.mean(statement, differences(gated, plain), compared(each.allowed),
                 say("difference of the means over layers; with a gate {}, without {}",
                     summarize(gated).mean, summarize(plain).mean));
   }
@@ -253,10 +253,15 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-Share share_of_gain(const Plan& plan, const Records& records, Changes changes, double printed) {
-  Share out{plan.find("adam", changes), nullptr, plan.find("muon", changes), printed};
-  changes.emplace_back("spectral-on", "W2");
-  out.on_W2 = plan.find("muon", changes);
+Share share_of_gain(const Plan& plan, const Records& records, bool gated, double printed) {
+  const auto run_on = [&](const char* optimizer, const char* matrices) -> const Run* {
+    if (!gated && plan.config().is_gated()) return nullptr;
+    return plan.find(optimizer, [&](Config& config) {
+      if (gated) with_gate(config);
+      config.spectral_on = {matrices};
+    });
+  };
+  Share out{run_on("adam", "hidden"), run_on("muon", "W2"), run_on("muon", "hidden"), printed};
   if (!out.adam || !out.muon || !out.on_W2) {
     out.missing = "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2";
     return out;
@@ -313,8 +318,7 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
 }  // namespace
 
 Table2 table_2(const Plan& plan, const Records& records) {
-  return {share_of_gain(plan, records, {}, 0.62),
-          share_of_gain(plan, records, {{"activation", "swiglu"}}, 0.27)};
+  return {share_of_gain(plan, records, false, 0.62), share_of_gain(plan, records, true, 0.27)};
 }
 
 // Which matrices, which scale? --------------------------------------------------------------------
@@ -325,14 +329,14 @@ Table2 table_2(const Plan& plan, const Records& records) {
 
 namespace {
 
-using Matrices = std::vector<std::string>;
+using Matrices = std::vector<std::string>;  // in the order of matrix_words
 const Matrices attention_scores = {"Wq", "Wk"}, attention_values = {"Wv", "Wo"},
                nets = {"W1", "W2"}, values_and_nets = {"Wv", "Wo", "W1", "W2"};
 
 /// The first run of the main model that puts this optimizer on these matrices.
 const Run* run_on(const Plan& plan, const std::string& optimizer, const Matrices& matrices) {
   return plan.first_where([&](const Run& run) {
-    return run.workload().empty() && run.optimizer == optimizer &&
+    return run.optimizer == optimizer && run.workload() == plan.runs.front().workload() &&
            run.config.spectral_on == matrices;
   });
 }

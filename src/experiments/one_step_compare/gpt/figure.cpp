@@ -15,25 +15,18 @@ bool is_comparable(const Run& run, const Plan& plan) {
   return a.dim == b.dim && a.layers == b.layers && a.steps == b.steps;
 }
 
-/// The changes of a run, without what is the optimizer's own: its learning rate and its matrices.
-Changes shared_changes(const Run& run) {
-  std::set<std::string> own = inner_rates;
-  own.insert({"lr-outer", "spectral-on", "muon-scale"});
-  return run.changes_without(own);
-}
-
 /// Adam's run with the same settings, except for the optimizers' own: their learning rates and the
 /// matrices that they update. It has the same embedding rate if the plan has such a run. Null for a
 /// run of Adam and for a run without such a partner.
 const Run* adam_for(const Run& run, const Plan& plan) {
-  if (run.optimizer == "adam") return nullptr;
+  if (run.rule() == Rule::adam) return nullptr;
+  const auto is_partner = [&](const Run& other) {
+    return other.rule() == Rule::adam && other.workload() == run.workload();
+  };
   const Run* const same_rate = plan.first_where([&](const Run& other) {
-    return other.optimizer == "adam" && shared_changes(other) == shared_changes(run);
+    return is_partner(other) && other.config.lr_embedding == run.config.lr_embedding;
   });
-  if (same_rate) return same_rate;
-  return plan.first_where([&](const Run& other) {
-    return other.optimizer == "adam" && other.workload() == run.workload();
-  });
+  return same_rate ? same_rate : plan.first_where(is_partner);
 }
 
 /// Whether runs choose the matrices or the scale of Muon.
@@ -234,7 +227,7 @@ CurveLook look(int color, LineStyle style = LineStyle::line) {
 
 /// The look of a run in panels that compare runs: the same color in all of them.
 CurveLook look_of(const Run& run, const Plan& plan) {
-  return look(color_of(run, plan), run.is_main() ? LineStyle::line : LineStyle::dashed);
+  return look(color_of(run, plan), run.is_main ? LineStyle::line : LineStyle::dashed);
 }
 
 /// The runs with a curve each: all comparable ones if they are few, otherwise the main ones.
@@ -242,7 +235,7 @@ std::vector<const Run*> shown_runs(const Plan& plan) {
   std::vector<const Run*> comparable, main;
   for (const Run& run : plan.runs) {
     if (is_comparable(run, plan)) comparable.push_back(&run);
-    if (run.is_main()) main.push_back(&run);
+    if (run.is_main) main.push_back(&run);
   }
   return comparable.size() <= most_runs ? comparable : main;
 }
@@ -253,7 +246,8 @@ void draw_losses(ResultBuilder& out, const Plan& plan) {
   PanelBuilder held_out = out.panel("Held-out loss", {"training step"}, log_axis("nats per token"));
   for (const Run* run : shown)
     held_out.curve(run->key(validation_loss), run->figure_label(), look_of(*run, plan));
-  const Run& base = plan.find("adam") ? *plan.find("adam") : plan.runs.front();
+  const Run* const adam = plan.main_run("adam");
+  const Run& base = adam ? *adam : plan.runs.front();
   PanelBuilder difference = out.panel("Held-out loss minus that of " + base.figure_label(),
                                       {"training step"}, {"nats per token"});
   for (const Run& run : plan.runs) {

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -73,6 +74,10 @@ struct Config {
 /// that do not.
 inline constexpr char criterion_word[] = "criterion",
                       against_criterion_word[] = "against-criterion";
+/// The words of --spectral-on. A run has its own in this order, whichever the user gives.
+inline const std::vector<std::string> matrix_words = {
+    "hidden", "Wq", "Wk",        "Wv",   "Wo",           "W1",
+    "W2",     "Wg", "embedding", "head", criterion_word, against_criterion_word};
 /// The steps of that run of Adam. A matrix meets (1.8) if the geometric mean of nr/st over them is
 /// at least 1.
 inline constexpr std::array<std::uint64_t, 4> watched_steps = {4, 8, 16, 32};
@@ -190,16 +195,52 @@ std::string input_of(const GptWeight<P>& weight) {
 
 // Runs --------------------------------------------------------------------------------------------
 
-/// Settings that differ from the config's: {"spectral-on", "W2"}, by name.
-using Changes = std::vector<std::pair<std::string, std::string>>;
+/// A setting that --also names.
+struct Setting {
+  std::string name, value;  // the value as its field writes it, whatever its spelling; "W1+W2"
+  bool differs = true;      // from the config's
+  bool operator==(const Setting&) const = default;
+};
+using Settings = std::vector<Setting>;
+
+/// The model that a run trains, and for how many steps: the settings of --also that are not the
+/// optimizer's.
+struct Workload {
+  std::uint64_t layers, dim, heads, steps;
+  std::string activation, norm, position, qk_norm, init, mean_token;
+  bool operator==(const Workload&) const = default;
+};
+
+/// How a run updates a matrix: its rule, and the rate before --muon-scale.
+struct Update {
+  Rule rule;
+  double rate;
+  bool operator==(const Update&) const = default;
+};
+
+/// Whether --muon-scale applies to steps of a rule.
+inline bool takes_scale(Rule rule) {
+  return rule == Rule::muon || rule == Rule::polar;
+}
+
+/// What a run computes. Two runs with equal ones train the same weights on the same batches.
+struct Training {
+  Workload workload;
+  // Of each block: if it meets (1.8), and if it does not. If they differ, also `criterion_word`:
+  // the run of Adam that decides, inside layers and outside.
+  std::map<std::string, std::pair<Update, Update>> updates;
+  std::string scale;  // --muon-scale; empty if no update has one
+  bool operator==(const Training&) const = default;
+};
 
 /// One training: a model and an optimizer.
 struct Run {
-  std::string name;   // prefix of its series: adam; "muon,spectral-on=W2"
+  std::string name;   // prefix of its series, as the user typed it: adam; "muon,spectral-on=W2"
   std::string label;  // in claims: Adam; "Muon,spectral-on=W2"
   std::string optimizer;
-  Changes changes;
-  Config config;  // with the changes
+  bool is_main = false;  // of --optimizer, not of --also
+  Settings settings;     // of --also, by name
+  Config config;         // with the settings
   std::vector<double> measured,
       probed;  // steps before which ranks are measured on the batch; on held-out text. What --save
                // and --record write is not among them: it must not change a number
@@ -207,9 +248,8 @@ struct Run {
   // the run that differs from it in the mean token alone.
   std::vector<double> one_step_at = {};
 
-  bool is_main() const { return changes.empty(); }
   /// Whether it is the first run of all, which writes files.
-  bool is_first() const { return is_main() && optimizer == config.optimizer.front(); }
+  bool is_first() const { return is_main && optimizer == config.optimizer.front(); }
   /// The name of one of its numbers in a record: "adam.train_loss".
   std::string key(const std::string& number) const { return name + "." + number; }
   const std::vector<double>& steps_of(MeasuredOn text) const {
@@ -220,7 +260,8 @@ struct Run {
   Rule rule() const { return optimizer_named(optimizer).rule; }
   double rate() const { return config.*optimizer_named(optimizer).rate; }
   /// Whether `optimizer` updates a matrix of this block; otherwise Adam does.
-  bool updates(const std::string& block, bool meets_criterion) const;
+  bool updates(WeightRole role, const std::string& block, bool meets_criterion) const;
+  Update update_of(WeightRole role, const std::string& block, bool meets_criterion) const;
   /// Whether updates() depends on the criterion.
   bool follows_criterion() const;
   /// The weight matrices inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is gated,
@@ -231,10 +272,10 @@ struct Run {
   /// The shape of the model for a vocabulary of this size.
   SequenceShape shape(std::uint64_t vocabulary) const;
 
-  Changes changes_without(const std::set<std::string>& settings) const;
-  /// Without learning rates, --spectral-on and --muon-scale. Runs with equal ones train the same
-  /// model for the same number of steps.
-  Changes workload() const;
+  Workload workload() const;
+  Training training() const;
+  /// The settings that differ from the config's, without these.
+  Settings changes_without(const std::set<std::string>& names) const;
   /// The name in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate 0.03".
   std::string figure_label() const;
   /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
@@ -242,8 +283,19 @@ struct Run {
   /// they would fill the axis.
   std::string tick_label(bool own_rates) const;
 };
-/// The learning rates of the matrices inside layers, which may be tuned for each run.
-extern const std::set<std::string> inner_rates;
+/// The learning rates of the matrices inside layers, which may be tuned for each run, and the
+/// others.
+inline const std::set<std::string> inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
+                                   outer_rates = {"lr-embedding", "lr-outer"};
+
+/// Changes of a config, for Plan::find().
+inline void with_gate(Config& config) {
+  config.activation = "swiglu";
+}
+/// Of --spectral-on, in the order of matrix_words.
+inline auto on_matrices(std::vector<std::string> matrices) {
+  return [matrices](Config& config) { config.spectral_on = matrices; };
+}
 
 /// Two runs. Both are null if the plan has no such pair.
 struct RunPair {
@@ -257,8 +309,17 @@ struct Plan {
   std::vector<Run> runs;
 
   const Config& config() const { return runs.front().config; }
-  /// The run of this optimizer with exactly these changes, or null.
-  const Run* find(const std::string& optimizer, const Changes& changes = {}) const;
+  /// The run of --optimizer, or null.
+  const Run* main_run(const std::string& optimizer) const;
+  /// The run that computes the same as one of this optimizer with the config that `change` has
+  /// changed, or null.
+  template <class Change>
+  const Run* find(const std::string& optimizer, const Change& change) const {
+    Run wanted = runs.front();
+    wanted.optimizer = optimizer;
+    change(wanted.config);
+    return first_where([&](const Run& run) { return run.training() == wanted.training(); });
+  }
   /// The first run that satisfies ok(run), or null.
   template <class Ok>
   const Run* first_where(const Ok& ok) const {
@@ -271,7 +332,7 @@ struct Plan {
   /// Without and with a gate, and nothing else changed.
   std::vector<RunPair> gated_pairs() const;
   /// The run that the paper's figures show, which is Muon's; null if the plan has no such run.
-  const Run* paper_run() const { return find("muon"); }
+  const Run* paper_run() const { return main_run("muon"); }
   /// The run whose ranks our figures show: the paper's, else the first.
   const Run& shown_run() const { return paper_run() ? *paper_run() : runs.front(); }
 };

@@ -1,5 +1,6 @@
 // Flags, memory and work of the study gpt, and its result.
 #include "core/divisors.hpp"
+#include "core/flag_word.hpp"
 #include "experiments/one_step_compare/gpt/claims.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "io/atomic_file.hpp"
@@ -17,7 +18,7 @@ std::vector<Field> Config::flags() {
   const auto runs = [&](const char* rule) {
     return contains(optimizer, rule) ||
            std::any_of(also.begin(), also.end(),
-                       [&](const std::string& word) { return word.starts_with(rule); });
+                       [&](const std::string& word) { return parse_flag_word(word).head == rule; });
   };
   const auto rate_of = [&](const char* rule, double& value, const std::string& help) {
     return only_if(runs(rule), std::string("a run of ") + rule,
@@ -71,10 +72,7 @@ std::vector<Field> Config::flags() {
       rate("lr-outer", lr_outer,
            "learning rate of the optimizer on embedding and head, if --spectral-on names them"),
       choice_list_field(
-          "spectral-on", spectral_on,
-          {"hidden", "Wq", "Wk", "Wv", "Wo", "W1", "W2", "Wg", "embedding", "head", criterion_word,
-           against_criterion_word},
-          "",
+          "spectral-on", spectral_on, matrix_words, "",
           "matrices that the optimizer updates; hidden: all inside layers; criterion: those inside "
           "layers with nr(G) >= st(A), eq. (1.8), at steps 4 to 32 of Adam; against-criterion: the "
           "others; Adam updates the rest"),
@@ -119,10 +117,10 @@ namespace {
 
 void check_run(const Run& run) {
   const Config& c = run.config;
-  const std::string where = run.is_main() ? "" : "--also " + run.name + ": ";
+  const std::string where = run.is_main ? "" : "--also " + run.name + ": ";
   const bool rotates = c.position == "rotary";
   const auto refuse_heads = [&](const std::string& why) {
-    if (!run.is_main() || (rotates && c.dim % 2 != 0))
+    if (!run.is_main || (rotates && c.dim % 2 != 0))
       throw UsageError(say("{}--heads: {} {}", where, c.heads, why));
     throw Misfit(say("--heads: {} {}", c.heads, why), "heads",
                  std::to_string(largest_divisor(rotates ? c.dim / 2 : c.dim, c.heads)),
@@ -251,8 +249,8 @@ void add_run(ResultBuilder& out, const Run& run) {
   out.series(run.key(train_loss), "step");
   add(validation_loss, run.measured);
   for (const auto& [name, layer, what] : rank_series(run)) {
-    if (run.is_main() || !layer) add(name, run.measured);
-    if (run.is_main()) add(prefix_of(MeasuredOn::held_out_text) + name, run.probed);
+    if (run.is_main || !layer) add(name, run.measured);
+    if (run.is_main) add(prefix_of(MeasuredOn::held_out_text) + name, run.probed);
     if (layer != 0) continue;
     std::vector<std::string> layers;
     for (std::size_t l = 0; l < run.config.layers; ++l) layers.push_back(in_layer(l, what));
@@ -333,7 +331,7 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
     double count = 0;
     for (const TrialRecord& record : records) count += record.scalar(run.key(diverged));
     if (count == 0) continue;
-    out.diverged_where(run.key(diverged));
+    out.diverged(run.name, scalars_of(records, run.key(diverged)));
     out.note(
         say("{} diverged in {} of {}. After a divergence, its curves show the other trials only "
             "and look better than they are.",

@@ -29,6 +29,33 @@ const std::set<std::string> common_to_all_runs = {
     "precision",     "text",     "vocab",       "context", "batch",  "also",      "optimizer",
     "measure-steps", "one-step", "one-step-at", "save",    "record", "save-steps"};
 
+/// Makes equal lists of --spectral-on equal, and resolves defaults that depend on other settings.
+Config canonical(Config config) {
+  const auto place = [](const std::string& word) {
+    return std::find(matrix_words.begin(), matrix_words.end(), word);
+  };
+  std::sort(config.spectral_on.begin(), config.spectral_on.end(),
+            [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
+  config.fill_defaults();
+  return config;
+}
+
+/// The settings of these names, by name, as the fields of the config write them.
+Settings settings_of(Config config, Config base, const std::set<std::string>& names) {
+  Settings out;
+  const std::vector<Field> fields = config.flags(), unchanged = base.flags();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (!names.contains(fields[i].name)) continue;
+    std::string value = fields[i].value_text();
+    const bool differs = value != unchanged[i].value_text();
+    std::replace(value.begin(), value.end(), ',', '+');
+    out.push_back({fields[i].name, value, differs});
+  }
+  std::sort(out.begin(), out.end(),
+            [](const Setting& a, const Setting& b) { return a.name < b.name; });
+  return out;
+}
+
 /// The run of one word of --also: an optimizer and the changed settings.
 Run also_run(const Config& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
@@ -39,6 +66,7 @@ Run also_run(const Config& base, const std::string& text) {
   Run run;
   run.config = base;
   std::vector<Field> fields = run.config.flags();
+  std::set<std::string> names;
   const FlagWord word = parse_flag_word(text);
   if (word.value || !contains(optimizer_names(), word.head))
     throw refuse("unknown optimizer '" + printable_key(text.substr(0, text.find(','))) + "'");
@@ -48,14 +76,28 @@ Run also_run(const Config& base, const std::string& text) {
                                     [&](const Field& each) { return each.name == setting.key; });
     if (!setting.value || field == fields.end() || common_to_all_runs.contains(setting.key))
       throw refuse("'" + printable(setting.text()) + "' is not a setting that --also can change");
-    run.changes.emplace_back(setting.key, *setting.value);
+    if (!names.insert(setting.key).second) throw refuse(setting.key + " is given twice");
     field->parse(joined(FlagWord::joined_by_plus(*setting.value), ","), "--also: " + setting.key);
+    run.label += "," + setting.text();
   }
-  if (run.changes.empty())
-    throw refuse("no setting differs from the run of --optimizer " + run.optimizer);
-  std::sort(run.changes.begin(), run.changes.end());
-  run.name = text;
+  run.name = run.optimizer + run.label;
+  run.label = optimizer_named(run.optimizer).label + run.label;
+  run.config = canonical(run.config);
+  run.settings = settings_of(run.config, base, names);
   return run;
+}
+
+/// Refuses a run of --also that computes the same as another run of the plan.
+void refuse_if_known(const Plan& plan, const Run& run) {
+  const Run* const same =
+      plan.first_where([&](const Run& other) { return other.training() == run.training(); });
+  if (!same) return;
+  const std::string begin = "--also: '" + printable_key(run.name) + "': ";
+  if (!same->is_main)
+    throw UsageError(begin + "the same run as '" + printable_key(same->name) +
+                     "'; allowed: runs that differ in a setting that they use");
+  throw UsageError(say("{}no setting {}differs from the run of --optimizer {}", begin,
+                       run.changes_without({}).empty() ? "" : "that it uses ", same->optimizer));
 }
 
 std::vector<double> ascending(const std::set<double>& steps) {
@@ -88,18 +130,18 @@ std::vector<double> compared_steps(const Config& c, const std::vector<double>& m
 
 }  // namespace
 
-Plan plan_of(const Config& config) {
+Plan plan_of(const Config& given) {
   Plan plan;
+  const Config config = canonical(given);
   for (const std::string& optimizer : config.optimizer)
-    plan.runs.push_back({optimizer, "", optimizer, {}, config, {}, {}});
-  for (const std::string& text : config.also) plan.runs.push_back(also_run(config, text));
-  std::set<std::string> names;
-  for (Run& run : plan.runs) {
-    if (!names.insert(run.name).second)
-      throw UsageError("--also: '" + printable_key(run.name) + "' is given twice");
-    run.label = optimizer_named(run.optimizer).label + run.name.substr(run.optimizer.size());
-    set_measured_steps(run);
+    plan.runs.push_back(
+        {optimizer, optimizer_named(optimizer).label, optimizer, true, {}, config, {}, {}});
+  for (const std::string& text : config.also) {
+    Run run = also_run(config, text);
+    refuse_if_known(plan, run);
+    plan.runs.push_back(std::move(run));
   }
+  for (Run& run : plan.runs) set_measured_steps(run);
   if (config.one_step) {
     // The first run, and the same one without (or with) the mean token.
     Run& first = plan.runs.front();
@@ -112,18 +154,17 @@ Plan plan_of(const Config& config) {
   return plan;
 }
 
-const Run* Plan::find(const std::string& optimizer, const Changes& changes) const {
-  return first_where(
-      [&](const Run& run) { return run.optimizer == optimizer && run.changes == changes; });
+const Run* Plan::main_run(const std::string& optimizer) const {
+  return first_where([&](const Run& run) { return run.is_main && run.optimizer == optimizer; });
 }
 
 RunPair Plan::mean_token_pair(const std::string& optimizer) const {
   const auto run_with = [&](const std::string& mean_token) {
+    Workload workload = runs.front().workload();
+    workload.mean_token = mean_token;
     return first_where([&](const Run& run) {
-      const Changes workload = run.workload();
-      return run.optimizer == optimizer && run.config.mean_token == mean_token &&
-             run.config.spectral_on == config().spectral_on &&
-             (workload.empty() || (workload.size() == 1 && workload.front().first == "mean-token"));
+      return run.optimizer == optimizer && run.workload() == workload &&
+             run.config.spectral_on == config().spectral_on;
     });
   };
   return {run_with("keep"), run_with("remove")};
@@ -132,8 +173,8 @@ RunPair Plan::mean_token_pair(const std::string& optimizer) const {
 std::vector<RunPair> Plan::gated_pairs() const {
   std::vector<RunPair> out;
   for (const Run& gated : runs) {
-    const Run* const plain = find(gated.optimizer);
-    if (plain && !config().is_gated() && gated.changes == Changes{{"activation", "swiglu"}})
+    const Run* const plain = main_run(gated.optimizer);
+    if (plain && !config().is_gated() && &gated == find(gated.optimizer, with_gate))
       out.push_back({plain, &gated});
   }
   return out;
@@ -151,12 +192,19 @@ bool Run::follows_criterion() const {
          contains(config.spectral_on, against_criterion_word);
 }
 
-bool Run::updates(const std::string& block, bool meets_criterion) const {
+bool Run::updates(WeightRole role, const std::string& block, bool meets_criterion) const {
   const std::vector<std::string>& list = config.spectral_on;
   if (contains(list, block)) return true;
-  if (block == "embedding" || block == "head" || block == "positions") return false;
+  if (role != WeightRole::in_layer) return false;
   return contains(list, "hidden") ||
          contains(list, meets_criterion ? criterion_word : against_criterion_word);
+}
+
+Update Run::update_of(WeightRole role, const std::string& block, bool meets_criterion) const {
+  const bool own_rule = updates(role, block, meets_criterion);
+  const Rule of_block = own_rule ? rule() : Rule::adam;
+  if (role == WeightRole::in_layer) return {of_block, own_rule ? rate() : config.lr_adam};
+  return {of_block, of_block == Rule::adam ? config.lr_embedding : config.lr_outer};
 }
 
 double scale_over_original(const std::string& scale, double m, double n) {
@@ -177,8 +225,7 @@ SequenceShape Run::shape(std::uint64_t vocabulary) const {
   const Config& c = config;
   SequenceShape shape =
       gpt_shape(find_activation(c.activation), c.norm == "rms" ? Norm::rms : Norm::layer,
-                c.position == "learned",
-                c.qk_norm == "on" || (c.qk_norm == "auto" && c.position == "rotary"));
+                c.position == "learned", c.qk_norm == "on");
   shape.vocabulary = vocabulary;
   shape.layers = c.layers, shape.dim = c.dim, shape.heads = c.heads;
   shape.length = c.context, shape.hidden = hidden_width();
@@ -189,18 +236,34 @@ SequenceShape Run::shape(std::uint64_t vocabulary) const {
   return shape;
 }
 
-const std::set<std::string> inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"};
-
-Changes Run::changes_without(const std::set<std::string>& settings) const {
-  Changes out = changes;
-  std::erase_if(out, [&](const auto& change) { return settings.contains(change.first); });
+Settings Run::changes_without(const std::set<std::string>& names) const {
+  Settings out = settings;
+  std::erase_if(out, [&](const Setting& setting) {
+    return !setting.differs || names.contains(setting.name);
+  });
   return out;
 }
 
-Changes Run::workload() const {
-  std::set<std::string> own = inner_rates;
-  own.insert({"lr-embedding", "lr-outer", "spectral-on", "muon-scale"});
-  return changes_without(own);
+Workload Run::workload() const {
+  return {config.layers, config.dim,      config.heads,   config.steps, config.activation,
+          config.norm,   config.position, config.qk_norm, config.init,  config.mean_token};
+}
+
+Training Run::training() const {
+  Training out{workload(), {}, ""};
+  const auto add = [&](WeightRole role, const std::string& block) {
+    const Update met = update_of(role, block, true), unmet = update_of(role, block, false);
+    out.updates[block] = {met, unmet};
+    if (takes_scale(met.rule) || takes_scale(unmet.rule)) out.scale = config.muon_scale;
+    if (met != unmet)
+      out.updates[criterion_word] = {{Rule::adam, config.lr_adam},
+                                     {Rule::adam, config.lr_embedding}};
+  };
+  for (const std::string& block : blocks()) add(WeightRole::in_layer, block);
+  add(WeightRole::embedding, "embedding");
+  add(WeightRole::head, "head");
+  if (config.position == "learned") add(WeightRole::positions, "positions");
+  return out;
 }
 
 // What a run records ------------------------------------------------------------------------------
@@ -314,12 +377,13 @@ std::string setting_label(const std::string& key, const std::string& value) {
   return (found == before.end() ? key + " " : found->second) + value;
 }
 
-/// " on hidden layers and embedding" for hidden+embedding, " on W2 only" for W2, " where (1.8)
+/// " on hidden layers and embedding" for {hidden, embedding}, " on W2 only" for {W2}, " where (1.8)
 /// holds". If short: " + embedding", " on W2", " by (1.8)".
-std::string blocks_label(const std::string& list, bool is_short) {
-  if (list == criterion_word) return is_short ? " by (1.8)" : " where (1.8) holds";
-  if (list == against_criterion_word) return is_short ? " against (1.8)" : " where (1.8) fails";
-  std::vector<std::string> blocks = FlagWord::joined_by_plus(list);
+std::string blocks_label(std::vector<std::string> blocks, bool is_short) {
+  using Words = std::vector<std::string>;
+  if (blocks == Words{criterion_word}) return is_short ? " by (1.8)" : " where (1.8) holds";
+  if (blocks == Words{against_criterion_word})
+    return is_short ? " against (1.8)" : " where (1.8) fails";
   const auto hidden = std::find(blocks.begin(), blocks.end(), "hidden");
   const bool has_hidden = hidden != blocks.end();
   if (is_short) {
@@ -338,12 +402,12 @@ std::string blocks_label(const std::string& list, bool is_short) {
 
 std::string label_of(const Run& run, bool is_short, bool hides_rates) {
   std::string out = optimizer_named(run.optimizer).figure_label, settings;
-  for (const auto& [key, value] : run.changes) {
-    if (hides_rates && key.starts_with("lr-")) continue;
+  for (const auto& [key, value, differs] : run.settings) {
+    if (hides_rates && (inner_rates.contains(key) || outer_rates.contains(key))) continue;
     if (key == "lr-" + run.optimizer) {
       out += " at rate " + value;
     } else if (key == "spectral-on") {
-      out += blocks_label(value, is_short);
+      out += blocks_label(run.config.spectral_on, is_short);
     } else {
       const bool shortens = is_short && key == "lr-embedding";
       settings += ", " + (shortens ? "emb. rate " + value : setting_label(key, value));
@@ -359,8 +423,8 @@ std::string Run::figure_label() const {
 }
 
 std::string Run::tick_label(bool own_rates) const {
-  const bool chooses_matrices = std::any_of(
-      changes.begin(), changes.end(), [](const auto& each) { return each.first == "spectral-on"; });
+  const bool chooses_matrices =
+      std::ranges::find(settings, "spectral-on", &Setting::name) != settings.end();
   return label_of(*this, true, own_rates || chooses_matrices);
 }
 

@@ -102,16 +102,11 @@ class Training {
                                                            const std::vector<Weight>& weights) {
     std::vector<typename Trainer<T>::Trained> out;
     for (const auto& [parameter, role, l, block] : weights) {
-      const bool own_rule = run.updates(block, chosen.contains(parameter->name));
-      const double outer_rate =
-          own_rule && run.rule() != Rule::adam ? run.config.lr_outer : run.config.lr_embedding;
-      double rate = role != WeightRole::in_layer ? outer_rate
-                    : own_rule                   ? run.rate()
-                                                 : run.config.lr_adam;
-      if (own_rule && (run.rule() == Rule::muon || run.rule() == Rule::polar))
+      auto [rule, rate] = run.update_of(role, block, chosen.contains(parameter->name));
+      if (takes_scale(rule))
         rate *= scale_over_original(run.config.muon_scale, static_cast<double>(parameter->W.n_rows),
                                     static_cast<double>(parameter->W.n_cols));
-      out.push_back({parameter, {.rule = own_rule ? run.rule() : Rule::adam}, rate});
+      out.push_back({parameter, {.rule = rule}, rate});
     }
     return out;
   }
@@ -159,7 +154,7 @@ class Training {
     for (std::size_t i = 0; i < weights_.size(); ++i) {
       const Weight& weight = weights_[i];
       if (weight.role != WeightRole::in_layer ||
-          !run_.updates(weight.block, chosen_.contains(weight.parameter->name)))
+          !run_.updates(weight.role, weight.block, chosen_.contains(weight.parameter->name)))
         continue;
       const auto loss_now = [&] {
         return model_.loss_by_parts(

@@ -241,7 +241,7 @@ void judge_figure_18(const Config& config, const Records& records, Claims& claim
                       Part::caption,    Kind::figure, {"Figure 18"}};
   if (const auto method = config.method(specgd)) judge_losses(config, *method, records, claims);
   for (const Method& method : config.methods()) {
-    if (method.name != gd && method.name != specgd) continue;
+    if (!method.in_figures) continue;
     const auto run = claims.about({divergence_of(records, method)});
     const auto along = [&](std::size_t layer, bool over_first) {
       return per_trial(records, [&](const TrialRecord& record) {

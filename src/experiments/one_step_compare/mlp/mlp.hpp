@@ -25,7 +25,9 @@ struct Method {
   std::string name;   // prefix of its series: gd, specgd, muon, specgd_equal_lr
   std::string label;  // GD
   InnerStep inner = InnerStep::euclidean;
-  double lr = 0;  // factor on Euclidean and spectral steps
+  double lr = 0;            // factor on Euclidean and spectral steps
+  bool in_figures = false;  // the paper's figures show it
+  std::string legend = label;
 };
 
 struct Config {
@@ -138,7 +140,7 @@ inline Statement condition(const Method& method, std::size_t layer) {
 /// threshold of ours, it is a reading.
 inline Statement shown_of(const Method& method, const Statement& statement,
                           const std::string& threshold = {}) {
-  if (method.name != gd && method.name != specgd) return beyond(statement);
+  if (!method.in_figures) return beyond(statement);
   return threshold.empty() ? statement : reading(statement, threshold);
 }
 

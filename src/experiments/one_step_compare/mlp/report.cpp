@@ -32,20 +32,13 @@ const LayerQuantity layer_quantities[] = {
      "nr(G) / stable rank of the input", ratio_name},
 };
 
-std::string legend_label(const Method& method) {
-  return method.name == gd       ? "gradient descent (GD)"
-         : method.name == specgd ? "spectral descent (SpecGD)"
-                                 : method.label;
-}
-
 // One curve per method. The trials are shown one by one, because some diverge and others stay far
 // from the rest.
 void add_curves(PanelBuilder& panel, const Config& config,
                 const std::function<std::string(const std::string& method)>& series) {
   int color = 0;
   for (const Method& method : config.methods()) {
-    panel.curve(series(method.name), legend_label(method),
-                {.color = color++, .band = BandKind::trials});
+    panel.curve(series(method.name), method.legend, {.color = color++, .band = BandKind::trials});
   }
 }
 
@@ -104,7 +97,7 @@ void note_divergence(ResultBuilder& out, const Method& method) {
     trials.push_back(say("{} (iteration {})", i, records[i].scalar(diverged_at_name(method.name))));
   }
   if (trials.empty()) return;
-  out.diverged_where(diverged_name(method.name));
+  out.diverged(method.name, scalars_of(records, diverged_name(method.name)));
   out.note(
       say("{} diverged in {} of {} trials (counted from 0): {}. A trial diverges if its loss or "
           "a gradient is not finite, or its loss is above {} times the initial loss. After a "
@@ -132,9 +125,12 @@ Result report(const Config& config, const Records& records) {
 }
 
 std::vector<Method> Config::methods() const {
-  std::vector<Method> out = {{gd, "GD", InnerStep::euclidean, lr_gd}};
+  std::vector<Method> out = {
+      {gd, "GD", InnerStep::euclidean, lr_gd, true, "gradient descent (GD)"}};
   for (const std::string& name : optimizer) {
-    if (name == specgd) out.push_back({name, "SpecGD", InnerStep::spectral, lr_spec});
+    if (name == specgd)
+      out.push_back(
+          {name, "SpecGD", InnerStep::spectral, lr_spec, true, "spectral descent (SpecGD)"});
     if (name == muon) out.push_back({name, "Muon", InnerStep::muon, lr_spec});
   }
   if (equal_lr)

@@ -277,12 +277,14 @@ void count_along(const Config& config, const Method& method, TrialRecord& record
   record.add(small_stable_rank(method).id, small);
 }
 
-/// One case for each layer whose rank at the initial weights is finite.
-void count_maxima(const Misprint& statement, const std::string& matrix, TrialRecord& record) {
+/// One case for each layer whose rank at the initial weights is finite. W_1 is narrower than the
+/// other matrices.
+void count_maxima(const Misprint& statement, const std::string& matrix, bool of_weights,
+                  TrialRecord& record) {
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     const double rank = record.scalar(rank_name(matrix, l));
     if (!std::isfinite(rank)) continue;
-    const bool is_W1 = matrix == "W" && l == 1;
+    const bool is_W1 = of_weights && l == 1;
     record.count(statement.as_printed.id, !(rank <= (is_W1 ? 128 : 256)));
     record.count(statement.corrected.id, !(is_W1 ? rank <= 128 : rank > 256 && rank <= 512));
   }
@@ -292,8 +294,8 @@ void count_maxima(const Misprint& statement, const std::string& matrix, TrialRec
 
 void count_cases(const Config& config, TrialRecord& record) {
   for (const Method& method : config.methods()) count_along(config, method, record);
-  count_maxima(largest_stable_rank, "A", record);
-  count_maxima(largest_nuclear_rank, "W", record);
+  count_maxima(largest_stable_rank, "A", false, record);
+  count_maxima(largest_nuclear_rank, "W", true, record);
   record.set(initial_phase_end, phase_end(config, record));
   for (const Method& method : config.rivals()) {
     record.set(early_ratio_name(method.name),

@@ -186,8 +186,11 @@ std::string collapse_note(const std::vector<std::string>& curves, double thresho
 /// Normalized mu below this is rounding noise in single precision.
 inline constexpr double single_precision_floor = tolerance::closed_form<float>;
 
-/// The result of a run in the given precision. In single precision it gets a note if a curve of
-/// normalized mu goes below `single_precision_floor`.
-Result with_rounding_note(Result result, bool single_precision);
+/// Adds a note if, in single precision, one of the series `of_mu`, of normalized mu, goes below
+/// `single_precision_floor`.
+void note_rounding(const std::vector<std::string>& of_mu, bool single_precision,
+                   ResultBuilder& out);
+/// The series of normalized mu that add_depth_series() adds for these curves.
+std::vector<std::string> mu_series(const std::vector<std::string>& curves);
 
 }  // namespace ranklab

@@ -420,6 +420,7 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
   for (const std::string& curve : curves) {
     const std::vector<double> rows = scalars_of(out.records(), of_curve(curve, degenerate_rows)),
                               layers = scalars_of(out.records(), of_curve(curve, overflow_layer));
+    out.diverged(curve, layers);
     double earliest = 0;
     for (std::size_t t = 0; t < layers.size(); ++t) {
       degenerate[t] += rows[t];
@@ -431,7 +432,6 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
   }
   out.scalar(degenerate_rows, degenerate);
   out.scalar("diverged", diverged);
-  out.diverged_where("diverged");
   if (overflowed.empty()) return;
   out.note(
       say("Overflow (earliest layer over the trials): {}. Later values of these curves are "
@@ -479,21 +479,27 @@ BandKind band_of_trials(const ModelSpec& spec, std::size_t trials) {
   return spec.trainings > 1 || trials <= few_trials ? BandKind::trials : BandKind::interval;
 }
 
-Result with_rounding_note(Result result, bool single_precision) {
-  const std::string measured = measure::mu_normalized;
-  const bool hidden =
-      std::any_of(result.series.begin(), result.series.end(), [&](const Series& series) {
-        return series.name.ends_with(measured) &&
-               std::any_of(series.mean.begin(), series.mean.end(),
-                           [](double mu) { return mu < single_precision_floor; });
-      });
+void note_rounding(const std::vector<std::string>& of_mu, bool single_precision,
+                   ResultBuilder& out) {
+  const bool hidden = std::ranges::any_of(out.result().series, [&](const Series& series) {
+    return std::ranges::count(of_mu, series.name) > 0 &&
+           std::ranges::any_of(series.mean, [](double mu) { return mu < single_precision_floor; });
+  });
   if (single_precision && hidden) {
-    result.notes.push_back(say(
+    out.note(say(
         "In single precision, normalized mu below {} is rounding noise; --precision f64 resolves "
         "smaller values.",
         single_precision_floor));
   }
-  return result;
+}
+
+std::vector<std::string> mu_series(const std::vector<std::string>& curves) {
+  std::vector<std::string> out;
+  for (const std::string& curve : curves) {
+    out.push_back(of_curve(curve, measure::mu_normalized));
+    out.push_back(of_curve(curve, before_de_escalation(measure::mu_normalized)));
+  }
+  return out;
 }
 
 }  // namespace ranklab

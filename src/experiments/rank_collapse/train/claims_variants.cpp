@@ -24,7 +24,7 @@ constexpr std::uint64_t blocks_of_figure_6 = 80, blocks_of_figure_7 = 60;
 struct Comparison {
   std::string name;     // "L=24,init=torch"
   std::string setting;  // ",init=torch"
-  std::uint64_t layers = 0;
+  const Curve* first;   // of these curves
   const Curve* pre = nullptr;
   std::vector<const Curve*> post, de_escalated;
 };
@@ -39,10 +39,9 @@ std::vector<Comparison> comparisons_of(const TrainedRuns& runs) {
     const std::string setting = curve.setting.empty() ? "" : "," + curve.setting,
                       name = say("L={}{}", curve.layers, setting);
     auto found = std::find_if(out.begin(), out.end(), [&](const Comparison& comparison) {
-      return comparison.name == name;
+      return comparison.first->layers == curve.layers && comparison.first->same_setting(curve);
     });
-    if (found == out.end())
-      found = out.insert(out.end(), {name, setting, curve.layers, nullptr, {}, {}});
+    if (found == out.end()) found = out.insert(out.end(), {name, setting, &curve, nullptr, {}, {}});
     if (curve.variant == "pre") found->pre = &curve;
     if (curve.variant == "post") found->post.push_back(&curve);
     if (curve.variant == "de-escalated") found->de_escalated.push_back(&curve);
@@ -267,7 +266,8 @@ class Judge {
     if (*least == *most) return;
     for (const Comparison& shallow : comparisons) {
       for (const Comparison& deep : comparisons) {
-        if (shallow.layers != *least || deep.layers != *most || shallow.setting != deep.setting)
+        if (shallow.first->layers != *least || deep.first->layers != *most ||
+            !shallow.first->same_setting(*deep.first))
           continue;
         for (std::size_t i = 0; i < shallow.de_escalated.size(); ++i) {
           judge_growth(shallow, *shallow.de_escalated[i], deep, *deep.de_escalated[i]);
@@ -284,13 +284,13 @@ class Judge {
     const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
     const auto learned = claims_.only_where(unlearned(deep), Claims::Unmet::verdict_alone);
     // The figures have one depth each.
-    claims_.mean(beyond(place(with_mean(
-                     say("L={}-{}{}", shallow.layers, deep.layers, shallow.setting), low))(
-                     "gap-grows",
-                     "The gap in final training loss between post-norm and de-escalated post-norm "
-                     "is larger at the largest depth than at the smallest")),
-                 growth(*high_post, high, *low_post, low), positive(),
-                 "gap in nats at the largest depth minus that at the smallest");
+    claims_.mean(
+        beyond(place(with_mean(say("L={}-{}{}", low.layers, high.layers, shallow.setting), low))(
+            "gap-grows",
+            "The gap in final training loss between post-norm and de-escalated post-norm "
+            "is larger at the largest depth than at the smallest")),
+        growth(*high_post, high, *low_post, low), positive(),
+        "gap in nats at the largest depth minus that at the smallest");
   }
 
   // Tokens and gradients --------------------------------------------------------------------------

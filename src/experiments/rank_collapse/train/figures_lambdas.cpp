@@ -197,8 +197,10 @@ class LambdaFigures {
  private:
   /// A lambda keeps its color in all panels.
   int color_of(const Curve& curve) const {
-    return static_cast<int>(std::find(skips_.begin(), skips_.end(), skip_name(curve)) -
-                            skips_.begin());
+    const std::vector<const Curve*> first = runs_.group_of(*groups_.front());
+    return static_cast<int>(
+        std::ranges::find_if(first, [&](const Curve* each) { return each->same_skip(curve); }) -
+        first.begin());
   }
 
   // Series without a curve ------------------------------------------------------------------------
@@ -234,7 +236,7 @@ class LambdaFigures {
   /// law.
   std::string title_of(std::size_t i) const {
     const std::string& init = groups_[i]->init;
-    const bool differs = config_.init.size() > 1 && names_[i] == capitalized(start_name(init));
+    const bool differs = config_.init.size() > 1 && group_words(config_, *groups_[i]).size() == 1;
     return differs ? names_[i] + " (" + start_law(init) + ")" : names_[i];
   }
 

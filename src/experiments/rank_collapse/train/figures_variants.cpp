@@ -24,35 +24,37 @@ std::string variant_key(const Config& c, const Curve& curve) {
 int color_of_variant(const TrainedRuns& runs, const Curve& curve) {
   static const std::map<std::string, std::vector<int>> colors = {
       {"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5, 3, 4, 6, 9, 12}}};
-  std::vector<std::string> keys;  // of the curve's variant
+  std::vector<const Curve*> before;  // one of each kind, of the same variant
   for (const Curve& each : runs.curves) {
-    const std::string key = variant_key(runs.config, each);
-    if (each.variant == curve.variant && std::find(keys.begin(), keys.end(), key) == keys.end())
-      keys.push_back(key);
+    if (each.same_variant(curve)) break;
+    const bool is_known =
+        std::ranges::any_of(before, [&](const Curve* other) { return other->same_variant(each); });
+    if (each.variant == curve.variant && !is_known) before.push_back(&each);
   }
-  const auto place =
-      std::find(keys.begin(), keys.end(), variant_key(runs.config, curve)) - keys.begin();
   const std::vector<int>& choices = colors.at(curve.variant);
-  return choices[static_cast<std::size_t>(place) % choices.size()];
+  return choices[before.size() % choices.size()];
 }
 
 /// The figures of one setting.
 class VariantFigures {
  public:
-  VariantFigures(ResultBuilder& out, const TrainedRuns& runs, const std::string& setting)
+  /// Of the curves with the setting of `first`, the first of them.
+  VariantFigures(ResultBuilder& out, const TrainedRuns& runs, const Curve& first)
       : out_(out), task_(runs.task) {
     for (const Curve& curve : runs.curves) {
-      if (curve.setting != setting) continue;
-      const std::string key = variant_key(runs.config, curve);
-      auto found = std::find_if(families_.begin(), families_.end(),
-                                [&](const Family& family) { return family.key == key; });
+      if (!curve.same_setting(first)) continue;
+      auto found = std::find_if(families_.begin(), families_.end(), [&](const Family& family) {
+        return family.curves.front()->same_variant(curve);
+      });
       if (found == families_.end())
-        found = families_.insert(
-            found, {key, variant_name(runs.config, curve), color_of_variant(runs, curve), {}});
+        found = families_.insert(found, {variant_key(runs.config, curve),
+                                         variant_name(runs.config, curve),
+                                         color_of_variant(runs, curve),
+                                         {}});
       found->curves.push_back(&curve);
     }
-    prefix_ = setting.empty() ? "" : setting + ",";
-    const std::string words = setting_name(runs.config, *families_.front().curves.front());
+    prefix_ = first.setting.empty() ? "" : first.setting + ",";
+    const std::string words = setting_name(runs.config, first);
     where_ = words.empty() ? "" : ", " + words;
   }
 
@@ -200,7 +202,7 @@ class VariantFigures {
 void add_shares(ResultBuilder& out, const TrainedRuns& runs) {
   const auto find = [&](const std::string& variant, const Curve& like) {
     const auto found = std::find_if(runs.curves.begin(), runs.curves.end(), [&](const Curve& each) {
-      return each.variant == variant && each.layers == like.layers && each.setting == like.setting;
+      return each.variant == variant && each.layers == like.layers && each.same_setting(like);
     });
     return found == runs.curves.end() ? nullptr : &*found;
   };
@@ -236,15 +238,16 @@ void add_shares(ResultBuilder& out, const TrainedRuns& runs) {
 }  // namespace
 
 void draw_variants(ResultBuilder& out, const TrainedRuns& runs) {
-  std::vector<std::string> settings;
+  std::vector<const Curve*> settings;  // the first curve of each
   for (const Curve& curve : runs.curves) {
-    if (std::find(settings.begin(), settings.end(), curve.setting) == settings.end())
-      settings.push_back(curve.setting);
+    if (std::ranges::none_of(settings,
+                             [&](const Curve* each) { return each->same_setting(curve); }))
+      settings.push_back(&curve);
   }
   const bool compares_starts = runs.config.init.size() > 1;
   if (compares_starts) add_shares(out, runs);
-  for (const std::string& setting : settings) {
-    VariantFigures figures(out, runs, setting);
+  for (const Curve* setting : settings) {
+    VariantFigures figures(out, runs, *setting);
     if (compares_starts || setting != settings.front()) out.next_figure("Losses" + figures.where());
     figures.add_losses();
     figures.add_learned_taus();

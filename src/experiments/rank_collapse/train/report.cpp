@@ -12,7 +12,7 @@ std::vector<const Curve*> TrainedRuns::groups() const {
   std::vector<const Curve*> out;
   for (const Curve& curve : curves) {
     const bool known = std::any_of(out.begin(), out.end(),
-                                   [&](const Curve* each) { return each->group == curve.group; });
+                                   [&](const Curve* each) { return each->same_group(curve); });
     if (!known) out.push_back(&curve);
   }
   return out;
@@ -21,7 +21,7 @@ std::vector<const Curve*> TrainedRuns::groups() const {
 std::vector<const Curve*> TrainedRuns::group_of(const Curve& curve) const {
   std::vector<const Curve*> out;
   for (const Curve& each : curves) {
-    if (each.group == curve.group) out.push_back(&each);
+    if (each.same_group(curve)) out.push_back(&each);
   }
   return out;
 }
@@ -87,43 +87,53 @@ std::string start_name(const std::string& init) {
 
 std::string skip_name(const Curve& curve) {
   if (!curve.learns) return series_number(curve.lambda);
-  // The name of a curve has the rate only if it differs from the common one: learned:0.1.
-  const std::string learned = "lambda=learned:";
-  const std::size_t at = curve.name.find(learned);
-  if (at == std::string::npos) return "learned";
-  const std::size_t rate = at + learned.size();
-  return "learned, rate x " + curve.name.substr(rate, curve.name.find(',', rate) - rate);
+  return curve.has_own_rate ? "learned, rate x " + series_number(curve.lambda_rate) : "learned";
 }
 
 std::string skip_label(const Curve& curve) {
   return (curve.learns ? "" : "lambda = ") + skip_name(curve);
 }
 
-std::string variant_name(const Config& c, const Curve& curve) {
-  if (curve.variant == "pre") return "pre-norm";
+namespace {
+
+/// The variant and, of its settings, those that vary.
+std::vector<std::string> variant_words(const Config& c, const Curve& curve) {
+  if (curve.variant == "pre") return {"pre-norm"};
   if (curve.variant == "de-escalated") {
-    return "de-escalated" + (c.mean.size() > 1 ? ", " + mean_name(curve.mean) : "") +
-           (curve.removal.empty() ? "" : ", " + removal_name(curve));
+    std::vector<std::string> words = {"de-escalated"};
+    if (c.mean.size() > 1) words.push_back(mean_name(curve.mean));
+    if (!curve.removal.empty()) words.push_back(removal_name(curve));
+    return words;
   }
-  std::string name = "post-norm";
-  if (c.lr_post.size() > 1) name += ", rate " + series_number(curve.lr);
+  std::vector<std::string> words = {"post-norm"};
+  if (c.lr_post.size() > 1) words.push_back("rate " + series_number(curve.lr));
   if (c.warmup_post.size() > 1) {
-    name += curve.warmup == 0 ? std::string(", no warm-up")
-                              : ", warm-up " + plural(curve.warmup, "step");
+    words.push_back(curve.warmup == 0 ? "no warm-up" : "warm-up " + plural(curve.warmup, "step"));
   }
-  return name;
+  return words;
 }
 
-std::string group_name(const Config& c, const Curve& curve) {
+}  // namespace
+
+std::string variant_name(const Config& c, const Curve& curve) {
+  return joined(variant_words(c, curve));
+}
+
+std::vector<std::string> group_words(const Config& c, const Curve& curve) {
   std::vector<std::string> parts;
   if (c.model.size() > 1) parts.push_back(model_row(curve.model).title);
-  const std::string variant = variant_name(c, curve);
-  if (c.variant.size() > 1 || variant.find(',') != std::string::npos) parts.push_back(variant);
+  const std::vector<std::string> variant = variant_words(c, curve);
+  if (c.variant.size() > 1 || variant.size() > 1) parts.push_back(joined(variant));
   if (c.layers.size() > 1) parts.push_back(plural(curve.layers, "layer"));
   if (c.init.size() > 1) parts.push_back(start_name(curve.init));
   if (c.lambda_where.size() > 1)
     parts.push_back(curve.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip");
-  return parts.empty() ? model_row(curve.model).title : joined(parts);
+  return parts;
+}
+
+std::string group_name(const Config& c, const Curve& curve) {
+  const std::vector<std::string> words = group_words(c, curve);
+  return words.empty() ? model_row(curve.model).title : joined(words);
 }
 
 std::string setting_name(const Config& c, const Curve& curve) {
@@ -209,7 +219,7 @@ Result report(const TrainedRuns& runs) {
     double count = 0;
     for (const TrialRecord& record : runs.records) count += TrainedRun{curve, record}(diverged);
     if (count == 0) continue;
-    out.diverged_where(curve.key(diverged));
+    out.diverged(curve.name, scalars_of(runs.records, curve.key(diverged)));
     out.note(
         say("{} diverged in {} of {}.", curve.name, count, plural(runs.records.size(), "trial")));
   }

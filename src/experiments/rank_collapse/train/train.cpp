@@ -382,24 +382,25 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
   return own.empty() ? common : own;
 }
 
-double lambda_of(const std::string& word) {
-  const double value = read_number(word);
-  if (!(std::fabs(value) <= 1e6)) {
+/// Sets what lambda is, from a number, `learned` or `learned:RATE`.
+void set_skip(const Config& c, Curve& curve) {
+  const FlagWord parsed = parse_flag_word(curve.skip);
+  curve.learns = parsed.head == learned_word;
+  const double value = curve.learns   ? c.lambda_start
+                       : parsed.value ? undefined
+                                      : read_number(parsed.head),
+               rate = !curve.learns  ? 0
+                      : parsed.value ? read_number(*parsed.value)
+                                     : c.lambda_rate;
+  if (!(std::fabs(value) <= 1e6) || (curve.learns && !(rate > 0 && rate <= 1e6))) {
     throw UsageError(
         say("--lambda: '{}' is not allowed; allowed: numbers from -1e6 to 1e6, learned, and "
             "learned:RATE with a rate above 0, to 1e6",
-            printable_key(word)));
+            printable_key(curve.skip)));
   }
-  return value;
-}
-
-/// `common` for `learned`, RATE for `learned:RATE`.
-double rate_of_learned(const std::string& word, double common) {
-  if (word == learned_word) return common;
-  const FlagWord parsed = parse_flag_word(word);
-  const double rate =
-      parsed.head == learned_word && parsed.value ? read_number(*parsed.value) : undefined;
-  return rate > 0 && rate <= 1e6 ? rate : lambda_of(word);  // throws
+  curve.lambda = value;
+  curve.lambda_rate = rate;
+  curve.has_own_rate = curve.learns && rate != c.lambda_rate;
 }
 
 /// Sets the place and tau of de-escalation, from a word such as "ffn:0.5" or from --at and --tau.
@@ -428,15 +429,13 @@ std::string name_part(bool shown, const std::string& text) {
 /// Sets what follows from the elements of the lists.
 void complete(const Config& c, Curve& curve) {
   if (curve.variant == "de-escalated") set_removal(c, curve);
-  curve.learns = curve.skip.starts_with(learned_word);
-  curve.lambda = curve.learns ? c.lambda_start : lambda_of(curve.skip);
-  curve.lambda_rate = curve.learns ? rate_of_learned(curve.skip, c.lambda_rate) : 0;
-  if (!curve.learns) curve.skip = series_number(curve.lambda);
+  set_skip(c, curve);
 
   const bool shows_depth =
       std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
-  const std::string lambda = name_part(curve.learns || curve.lambda != 1 || c.lambda.size() > 1,
-                                       "lambda=" + curve.skip),
+  const std::string lambda = name_part(
+                        curve.learns || curve.lambda != 1 || c.lambda.size() > 1,
+                        "lambda=" + (curve.learns ? curve.skip : series_number(curve.lambda))),
                     lists = name_part(c.init.size() > 1, "init=" + curve.init) +
                             name_part(c.lambda_where.size() > 1, "where=" + curve.where);
   std::string rest = name_part(curve.variant != "pre" || c.variant.size() > 1, curve.variant) +
@@ -592,6 +591,21 @@ void validate_variants(const Config& c) {
   }
 }
 
+/// Refuses two words of a list that say the same.
+void refuse_repeats(const Config& c, const std::string& flag, const std::vector<std::string>& words,
+                    std::string Curve::*word, void (*set)(const Config&, Curve&),
+                    bool (Curve::*same)(const Curve&) const) {
+  std::vector<Curve> seen;
+  for (const std::string& each : words) {
+    Curve curve;
+    curve.*word = each;
+    set(c, curve);
+    if (std::ranges::any_of(seen, [&](const Curve& other) { return (curve.*same)(other); }))
+      throw given_twice(flag, each);
+    seen.push_back(curve);
+  }
+}
+
 [[noreturn]] void refuse_warmup(const Config& c, const Curve& curve) {
   const std::string flag = curve.warmup_post ? "warmup-post" : "warmup";
   std::set<std::uint64_t> fitting = {curve.steps};
@@ -629,6 +643,8 @@ void Config::check() const {
   expected_shape(*this);
   // The user's own images limit --train-size, --test-size, --pool and --patch.
   if (is_images() && !(idx + digits + cifar).empty()) read_task();
+  refuse_repeats(*this, "--lambda", lambda, &Curve::skip, set_skip, &Curve::same_skip);
+  refuse_repeats(*this, "--removal", removal, &Curve::removal, set_removal, &Curve::same_removal);
   std::set<std::string> names;
   for (const Curve& curve : curves()) {
     if (curve.at == "branch" && curve.hidden == 0) {
@@ -638,7 +654,10 @@ void Config::check() const {
           "at", "ffn", {"ffn"});
     }
     if (!names.insert(curve.name).second)
-      throw UsageError(say("--lambda: curve {} is listed twice", curve.name));
+      throw UsageError(
+          say("--lambda, --lr-post: two curves have the name {}; allowed: values that "
+              "differ in their first six digits",
+              curve.name));
     if (curve.warmup > curve.steps) refuse_warmup(*this, curve);
   }
 }

@@ -103,11 +103,9 @@ struct Config {
 
 /// One model, trained once in each trial. All curves of a trial see the same batches.
 struct Curve {
-  std::string name;   // prefix of its numbers: "attention,lambda=0,L=8"
-  std::string group;  // the name without lambda: curves of a group differ only in lambda
-  // Distinguishes it from the other curves of its variant, apart from depth, rates and means:
-  // "init=torch".
-  std::string setting;
+  std::string name;     // prefix of its numbers: "attention,lambda=0,L=8"
+  std::string group;    // the name without lambda
+  std::string setting;  // the part of the name that same_setting() is about: "init=torch"
 
   // An element of each list; empty if the list is, or if it is about other variants.
   std::string model, init, where, variant, mean, removal, skip;
@@ -118,11 +116,34 @@ struct Curve {
   std::string at;  // "" without de-escalation
   double tau = 0;  // if it is learned: its initial value
   bool learns_tau = false, learns = false;
-  double lambda = 1;       // if it is learned: its initial value
-  double lambda_rate = 0;  // learning rate of a learned lambda, relative to that of the weights
+  double lambda = 1;          // if it is learned: its initial value
+  double lambda_rate = 0;     // learning rate of a learned lambda, relative to that of the weights
+  bool has_own_rate = false;  // it differs from --lambda-rate
   std::uint64_t hidden = 64, steps = 300, warmup = 30;
   Norm norm = Norm::layer;
   double lr = 1e-3;
+
+  bool same_skip(const Curve& other) const {
+    return learns == other.learns && lambda == other.lambda && lambda_rate == other.lambda_rate;
+  }
+  /// The place and tau of de-escalation.
+  bool same_removal(const Curve& other) const {
+    return at == other.at && tau == other.tau && learns_tau == other.learns_tau;
+  }
+  /// The variant with its rate, warm-up, mean and removal.
+  bool same_variant(const Curve& other) const {
+    return variant == other.variant && mean == other.mean && same_removal(other) &&
+           lr_post == other.lr_post && warmup_post == other.warmup_post;
+  }
+  bool same_model(const Curve& other) const {
+    return model == other.model && init == other.init && where == other.where;
+  }
+  /// Whether the curves differ only in lambda.
+  bool same_group(const Curve& other) const {
+    return layers == other.layers && same_model(other) && same_variant(other);
+  }
+  /// Whether they differ only in depth and in the variant with its rate, warm-up, mean and removal.
+  bool same_setting(const Curve& other) const { return same_model(other) && same_skip(other); }
 
   /// The name in the result of one of the numbers below, or of one at a moment.
   std::string key(const std::string& number) const { return name + "." + number; }
@@ -367,7 +388,9 @@ std::string skip_name(const Curve& curve);
 std::string skip_label(const Curve& curve);
 /// "post-norm, rate 0.001, no warm-up": the variant and, of its settings, those that vary.
 std::string variant_name(const Config& config, const Curve& curve);
-/// What distinguishes the group of a curve from the others: "Mamba-2, 8 layers".
+/// What distinguishes the group of a curve from the others: "Mamba-2", "8 layers". May be empty.
+std::vector<std::string> group_words(const Config& config, const Curve& curve);
+/// The same in one phrase, or the model's title: "Mamba-2, 8 layers".
 std::string group_name(const Config& config, const Curve& curve);
 /// What Curve::setting says, in words.
 std::string setting_name(const Config& config, const Curve& curve);

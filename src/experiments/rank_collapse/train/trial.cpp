@@ -309,14 +309,14 @@ class Training {
   }
 
   void measure_gradients(const std::string& moment) {
-    for (const std::string& name : over_blocks(config_, moment)) {
-      if (name == branch_ratio) continue;
-      for (std::uint64_t l = 0; l < curve_.layers; ++l) {
-        track_.add(at_moment(moment, name),
-                   gradient_norm(name == block_gradient ? model_.block_parameters(l)
-                                                        : model_.mixer_parameters(l)));
-      }
-    }
+    const std::vector<std::string> recorded = over_blocks(config_, moment);
+    const auto add = [&](const char* name, const auto& parameters_of) {
+      if (std::ranges::count(recorded, name) == 0) return;
+      for (std::uint64_t l = 0; l < curve_.layers; ++l)
+        track_.add(at_moment(moment, name), gradient_norm(parameters_of(l)));
+    };
+    add(block_gradient, [&](std::uint64_t l) { return model_.block_parameters(l); });
+    add(mixer_gradient, [&](std::uint64_t l) { return model_.mixer_parameters(l); });
   }
 
   /// Measures the tokens of the first held-out batch. In double precision, because in float equal

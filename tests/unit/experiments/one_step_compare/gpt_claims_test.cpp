@@ -487,6 +487,32 @@ TEST_CASE(
   CHECK(share.undecided);
 }
 
+TEST_CASE("Table 2 is judged by the activation that the runs have, whichever flag sets it") {
+  gpt::Config of;
+  of.activation = "swiglu";
+  of.optimizer = {"adam", "muon"};
+  of.also = {"muon,spectral-on=W2"};
+  const gpt::Plan plan = gpt::plan_of(of);
+  const Records records = with_losses(plan, [&](const gpt::Run& run) {
+    return 4 - std::vector<double>{0, 0.2,
+                                   0.2 * 0.27}[static_cast<std::size_t>(&run - plan.runs.data())];
+  });
+  const gpt::Table2 table = gpt::table_2(plan, records);
+  CHECK(table.plain.missing != "");
+  CHECK(table.gated.missing == "");
+  // The noise of Adam's run is in both gains; its sum over the seeds is 0.
+  CHECK(std::fabs(table.gated.per_trial.at(0) - 0.27) <= 1e-12);
+}
+
+TEST_CASE("a run on the embedding too is not compared with itself") {
+  gpt::Config of = config();
+  of.spectral_on = {"embedding", "hidden"};
+  of.also = {"muon,spectral-on=hidden+embedding"};
+  CHECK_THROWS_AS(gpt::plan_of(of), const UsageError&);
+  of.also = {};
+  CHECK(judged("spectral/section-1.2.1/emb-muon", {}, of).verdict == Verdict::not_applicable);
+}
+
 TEST_CASE("growth is only judged if the first gradients are defined") {
   const double nan = std::nan("");
   CHECK(judged("spectral/fig-10/emb-grow", with("muon.embedding.nuclear_rank", {nan, 10, 20, 40}))

@@ -93,7 +93,8 @@ using Words = std::vector<std::string>;
 TEST_CASE("runs have names for readers, while claims and series keep the words of the flags") {
   gpt::Config of = config();
   of.optimizer = {"adam", "muon", "polar", "sgd"};
-  of.also = {"muon,lr-embedding=0.03",
+  of.lr_embedding = 0.1;
+  of.also = {"muon,lr-embedding=3e-2",
              "adam,lr-adam=0.0033,lr-embedding=0.01",
              "muon,spectral-on=hidden+embedding",
              "muon,spectral-on=W2",
@@ -117,8 +118,8 @@ TEST_CASE("runs have names for readers, while claims and series keep the words o
   CHECK(ticks[7] == "Muon on W2");
   CHECK(ticks[8] == "Muon on W1 + W2 + Wg, SwiGLU");
   CHECK(plan.runs[2].label == "polar");
-  CHECK(plan.runs[4].label == "Muon,lr-embedding=0.03");
-  CHECK(plan.runs[4].name == "muon,lr-embedding=0.03");
+  CHECK(plan.runs[4].label == "Muon,lr-embedding=3e-2");
+  CHECK(plan.runs[4].name == "muon,lr-embedding=3e-2");
 }
 
 TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each layer") {

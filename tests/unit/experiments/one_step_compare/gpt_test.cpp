@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
@@ -122,6 +123,56 @@ TEST_CASE("a run of --also equals a run with the same settings") {
   CHECK(loss(also, "muon,activation=swiglu,spectral-on=W2+Wg,lr-muon=0.05") ==
         loss(itself, "muon"));
   CHECK(loss(also, "adam") != loss(itself, "muon"));
+}
+
+TEST_CASE("each setting that --also can change makes another training") {
+  gpt::Config base;
+  base.optimizer = {"muon"};
+  base.spectral_on = {"W2", "embedding"};
+  base.steps = 40;
+  const std::map<std::string, std::string> words = {{"layers", "muon,layers=2"},
+                                                    {"dim", "muon,dim=32"},
+                                                    {"heads", "muon,heads=2"},
+                                                    {"steps", "muon,steps=33"},
+                                                    {"activation", "muon,activation=gelu"},
+                                                    {"norm", "muon,norm=layer"},
+                                                    {"position", "muon,position=learned"},
+                                                    {"qk-norm", "muon,qk-norm=off"},
+                                                    {"init", "muon,init=gauss"},
+                                                    {"mean-token", "muon,mean-token=remove"},
+                                                    {"lr-adam", "muon,lr-adam=0.5"},
+                                                    {"lr-muon", "muon,lr-muon=0.5"},
+                                                    {"lr-polar", "polar,lr-polar=0.5"},
+                                                    {"lr-sgd", "sgd,lr-sgd=0.5"},
+                                                    {"lr-embedding", "muon,lr-embedding=0.5"},
+                                                    {"lr-outer", "muon,lr-outer=0.5"},
+                                                    {"spectral-on", "muon,spectral-on=W2"},
+                                                    {"muon-scale", "muon,muon-scale=none"}};
+  for (const Field& field : base.flags()) {
+    CAPTURE(field.name);
+    gpt::Config config = base;
+    const auto word = words.find(field.name);
+    if (word == words.end()) {
+      config.also = {"muon," + field.name + "=1"};
+      CHECK_THROWS_WITH_AS(gpt::plan_of(config),
+                           doctest::Contains("is not a setting that --also can change"),
+                           const UsageError&);
+      continue;
+    }
+    config.optimizer = {"muon", "polar", "sgd"};
+    config.also = {word->second};
+    CHECK(gpt::plan_of(config).runs.size() == 4);
+  }
+}
+
+TEST_CASE("the choice by (1.8) depends on the learning rates of the Adam that decides it") {
+  gpt::Config config;
+  config.optimizer = {"muon"};
+  config.spectral_on = {"criterion", "embedding", "head"};  // nothing else is at --lr-embedding
+  config.also = {"muon,lr-embedding=0.5"};
+  CHECK(gpt::plan_of(config).runs.size() == 2);
+  config.spectral_on = {"hidden", "embedding", "head"};
+  CHECK_THROWS_AS(gpt::plan_of(config), const UsageError&);
 }
 
 TEST_CASE("the criterion names the matrices whose nr/st along Adam is at least 1 early on") {

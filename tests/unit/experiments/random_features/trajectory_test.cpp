@@ -323,6 +323,7 @@ TEST_CASE("a non-finite loss ends the trajectory, is counted, and becomes NaN in
       "relu",
       {{"step-scale", "3"}, {"steps", "600"}, {"restart-every", "0"}, {"from-peak", "off"}});
   CHECK(result.diverged);
+  CHECK(result.diverged_methods.front().method == "gd");
   const Series& gap = find_series(result, "gd.objective_gap");
   REQUIRE(gap.mean.size() == 601);
   CHECK(std::isfinite(gap.mean[400]));
