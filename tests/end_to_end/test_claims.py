@@ -151,6 +151,8 @@ UNFIT = {
     "gd.nuclear_rnk >= 2": "column 1: no quantity 'gd.nuclear_rnk' in this run; did you mean 'gd.nuclear_rank'?",
     "gd.loss >= 2": "column 1: no quantity 'gd.loss' in this run; it has gd.log10_gap, gd.nuclear_rank, ",
     "2 <= zzz": "column 6: no quantity 'zzz' in this run; it has ",
+    "slope gd.nuclear_rank over t <= 0": "column 28: no quantity 't' in this run; it has ",
+    "mean peak <= 3": "column 6: no quantity 'peak' in this run; did you mean 'gd.nuclear_rank_peak'?",
     "layer*.loss >= 2": "column 1: no quantity matches 'layer*.loss'; a product needs blanks around its star",
     "a*b*c*d*e >= 2": "column 1: a name has at most 3 stars",
     "gd.nuclear_rank >= specgd_from_10.objective_gap": "column 17: the left side has 21 values over iteration, the right side 11 values over iteration",
@@ -185,7 +187,7 @@ class OwnStatementTest(ProgramTest):
         words = ["judge", name, "--out", "judged.json", "--force"]
         for statement in statements:
             words += ["--claim", statement]
-        self.run_program(words)
+        self.assertEqual(self.run_program(words).stderr, "judged.json\n")
         self.check_schema(loads(self.read("judged.json")))
         return own_claims(loads(self.read("judged.json")))
 
