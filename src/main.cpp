@@ -33,6 +33,19 @@ bool is_command(const std::string& name) {
                      [&](const Utility& each) { return each.name == name; });
 }
 
+// `--steps 20 random-features`.
+[[noreturn]] void refuse_flag_before_command(std::vector<std::string> argv) {
+  const std::string flag = printable_key(argv[0]);
+  const auto command = std::ranges::find_if(argv, is_command);
+  if (command == argv.end())
+    throw UsageError(
+        "'" + flag + "' is no command" +
+        did_you_mean(argv[0], {"--help", "--version"},
+                     "; the command comes first, as in `ranklab run PRESET " + flag + "`"));
+  std::rotate(argv.begin(), command, command + 1);
+  throw UsageError("'" + flag + "': the command comes first: `ranklab " + shell_words(argv) + "`");
+}
+
 // `argv` excludes the program name.
 int run_command_line(const std::string& program_name, const std::vector<std::string>& argv) {
   if (argv.empty()) {
@@ -59,7 +72,6 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
     return 0;
   }
   std::vector<std::string> names = terms();
-  names.insert(names.end(), {"--help", "--version"});
   if (const Experiment* experiment = find_experiment(command))
     return run_experiment(*experiment, words);
   for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
@@ -73,6 +85,7 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
   }
   if (is_preset(command))
     throw UsageError("'" + command + "' is a preset; `ranklab run " + command + "` runs it");
+  if (command.starts_with('-')) refuse_flag_before_command(argv);
   if (command == "advise") throw UsageError("`ranklab ranks` replaced `ranklab advise`");
   throw UsageError("unknown command '" + printable_key(command) + "'" +
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));

@@ -34,21 +34,34 @@ std::string expand_short_flag(const std::string& word, const std::vector<FlagSha
   return word;
 }
 
+// True for a word with one dash that is no flag: `-steps`, or a number in place of an argument.
+// cxxopts would take each of its letters for a flag. `-m3` is the flag m.
+bool is_stranger(const std::string& word, const std::vector<FlagShape>& known) {
+  if (word.size() < 3 || word[0] != '-' || word[1] == '-') return false;
+  const bool has_number = !is_letter(word[2]);
+  return !has_number || find_shape(known, word.substr(1, 1)) == nullptr;
+}
+
+struct CxxoptsWords {
+  std::vector<std::string> words, strangers;
+};
+
 // Rewrites the words for cxxopts. cxxopts requires two letters after two dashes (but accepts
 // `-m 3`). It never gives the next word to a flag with an optional value, so `--name on` becomes
 // `--name=on`. It always gives the next word to other flags, so this function rejects
 // `--trials --seed 3`, in which the value of --trials is missing.
-std::vector<std::string> words_for_cxxopts(const std::vector<std::string>& words,
-                                           const std::vector<FlagShape>& known) {
+CxxoptsWords words_for_cxxopts(const std::vector<std::string>& words,
+                               const std::vector<FlagShape>& known) {
   static const std::vector<std::string> switch_values = {"on", "off", "true", "false"};
-  std::vector<std::string> out;
+  CxxoptsWords both;
+  std::vector<std::string>& out = both.words;
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string word = expand_short_flag(words[i], known);
     const std::size_t equals = word.find('=');
     const std::string name = word.starts_with("--") ? word.substr(2, equals - 2) : "";
     const FlagShape* shape = name.empty() ? nullptr : find_shape(known, name);
     if (shape == nullptr) {
-      out.push_back(word);
+      (is_stranger(word, known) ? both.strangers : out).push_back(word);
       continue;
     }
     const std::string flag = (name.size() == 1 ? "-" : "--") + name;
@@ -66,15 +79,61 @@ std::vector<std::string> words_for_cxxopts(const std::vector<std::string>& words
     out.push_back(flag);
     out.push_back(equals == std::string::npos ? words[++i] : word.substr(equals + 1));
   }
+  return both;
+}
+
+// What other programs call the same.
+constexpr std::array<std::pair<const char*, const char*>, 4> other_names = {
+    {{"size", "width"}, {"output", "out"}, {"iterations", "steps"}, {"jobs", "threads"}}};
+
+[[noreturn]] void refuse_flag(const std::string& word, const std::vector<FlagShape>& known,
+                              const std::string& usage) {
+  const std::string name = word.substr(0, word.find('='));
+  std::vector<std::string> names = {"--help"};
+  for (const auto& shape : known) names.push_back("--" + shape.name);
+  std::string hint = did_you_mean(
+      name, names,
+      (usage.empty() ? "" : "; the usage is `ranklab " + usage + "`") + "; --help lists the flags");
+  for (const auto& [other, here] : other_names) {
+    if (name == std::string("--") + other && find_shape(known, here) != nullptr)
+      hint = "; did you mean '--" + std::string(here) + "'?";
+  }
+  throw UsageError("unknown flag '" + printable_key(name) + "'" + hint);
+}
+
+std::vector<std::string> repeated_flags(const Arguments& arguments,
+                                        const std::vector<FlagShape>& known) {
+  std::vector<std::string> out;
+  for (const FlagShape& shape : known) {
+    std::vector<std::string> values;
+    for (const auto& [name, value] : arguments.flags) {
+      if (name == shape.name) values.push_back(printable_key(value));
+    }
+    if (shape.may_repeat || values.empty() ||
+        std::ranges::all_of(values, [&](const auto& value) { return value == values[0]; }))
+      continue;
+    out.push_back("--" + shape.name + " is given " +
+                  (values.size() == 2 ? "twice" : std::to_string(values.size()) + " times") + " (" +
+                  joined(values) + "); the last value counts");
+  }
   return out;
 }
 
-[[noreturn]] void refuse_flag(const std::string& word, const std::vector<FlagShape>& known) {
-  const std::string name = word.substr(0, word.find('='));
-  std::vector<std::string> names;
-  for (const auto& shape : known) names.push_back("--" + shape.name);
-  throw UsageError("unknown flag '" + printable_key(name) + "'" +
-                   did_you_mean(name, names, "; --help lists the flags"));
+std::string list_with_commas_in(const std::vector<std::string>& words,
+                                const std::vector<FlagShape>& known) {
+  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
+    const FlagShape* shape =
+        words[i].starts_with("--") ? find_shape(known, words[i].substr(2)) : nullptr;
+    if (shape == nullptr || !shape->is_list || shape->may_repeat) continue;
+    std::string values;
+    std::size_t end = i + 1;
+    for (; end < words.size() && !words[end].starts_with("--"); ++end) {
+      const std::size_t last = words[end].find_last_not_of(',');  // `1, 2, 3`
+      values += (values.empty() ? "" : ",") + words[end].substr(0, last + 1);
+    }
+    if (end > i + 2) return words[i] + " " + values;
+  }
+  return "";
 }
 
 }  // namespace
@@ -99,8 +158,13 @@ const std::string* Arguments::unknown_flag() const {
   return found == positional.end() ? nullptr : &*found;
 }
 
+FlagShape shape_of(const Field& field) {
+  return {field.name, field.is_switch(), field.is_list(), field.one_per_flag};
+}
+
 Arguments parse_arguments(const std::vector<std::string>& words,
-                          const std::vector<FlagShape>& known, Unknown unknown) {
+                          const std::vector<FlagShape>& known, Unknown unknown,
+                          const std::string& usage) {
   cxxopts::Options options("ranklab");
   options.allow_unrecognised_options();
   auto add = options.add_options();
@@ -112,7 +176,7 @@ Arguments parse_arguments(const std::vector<std::string>& words,
       add(shape.name, "", cxxopts::value<std::string>());
     }
   }
-  const std::vector<std::string> rewritten = words_for_cxxopts(words, known);
+  const auto [rewritten, strangers] = words_for_cxxopts(words, known);
   std::vector<const char*> argv = {"ranklab"};
   for (const auto& word : rewritten) argv.push_back(word.c_str());
 
@@ -124,12 +188,17 @@ Arguments parse_arguments(const std::vector<std::string>& words,
       if (flag.key() != "help") out.flags.emplace_back(flag.key(), flag.value());
     }
     out.positional = parsed.unmatched();
+    out.positional.insert(out.positional.end(), strangers.begin(), strangers.end());
   } catch (const cxxopts::exceptions::parsing& error) {
     throw UsageError(error.what());
   }
   out.words = words;
+  out.repeated = repeated_flags(out, known);
+  if (!out.positional.empty()) out.list_with_commas = list_with_commas_in(words, known);
   const std::string* stranger = out.unknown_flag();
-  if (stranger != nullptr && unknown == Unknown::refused) refuse_flag(*stranger, known);
+  if (stranger == nullptr || unknown == Unknown::kept) return out;
+  const bool is_number = stranger->find_first_not_of("-+.,eE0123456789") == std::string::npos;
+  if (!is_number || out.list_with_commas.empty()) refuse_flag(*stranger, known, usage);
   return out;
 }
 

@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/fields.hpp"
+
 namespace ranklab {
 
 struct Arguments {
@@ -14,6 +16,10 @@ struct Arguments {
   std::vector<std::string> positional;
   bool help = false;
   std::vector<std::string> words = {};  // as given
+  /// A sentence for each flag that has several values, of which the last counts.
+  std::vector<std::string> repeated = {};
+  /// "--lambda 1,2,3" if the words have `--lambda 1 2 3`; else empty.
+  std::string list_with_commas = {};
 
   /// The first positional argument that starts with a dash, as an unknown flag does; or null.
   const std::string* unknown_flag() const;
@@ -22,11 +28,14 @@ struct Arguments {
   const std::string* find(const std::string& name) const;
 };
 
-/// A flag as the parser sees it: its name, and whether its value is optional.
+/// A flag as the parser sees it.
 struct FlagShape {
   std::string name;
-  bool is_switch;
+  bool is_switch;  // its value is optional
+  bool is_list = false;
+  bool may_repeat = false;  // each use gives a further value
 };
+FlagShape shape_of(const Field& field);
 
 /// The short form of a flag, such as 'o' for --out; 0 if it has none.
 char short_flag(const std::string& name);
@@ -36,8 +45,9 @@ enum class Unknown { refused, kept };
 
 /// Parses `words`, which exclude the program and the command. A switch may be written `--name`,
 /// `--name on` or `--name=off`. Throws UsageError for a missing value and for an unknown flag (with
-/// the nearest known one), unless it is kept among the positional arguments.
+/// the nearest known one, or else with `usage`), unless it is kept among the positional arguments.
 Arguments parse_arguments(const std::vector<std::string>& words,
-                          const std::vector<FlagShape>& known, Unknown unknown = Unknown::refused);
+                          const std::vector<FlagShape>& known, Unknown unknown = Unknown::refused,
+                          const std::string& usage = "");
 
 }  // namespace ranklab

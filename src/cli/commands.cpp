@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "cli/help.hpp"
+#include "cli/output_names.hpp"
 #include "cli/presets.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -66,34 +67,55 @@ void check_positional(const Utility& utility, const std::vector<std::string>& gi
                    (given.empty() ? "none" : std::to_string(given.size())) + " given");
 }
 
+// `plot a.json f.pdf`, which names the output without its flag.
+void refuse_outputs_without_flag(const Utility& utility, const std::vector<std::string>& given) {
+  for (const std::string& word : given) {
+    if (names_output_of(utility.name, word))
+      throw UsageError(utility.name + " takes " + utility.takes.what + ", not '" +
+                       printable_key(word) + "'; the file to write is --out " +
+                       printable_key(word));
+  }
+}
+
+void check_results(const Utility& utility, const std::vector<std::string>& given) {
+  for (const std::string& path : given) {
+    std::error_code error;
+    if (is_preset(path) && !std::filesystem::exists(path, error))
+      throw UsageError(utility.name + " takes results, and " + path +
+                       " is a preset; `ranklab run " + path + "` writes results/" + path + ".json");
+    if (std::filesystem::is_directory(path, error) && utility.takes.most == 1)
+      throw UsageError(utility.name + " takes one result, and " + printable_key(path) +
+                       " is a folder; `for file in " + printable_key(path) +
+                       "/*.json; do ranklab " + utility.name + " $file; done` takes each in it");
+  }
+}
+
 }  // namespace
+
+void warn_of_repeated_flags(const Arguments& arguments) {
+  const std::string* quiet = arguments.find("quiet");
+  if (quiet != nullptr && (*quiet == "on" || *quiet == "true")) return;
+  for (const std::string& sentence : arguments.repeated)
+    std::fprintf(stderr, "ranklab: %s\n", sentence.c_str());
+}
 
 int run_utility(const Utility& utility, const std::vector<std::string>& words) {
   Arguments arguments;
   if (!utility.passes_words_on) {
     std::vector<FlagShape> shapes;
-    for (const Field& field : utility.flags) shapes.push_back({field.name, field.is_switch()});
-    arguments = parse_arguments(words, shapes);
+    for (const Field& field : utility.flags) shapes.push_back(shape_of(field));
+    arguments = parse_arguments(words, shapes, Unknown::refused,
+                                utility.name + (utility.usage.empty() ? "" : " ") + utility.usage);
     if (arguments.help) {
       std::fputs(utility_help(utility).c_str(), stdout);
       return 0;
     }
     set_flags(utility, arguments);
+    refuse_outputs_without_flag(utility, arguments.positional);
     check_positional(utility, arguments.positional);
-    if (utility.usage.find("RESULT") != std::string::npos) {
-      for (const std::string& path : arguments.positional) {
-        std::error_code error;
-        if (is_preset(path) && !std::filesystem::exists(path, error))
-          throw UsageError(utility.name + " takes results, and " + path +
-                           " is a preset; `ranklab run " + path + "` writes results/" + path +
-                           ".json");
-        if (std::filesystem::is_directory(path, error) && utility.takes.most == 1)
-          throw UsageError(utility.name + " takes one result, and " + printable_key(path) +
-                           " is a folder; `for file in " + printable_key(path) +
-                           "/*.json; do ranklab " + utility.name +
-                           " $file; done` takes each in it");
-      }
-    }
+    if (utility.usage.find("RESULT") != std::string::npos)
+      check_results(utility, arguments.positional);
+    warn_of_repeated_flags(arguments);
   }
   arguments.words = words;
   return utility.run(arguments);

@@ -42,6 +42,7 @@ void write_result(const std::string& out, const ResultFile& result) {
 
 int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (execution.signal != 0) return 128 + execution.signal;
+  if (execution.stopped()) return 2;
   if (!execution.result) return 0;
   if (!execution.mistakes.empty()) return 2;
   const bool fails = !execution.result->failed_gates.empty() ||
@@ -91,6 +92,14 @@ std::string default_out(const ResolvedRun& run) {
   return "results/" + name + (run.options.shard.empty() ? ".json" : part);
 }
 
+void prepare_folder(const ResolvedRun& run) {
+  const std::string& out = run.options.out;
+  const std::string created = check_writable(out);
+  if (!created.empty() && !run.options.quiet && out != default_out(run))
+    std::fprintf(stderr, "ranklab: --out %s: created the folder %s\n", printable(out).c_str(),
+                 printable(created).c_str());
+}
+
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   const CommonOptions& options = run.options;
   const bool has_result = execution.result.has_value(),
@@ -107,9 +116,15 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
     if (is_own) until_written.emplace();
     write_result(options.out, *execution.result);
   }
-  if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();
+  const bool is_finished = execution.signal == 0 && !execution.stopped();
+  if (journal != nullptr) is_finished ? journal->remove() : journal->flush();
+  const std::string ending =
+      !execution.stopped()
+          ? ""
+          : say(" (stopped after {} of {}{})", execution.completed, plural(options.trials, "trial"),
+                journal != nullptr ? "; with the statement corrected, --resume continues" : "");
   for (const std::string& mistake : execution.mistakes)
-    std::fprintf(stderr, "ranklab: %s\n", printable(mistake).c_str());
+    std::fprintf(stderr, "ranklab: %s%s\n", printable(mistake).c_str(), ending.c_str());
   if (!execution.mistakes.empty() && writes && to_file)
     std::fprintf(stderr,
                  "ranklab: the result keeps the curves of its trials: `ranklab judge %s --claim "

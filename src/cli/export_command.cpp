@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/output_names.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
@@ -33,6 +34,7 @@ struct ExportOptions {
 
 int write_table(const std::vector<std::string>& paths, const ExportOptions& options) {
   const auto& [what, out, force] = options;
+  require_fitting_name("export", out);
   std::vector<ResultFile> results;
   for (const std::string& path : paths) results.push_back(read_result(path));
   std::string csv;

@@ -151,14 +151,13 @@ Utility judge_command() {
           "Over several results, each a size, a slope has one point for each of them, "
           "paired by the number of the trial. `ranklab help claim` explains statements.",
       .takes = {1, any_number, "result files"},
-      .flags = {text_field("claim", options->claim,
-                           "statement, such as 'mean last(gd.loss) <= 1'; may be repeated; without "
-                           "it, those that the result has are judged again"),
-                text_field("out", options->out,
-                           "write the result with these claims into this file"),
-                switch_field("force", options->force,
-                             "replace --out even if it holds something else"),
-                switch_field("strict", options->strict, "exit with status 3 if a statement fails")},
+      .flags =
+          {one_per_flag(text_field("claim", options->claim,
+                                   "statement, such as 'mean last(gd.loss) <= 1'; may be repeated; "
+                                   "without it, those that the result has are judged again")),
+           text_field("out", options->out, "write the result with these claims into this file"),
+           switch_field("force", options->force, "replace --out even if it holds something else"),
+           switch_field("strict", options->strict, "exit with status 3 if a statement fails")},
       .run = [options](const Arguments& given) { return judge(given, *options); },
   };
 }

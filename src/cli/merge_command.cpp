@@ -13,6 +13,7 @@
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
 #include "cli/expect.hpp"
+#include "cli/output_names.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/run_identity.hpp"
 #include "core/error.hpp"
@@ -142,6 +143,7 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   ResolvedRun run = resolve_header(parts.first());
   require_same_inputs(run, parts.first().inputs, parts.first().path);
   run.options.out = options.out.empty() ? default_out(run) : options.out;
+  require_fitting_name("merge", run.options.out);
   run.options.quiet = options.quiet;
   run.options.strict = options.strict;
   run.options.expect = options.expect;
@@ -154,7 +156,7 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   require_published(run);
   const bool to_file = run.options.out != "-" && !is_special_file(run.options.out);
   if (to_file) refuse_to_replace(run);
-  if (run.options.out != "-") check_writable(run.options.out);
+  if (run.options.out != "-") prepare_folder(run);
 
   std::vector<std::string> argv = {"ranklab", "merge"};
   argv.insert(argv.end(), arguments.words.begin(), arguments.words.end());
@@ -183,9 +185,9 @@ Utility merge_command() {
                              "compare the verdicts with the published ones of the preset in one "
                              "line; exit with status 3 if one contradicts"),
                 switch_field("force", options->force, "replace --out even if it holds another run"),
-                text_field("claim", options->claim,
-                           "statement of your own that the run judges; may be repeated; `ranklab "
-                           "help claim`"),
+                one_per_flag(text_field("claim", options->claim,
+                                        "statement of your own that the run judges; may be "
+                                        "repeated; `ranklab help claim`")),
                 switch_field("keep-trials", options->keep_trials,
                              "store the curves of every trial")},
       .run = [options](const Arguments& given) { return merge(given, *options); },

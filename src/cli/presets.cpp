@@ -82,6 +82,15 @@ struct Folder {
   std::vector<std::string> names;
 };
 
+// "fig03" as "fig 3", "thm4.1" as "thm 4.1".
+std::string with_blank_before_number(const std::string& words) {
+  const auto letters =
+      static_cast<std::size_t>(std::ranges::find_if_not(words, is_letter) - words.begin());
+  const std::size_t number = words.find_first_not_of('0', letters);
+  if (letters == 0 || number == std::string::npos || !is_digit(words[number])) return words;
+  return words.substr(0, letters) + " " + words.substr(number);
+}
+
 const Folder& folder() {
   static const Folder found = [] {
     Folder out;
@@ -112,7 +121,7 @@ bool is_preset(const std::string& name) {
 }
 
 std::vector<std::string> presets_of_figure(const std::string& words) {
-  const std::string figure = in_full(words);
+  const std::string figure = in_full(with_blank_before_number(words));
   std::vector<std::string> out;
   for (const std::string& name : preset_names()) {
     try {

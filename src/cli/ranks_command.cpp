@@ -32,7 +32,7 @@ int measure(const std::vector<std::string>& words) {
                        " is not allowed; use `ranklab one-step-compare`");
   }
   common.flags.emplace_back("study", "files");
-  RunSources sources = read_sources(one_step_compare(), common);
+  RunSources sources = read_sources(one_step_compare(), common, {}, "ranks PATH...");
   Arguments& given = sources.flags;
   if (!given.positional.empty()) {
     for (auto& [name, value] : flags_of_paths(given.positional)) {
@@ -45,6 +45,7 @@ int measure(const std::vector<std::string>& words) {
     throw UsageError("ranks takes files or folders; `ranklab ranks --help` lists what it reads");
   given.flags.emplace_back("study", "files");
   ResolvedRun run = resolve(one_step_compare(), sources);
+  warn_of_repeated_flags(sources.flags);
   run.prints_table = run.options.out != "-";
   std::vector<std::string> argv = {"ranklab", "ranks"};
   argv.insert(argv.end(), words.begin(), words.end());

@@ -7,6 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
+#include "cli/output_names.hpp"
 #include "cli/overwrite.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -17,13 +18,15 @@
 namespace ranklab {
 namespace {
 
-/// Throws UsageError if the page would replace one of the results, or a file that is no page.
+/// Throws UsageError if the page would replace one of the results, or a file that is no page, or if
+/// its name is that of another kind of file.
 void refuse_to_replace_a_result(const std::string& out, const std::vector<std::string>& results) {
   namespace fs = std::filesystem;
   std::error_code error;
-  if (out == "-" || !fs::is_regular_file(out, error)) return;
   if (is_one_of(out, results))
     throw UsageError("--out " + printable(out) + ": is one of the results; name another file");
+  require_fitting_name("report", out);
+  if (out == "-" || !fs::is_regular_file(out, error)) return;
   if (!out.ends_with(".html") && !out.ends_with(".htm") && !out.ends_with(".md"))
     throw UsageError("--out " + printable(out) +
                      ": exists and is not a page (.html or .md), so it is not replaced; name "

@@ -289,7 +289,9 @@ class Reproduction {
     if (!journal.loss().empty())
       print_line(label(task) + "  " + journal.path() + " " + journal.loss());
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
-    Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name});
+    Execution out =
+        execute(task.run, &journal, look, {"ranklab", "reproduce", task.name}, OnMistake::stops);
+    if (out.stopped()) throw Failure(joined(out.mistakes, "; "));
     if (out.signal == 0) deliver(task.run, out, &journal);
     return out;
   }

@@ -255,21 +255,21 @@ std::vector<FlagShape> common_flag_shapes(const Experiment& experiment) {
   CommonOptions options;
   std::vector<FlagShape> shapes;
   for (const auto& fields : {config_fields(options, {}), session_fields(options)}) {
-    for (const Field& field : fields) shapes.push_back({field.name, field.is_switch()});
+    for (const Field& field : fields) shapes.push_back(shape_of(field));
   }
   for (const Inquiry& inquiry : experiment.inquiries) shapes.push_back({inquiry.flag, false});
   return shapes;
 }
 
 Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
-                      const std::vector<std::string>& words) {
+                      const std::vector<std::string>& words, const std::string& usage) {
   const auto shapes_with = [&](const std::vector<StudyEntry>& studies) {
     std::vector<FlagShape> shapes = common_flag_shapes(experiment);
     std::set<std::string> seen;
     for (const StudyEntry& entry : studies) {
       const auto each = entry.make();
       for (const Field& field : each->fields()) {
-        if (seen.insert(field.name).second) shapes.push_back({field.name, field.is_switch()});
+        if (seen.insert(field.name).second) shapes.push_back(shape_of(field));
       }
     }
     return shapes;
@@ -277,7 +277,8 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
   Arguments out = parse_arguments(words, shapes_with({study}), Unknown::kept);
   if (out.unknown_flag() == nullptr) return out;
   // Throws for a flag that no study has.
-  Arguments of_all = parse_arguments(words, shapes_with(experiment.studies));
+  Arguments of_all =
+      parse_arguments(words, shapes_with(experiment.studies), Unknown::refused, usage);
   for (const auto& [name, unused] : of_all.flags) {
     if (out.find(name) == nullptr)
       refuse_parameter_of_another_study(experiment, study.name, name, "--" + name);
@@ -309,12 +310,12 @@ std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& f
 }
 
 RunSources read_sources(const Experiment& experiment, const Arguments& common,
-                        const std::optional<Preset>& read) {
+                        const std::optional<Preset>& read, const std::string& usage) {
   RunSources out;
   if (const std::string* path = common.find("config")) out = replay_of(read_config_file(*path));
   if (auto preset = preset_of(experiment, common, read)) out.preset = std::move(preset);
   out.flags = common;  // may name the study
-  out.flags = parse_flags(experiment, study_of(experiment, out), common.words);
+  out.flags = parse_flags(experiment, study_of(experiment, out), common.words, usage);
   return out;
 }
 

@@ -42,10 +42,10 @@ struct RunSources {
 
 /// Reads the files of --preset and --config, then parses the words again with the flags of the
 /// study. `common` has the flags of every study. Throws UsageError for a preset of another command,
-/// for contents that are not allowed, and for a flag that the study does not have; Failure for
-/// files that cannot be read.
+/// for contents that are not allowed, and for a flag that the study does not have (with `usage`);
+/// Failure for files that cannot be read.
 RunSources read_sources(const Experiment& experiment, const Arguments& common,
-                        const std::optional<Preset>& read = {});
+                        const std::optional<Preset>& read = {}, const std::string& usage = "");
 
 /// The parameters alone, and their preset if it is on this machine. It need not be, because an
 /// earlier run has every parameter.
@@ -59,7 +59,7 @@ std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& f
 /// The flags of a study and those of every study. Throws UsageError for any other flag, with the
 /// studies that have it.
 Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
-                      const std::vector<std::string>& words);
+                      const std::vector<std::string>& words, const std::string& usage = "");
 
 /// The study named by the flag, else the config file, else the preset, else the first study.
 const StudyEntry& study_of(const Experiment& experiment, const RunSources& sources);

@@ -13,6 +13,7 @@
 #include "cli/execute.hpp"
 #include "cli/expect.hpp"
 #include "cli/help.hpp"
+#include "cli/output_names.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/run_identity.hpp"
 #include "cli/run_shard.hpp"
@@ -50,6 +51,36 @@ void print_dry_run(ResolvedRun& run) {
 
 }  // namespace
 
+namespace {
+
+// `read` is the preset of `ranklab run PRESET`.
+[[noreturn]] void refuse_argument(const RunSources& sources, const std::optional<Preset>& read) {
+  const Arguments& given = sources.flags;
+  const std::string word = given.positional[0];
+  std::string hint = "a flag starts with --";
+  if (!given.list_with_commas.empty())
+    hint = "lists have commas: " + printable_key(given.list_with_commas);
+  else if (read && is_preset(word))
+    hint = "run takes one preset; `ranklab reproduce " + read->name + " " + word + "` runs several";
+  throw UsageError("unexpected argument '" + printable_key(word) + "'; " + hint);
+}
+
+// BLAS threads that find no core spin until one is free.
+void warn_of_too_many_threads(const CommonOptions& options) {
+  const std::uint64_t needed = options.threads * options.blas_threads, cores = available_cores();
+  if (options.quiet || options.blas_threads == 1 || needed <= cores) return;
+  std::fprintf(
+      stderr,
+      "ranklab: --threads %llu with --blas-threads %llu needs %llu cores, and %s available; "
+      "the BLAS then waits for itself, and the run may take many times as long\n",
+      static_cast<unsigned long long>(options.threads),
+      static_cast<unsigned long long>(options.blas_threads),
+      static_cast<unsigned long long>(needed),
+      cores == 1 ? "1 is" : (std::to_string(cores) + " are").c_str());
+}
+
+}  // namespace
+
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,
                    const std::optional<Preset>& read) {
   const Arguments common = parse_arguments(words, common_flag_shapes(experiment), Unknown::kept);
@@ -67,12 +98,11 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     return 0;
   }
   const RunSources sources = read_sources(experiment, common, read);
-  if (!sources.flags.positional.empty())
-    throw UsageError("unexpected argument '" + printable_key(sources.flags.positional[0]) +
-                     "'; a flag starts with --");
+  if (!sources.flags.positional.empty()) refuse_argument(sources, read);
   if (const std::string* out = sources.flags.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
   ResolvedRun run = resolve(experiment, sources);
+  warn_of_repeated_flags(sources.flags);
   if (run.options.out.empty()) run.options.out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
@@ -82,12 +112,18 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
 int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options;
   require_published(run);
+  if (options.resume && options.force)
+    throw UsageError(
+        "--resume and --force contradict each other: --resume keeps the finished trials of an "
+        "interrupted run, --force discards them; give one of the two");
+  require_fitting_name("the run", options.out);
   if (options.dry_run) {
     print_dry_run(run);
     return 0;
   }
   refuse_to_replace_with_outputs(run);
   check_memory(run);
+  warn_of_too_many_threads(options);
   const bool show_progress =
       !options.quiet && (options.progress == "always" ||
                          (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
@@ -102,7 +138,7 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   const bool resumes =
       options.resume && std::filesystem::exists(Journal::path_for(options.out), error);
   if (keeps_journal && !resumes) refuse_to_replace(run);
-  if (to_file) check_writable(options.out);
+  if (to_file) prepare_folder(run);
   std::optional<Journal> journal;
   if (keeps_journal) {
     using Earlier = Journal::Earlier;
@@ -116,7 +152,8 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   }
   if (journal && !options.quiet) warn_of_lost_trials(*journal);
 
-  Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
+  Execution execution =
+      execute(run, journal ? &*journal : nullptr, {show_progress}, argv, OnMistake::stops);
   return deliver(run, execution, journal ? &*journal : nullptr);
 }
 

@@ -69,10 +69,12 @@ std::string run_identity(ResolvedRun& run) {
   for (const char* key :
        {"program", "version", "git", "compiler", "flags", "armadillo", "blas", "blas_core"})
     out += line("environment", key, environment[key]);
+  // Statements of one's own change no trial. The parts of shards have them for `ranklab merge`.
+  PresetTexts texts = run.texts;
+  if (run.options.shard.empty()) texts.claims.clear();
   const OrderedJson config = run.config();
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
-  out +=
-      line("preset", "texts", object_json(run.texts)) + line("preset", "config", run.preset_config);
+  out += line("preset", "texts", object_json(texts)) + line("preset", "config", run.preset_config);
   for (const auto& [path, checksum] : run.input_checksums())
     out += line("input", one_line(path), checksum);
   return out;

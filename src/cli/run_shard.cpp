@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "cli/deliver.hpp"
 #include "cli/execute.hpp"
 #include "cli/run_identity.hpp"
 #include "core/error.hpp"
@@ -58,7 +59,7 @@ void warn_of_lost_trials(const Journal& journal) {
 int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   const CommonOptions& options = run.options;
   refuse_flags_of_results(options);
-  check_writable(options.out);
+  prepare_folder(run);
   const std::string identity = run_identity(run), name = "shard " + run.shard.text();
   refuse_to_replace_part(run, identity);
   Journal part(

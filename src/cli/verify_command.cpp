@@ -250,7 +250,7 @@ int verify(const std::string& path, const VerifyOptions& options) {
                       path);
 
   const Progress::Look look{!options.quiet && ::isatty(STDERR_FILENO) != 0};
-  const Execution execution = execute(run, nullptr, look, {});
+  const Execution execution = execute(run, nullptr, look, {}, OnMistake::is_kept);
   if (execution.signal != 0) return 128 + execution.signal;
   return report_comparison(path, earlier, *execution.result);
 }

@@ -73,7 +73,7 @@ Execution run_one_trial_of(Preset preset, bool shortened) {
   ResolvedRun run = resolve(experiment, sources);
   check_memory(run);
   const WatchedReads watched;
-  return execute(run, nullptr, {false}, {});
+  return execute(run, nullptr, {false}, {}, OnMistake::is_kept);
 }
 
 std::string shown(const SourceLine& line) {

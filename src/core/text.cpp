@@ -110,10 +110,11 @@ std::string_view without_dashes(std::string_view flag) {
 
 }  // namespace
 
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates) {
+std::string nearest(std::string_view typed, const std::vector<std::string>& candidates) {
+  const std::string_view word = without_dashes(typed);
   // Edit distance with transpositions (optimal string alignment): swapped neighbors are the most
   // common typo.
-  const auto distance = [&](const std::string& other) {
+  const auto distance = [&](std::string_view other) {
     const std::size_t rows = word.size() + 1, columns = other.size() + 1;
     std::vector<std::size_t> d(rows * columns);
     for (std::size_t i = 0; i < rows; ++i) {
@@ -135,15 +136,15 @@ std::string nearest(std::string_view word, const std::vector<std::string>& candi
   };
   std::string best;
   std::size_t best_distance =
-      std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 2)) + 1;
+      std::max<std::size_t>(1, std::min<std::size_t>(3, word.size() / 3)) + 1;
   for (const auto& candidate : candidates) {
+    const std::string_view other = without_dashes(candidate);
     // Arguments can be long: skip the quadratic work for a word that is much longer or shorter.
-    if (word.size() > candidate.size() + 3 || candidate.size() > word.size() + 3) continue;
+    if (word.size() > other.size() + 3 || other.size() > word.size() + 3) continue;
     // Of words of two letters nearly all are close.
-    const std::string_view letters = without_dashes(word), others = without_dashes(candidate);
-    if (std::min(letters.size(), others.size()) <= 2 && letters.substr(0, 1) != others.substr(0, 1))
+    if (std::min(word.size(), other.size()) <= 2 && word.substr(0, 1) != other.substr(0, 1))
       continue;
-    const std::size_t d = distance(candidate);
+    const std::size_t d = distance(other);
     if (d < best_distance) {
       best_distance = d;
       best = candidate;

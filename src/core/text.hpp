@@ -95,8 +95,9 @@ std::vector<std::string> in_columns(const std::vector<std::vector<std::string>>&
 std::string clauses(const std::string& first, const std::string& second);
 
 /// The candidate nearest to `word` in edit distance, or "" if none is close enough to be a likely
-/// misspelling.
-std::string nearest(std::string_view word, const std::vector<std::string>& candidates);
+/// misspelling: one change, and another one for each three letters from the sixth on, at most
+/// three. Dashes at the beginning do not count.
+std::string nearest(std::string_view typed, const std::vector<std::string>& candidates);
 
 /// The end of an error message: "; did you mean 'x'?" with the nearest candidate, or `otherwise` if
 /// none is close.

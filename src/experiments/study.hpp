@@ -61,6 +61,9 @@ class Study {
   /// What the trial writes besides the result, where the fields name it.
   virtual std::vector<Output> outputs(std::uint64_t /*trial*/) const { return {}; }
   virtual Estimate estimate() const = 0;
+  /// Parts of the names of quantities that the report has only if one of the trials has them, so
+  /// that the report of a single trial cannot tell that a name is unknown.
+  virtual std::vector<std::string> names_of_some_trials() const { return {}; }
   /// What the trials compute. The work may refer to this study, which outlives it.
   virtual Work work() const = 0;
   /// Judges and draws what the finished trials recorded, in the order of their indices; at least
@@ -73,9 +76,9 @@ class Study {
 ///   std::vector<Field> flags();      // bound to this object
 ///   Estimate memory() const;
 ///
-/// and, if it needs them, adopt_files(), trials_in_files(), fill_defaults(), check() and
-/// outputs(trial) and a static table_of_defaults(); see Study for what these do. The work may refer
-/// to the config.
+/// and, if it needs them, adopt_files(), trials_in_files(), fill_defaults(), check(),
+/// outputs(trial) and static table_of_defaults() and names_of_some_trials(); see Study for what
+/// these do. The work may refer to the config.
 template <class Config>
 class StudyOf final : public Study {
  public:
@@ -107,6 +110,11 @@ class StudyOf final : public Study {
     return {};
   }
   Estimate estimate() const override { return config_.memory(); }
+  std::vector<std::string> names_of_some_trials() const override {
+    if constexpr (requires { Config::names_of_some_trials(); })
+      return Config::names_of_some_trials();
+    return {};
+  }
   Work work() const override { return work_(config_); }
   Result report(const Records& records) const override { return report_(config_, records); }
 

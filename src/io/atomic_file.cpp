@@ -28,13 +28,15 @@ namespace {
   throw Failure(what + " " + printable(path) + ": " + std::strerror(error));
 }
 
-void create_parent_folders(const std::string& path) {
+// The folder of the file if it was missing.
+std::string create_parent_folders(const std::string& path) {
   const fs::path parent = fs::path(path).parent_path();
-  if (parent.empty()) return;
+  if (parent.empty()) return "";
   std::error_code error;
-  fs::create_directories(parent, error);
+  const bool is_new = fs::create_directories(parent, error);
   if (error)
     throw Failure("cannot create the folder of " + printable(path) + ": " + error.message());
+  return is_new ? parent.string() : "";
 }
 
 void write_all(int descriptor, std::string_view bytes, const std::string& path) {
@@ -162,7 +164,7 @@ void write_file_atomically(const std::string& path, std::string_view bytes) {
   temporary.keep_as(target.path);
 }
 
-void check_writable(const std::string& path) {
+std::string check_writable(const std::string& path) {
   std::error_code error;
   if (fs::is_directory(path, error))
     throw Failure("cannot write " + printable(path) + ": it is a folder");
@@ -172,11 +174,12 @@ void check_writable(const std::string& path) {
                              ? (::fcntl(target.descriptor, F_GETFL) & O_ACCMODE) != O_RDONLY
                              : ::access(path.c_str(), W_OK) == 0;
     if (!is_open) fail("cannot write", path, target.descriptor >= 0 ? EBADF : errno);
-    return;
+    return "";
   }
-  create_parent_folders(target.path);
+  const std::string created = create_parent_folders(target.path);
   const SignalsWait until_removed;
   TemporaryFile probe(target.path);
+  return created;
 }
 
 std::string read_file(const std::string& path) {

@@ -13,9 +13,9 @@ namespace ranklab {
 /// and the system's reason; a regular target keeps its old contents then.
 void write_file_atomically(const std::string& path, std::string_view bytes);
 
-/// Throws Failure unless write_file_atomically(path, ...) can be expected to succeed; creates
-/// missing parent folders.
-void check_writable(const std::string& path);
+/// Throws Failure unless write_file_atomically(path, ...) can be expected to succeed. Creates
+/// missing parent folders; returns the one that holds the file if it was missing, else "".
+std::string check_writable(const std::string& path);
 
 /// The whole file, at most half of the available memory; of a pipe or a device, at most 256 MiB.
 /// Throws Failure that names the path and the reason.

@@ -151,6 +151,8 @@ UNFIT = {
     "gd.nuclear_rnk >= 2": "column 1: no quantity 'gd.nuclear_rnk' in this run; did you mean 'gd.nuclear_rank'?",
     "gd.loss >= 2": "column 1: no quantity 'gd.loss' in this run; it has gd.log10_gap, gd.nuclear_rank, ",
     "2 <= zzz": "column 6: no quantity 'zzz' in this run; it has ",
+    "slope gd.nuclear_rank over t <= 0": "column 28: no quantity 't' in this run; it has ",
+    "mean peak <= 3": "column 6: no quantity 'peak' in this run; did you mean 'gd.nuclear_rank_peak'?",
     "layer*.loss >= 2": "column 1: no quantity matches 'layer*.loss'; a product needs blanks around its star",
     "a*b*c*d*e >= 2": "column 1: a name has at most 3 stars",
     "gd.nuclear_rank >= specgd_from_10.objective_gap": "column 17: the left side has 21 values over iteration, the right side 11 values over iteration",
@@ -185,7 +187,7 @@ class OwnStatementTest(ProgramTest):
         words = ["judge", name, "--out", "judged.json", "--force"]
         for statement in statements:
             words += ["--claim", statement]
-        self.run_program(words)
+        self.assertEqual(self.run_program(words).stderr, "judged.json\n")
         self.check_schema(loads(self.read("judged.json")))
         return own_claims(loads(self.read("judged.json")))
 
@@ -278,13 +280,66 @@ class OwnStatementTest(ProgramTest):
         # A run refuses what it can know before its first trial.
         self.refused([*TOY.split(), "--claim", "gd.nuclear_rank == 2"], "--claim 'gd.nuclear_rank == 2': column 17")
 
-    def test_a_statement_that_does_not_fit_costs_no_trial(self):
-        run = self.run_program([*TOY.split(), "--out", "r.json", "--claim", "gd.rank >= 2", "--claim", "gd.nuclear_rank >= 0"], exit_code=2)
+    def test_a_mistake_in_a_statement_stops_the_run_after_its_first_trial(self):
+        run = [*TOY.split(), "--threads", "1", "--out", "r.json"]
+        right, other = ["--claim", "gd.nuclear_rank >= 2"], ["--claim", "mean last(gd.objective_gap) <= 1"]
+        shown = self.run_program([*run, "--claim", "gd.rank >= 2", *right, "--claim", "mean gd.nuclear_rank <= 1"], exit_code=2)
+        ending = r" \(stopped after 1 of 5 trials; with the statement corrected, --resume continues\)\n"
+        self.assertRegex(shown.stderr, r"^ranklab: mine/1: column 1: no quantity 'gd.rank' [^\n]*" + ending +
+                         r"ranklab: mine/3: column 6: this is a curve[^\n]*" + ending + "$")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["r.json.journal"])
+        # What the finished trial shows needs no further one.
+        shown = self.run_program([*run, "--resume", "--quiet", "--claim", "2 <= zzz"], exit_code=2)
+        self.assertRegex(shown.stderr, r"^ranklab: mine/1: column 6: no quantity 'zzz' [^\n]*" + ending + "$")
+        self.run_program([*run, "--resume", *right, *other])
+        self.assertEqual(os.listdir(self.folder), ["r.json"])
+        whole, resumed = self.result([*TOY.split(), *right, *other], name="whole.json"), loads(self.read("r.json"))
+        for key in ("config", "scalars", "trial_values", "series", "claims", "figure"):
+            self.assertEqual(resumed[key], whole[key])
+        shown = self.run_program([*TOY.split(), "--threads", "1", "--out", "-", "--claim", "2 <= zzz"], exit_code=2)
+        self.assertRegex(shown.stderr, r" \(stopped after 1 of 5 trials\)\n$")
+        self.assertEqual(shown.stdout, "")
+
+    def test_a_mistake_in_the_statement_of_a_preset_is_corrected_in_the_preset(self):
+        self.preset(claims=[{"id": "mine/a", "claim": "gd.nuclear_rnk >= 2"}])
+        shown = self.run_program("run conjecture --out r.json --threads 1", exit_code=2)
+        self.assertRegex(shown.stderr, r"^ranklab: mine/a: column 1: [^\n]* did you mean 'gd.nuclear_rank'\? \(stopped after 1 of 5 trials; [^\n]*\n$")
+        failed = self.run_program("reproduce conjecture --out all --threads 1", exit_code=1)
+        self.assertRegex(failed.stderr, "conjecture +failed: mine/a: column 1: no quantity")
+        self.preset(claims=[{"id": "mine/a", "claim": "gd.nuclear_rank >= 2"}])
+        self.run_program("run conjecture --out r.json --threads 1 --resume -q")
+        self.assertEqual([claim["id"] for claim in own_claims(loads(self.read("r.json")))], ["mine/a"])
+
+    def test_a_mistake_keeps_the_result_if_every_trial_has_begun(self):
+        run = self.run_program([*TOY.replace("--trials 5", "--trials 1").split(), "--out", "r.json", "--claim", "gd.rank >= 2", "--claim", "m > 1"],
+                               exit_code=2)
         self.assertIn("ranklab: mine/1: column 1: no quantity 'gd.rank'", run.stderr)
         self.assertIn("ranklab judge r.json --claim", run.stderr)
         own = own_claims(loads(self.read("r.json")))
-        self.assertEqual([claim["verdict"] for claim in own], ["not-applicable", "holds"])
+        self.assertEqual([claim["verdict"] for claim in own], ["not-applicable", "not-applicable"])
         self.run_program(["judge", "r.json", "--claim", "gd.nuclear_rank >= 2"])
+
+    def test_what_only_later_trials_show_stops_no_run(self):
+        # Every construct of the language, from the first trial on.
+        words = [word for text in (*COUNTED, *MEANS) for word in ("--claim", text)]
+        self.assertEqual(len(own_claims(self.result([*TOY.split(), "--threads", "1", *words]))), len(COUNTED) + len(MEANS))
+        # No point of the first trial is kept.
+        trials = trials_of(self.result(RUN))
+        first = max(trials[0][NR])
+        self.assertTrue(any(max(trial[NR]) > first for trial in trials[1:]))
+        text = f"gd.objective_gap >= 0 from gd.nuclear_rank > {first}"
+        result = self.result([*TOY.split(), "--threads", "1", "--claim", text], name="from.json")
+        self.assertEqual(own_claims(result)[0]["evidence"]["violations"], 0)
+        # The first trial is not one of those that diverge, so that its report has no such number.
+        curvature = ("one-step-compare --study curvature --d 16 --width 24 --classes 3 --n 64 --layers 3 --steps 8 --measure-steps 0,8 "
+                     "--directions 1 --optimizer sgd --loss squares --activation gelu --lr 3 --threads 1 --claim")
+        alone = self.run_program([*curvature.split(), "mean diverged <= 1", "--trials", "1", "--out", "-"], exit_code=2)
+        self.assertIn("no quantity 'diverged' in this run", alone.stderr)
+        result = self.result([*curvature.split(), "mean diverged <= 1", "--trials", "4"], name="curvature.json")
+        values = result["trial_values"]["diverged"]
+        self.assertEqual((values[0], max(values)), (0, 1))
+        self.assertEqual(own_claims(result)[0]["measured"], statistics.fmean(values))
+
 
     def test_two_trials_refute_a_count_but_do_not_confirm_it(self):
         statements = "gd.nuclear_rank >= 1", "gd.nuclear_rank >= 1000"  # nr(G) is from 1 to the rank of G, at most 10

@@ -61,9 +61,9 @@ class OverwriteTest(ProgramTest):
         self.refused("report out.json --out out.json", "--out out.json", "is one of the results")
         os.symlink("out.json", self.path("link.html"))
         self.refused("report out.json --out link.html", "--out link.html", "is one of the results")
-        self.write("notes.txt", "precious notes")
-        self.refused("report out.json --out notes.txt", "--out notes.txt", "not a page")
-        self.assertEqual((self.read("out.json"), self.read("notes.txt")), (self.before, "precious notes"))
+        self.write("notes", "precious notes")
+        self.refused("report out.json --out notes", "--out notes", "not a page")
+        self.assertEqual((self.read("out.json"), self.read("notes")), (self.before, "precious notes"))
         for _ in range(2):
             self.run_program("report out.json --out page.html --quiet")
 

@@ -183,8 +183,12 @@ class BadFlagTest(ProgramTest):
         self.refused(f"{RF} --depth 3", "--depth", "stable-rank")
 
     def test_switches_and_repeated_flags(self):
-        plan = loads(self.run_program(f"{RF} --m=7 --from-peak off --steps 3 --steps 5 --dry-run").stdout)
-        self.assertEqual((plan["config"]["m"], plan["config"]["from-peak"], plan["config"]["steps"]), (7, False, 5))
+        run = self.run_program(f"{RF} --m=7 --from-peak off --steps 3 --steps 5 --dry-run")
+        config = loads(run.stdout)["config"]
+        self.assertEqual((config["m"], config["from-peak"], config["steps"]), (7, False, 5))
+        self.assertEqual(run.stderr, "ranklab: --steps is given twice (3, 5); the last value counts\n")
+        for words in (f"{RF} --steps 3 --steps 5 -q", f"{RF} --steps 5 --steps 5", f"{RF} --claim m>1 --claim m<99", "run spectral-fig11 --steps 5"):
+            self.assertEqual(self.run_program(f"{words} --dry-run").stderr, "", words)
         plan = loads(self.run_program(f"{RF} --from-peak --seed 18446744073709551615 --dry-run").stdout)
         self.assertEqual((plan["config"]["from-peak"], plan["config"]["seed"]), (True, 18446744073709551615))
 
@@ -321,8 +325,33 @@ class ConfigFileTest(ProgramTest):
 class OutputPathTest(ProgramTest):
     def test_an_unwritable_out_is_refused_before_the_first_trial(self):
         self.write("file", "x")
-        self.refused(f"{TINY} --trials 1000000 --out file/out.json", "file/out.json", exit_code=1)
-        self.refused(f"{TINY} --trials 1000000 --out .", "folder", exit_code=1)
+        run = TINY.replace("--trials 3", "--trials 1000000")
+        self.refused(f"{run} --out file/out.json", "file/out.json", exit_code=1)
+        self.refused(f"{run} --out .", "folder", exit_code=1)
+
+    def test_a_name_of_another_kind_of_file_is_refused(self):
+        self.result(TINY)
+        for words, out, message in ((TINY, "x.csv", "the run writes a result as JSON; allowed: a name such as x.json, and then "
+                                                    f"`{BINARY} export x.json --out x.csv`"),
+                                    (TINY, "x.svg", f"`{BINARY} plot x.json --out x.svg`"), (TINY, "a/x.html", f"`{BINARY} report a/x.json --out a/x.html`"),
+                                    (TINY, "x.XLSX", "allowed: a name such as x.json\n"), (TINY, "x.txt", "allowed: a name such as x.json\n"),
+                                    ("export out.json", "t.xlsx", "export writes a table as CSV; allowed: a name such as t.csv\n"),
+                                    ("export out.json", "t.json", "allowed: a name such as t.csv\n"),
+                                    ("report out.json", "x.docx", "report writes a page; allowed: a name such as x.html\n"),
+                                    ("plot out.json", "x.bmp", "a picture must end in .svg, .png, .pdf or .eps")):
+            with self.subTest(words + out):
+                self.assertIn(message, self.refused(f"{words} --out {out}", f"--out {out}: "))
+        for out in ("table", "t.txt", "t.csv"):
+            self.run_program(f"export out.json --out {out}")
+        self.run_program(f"{TINY} --out result -q")
+
+    def test_a_folder_that_is_created_is_named(self):
+        line = "ranklab: --out a/b/x.json: created the folder a/b\n"
+        self.assertTrue(self.run_program(f"{TINY} --out a/b/x.json").stderr.startswith(line))
+        self.assertNotIn("created", self.run_program(f"{TINY} --out a/b/y.json").stderr)
+        self.assertEqual(self.run_program(f"{TINY} --out c/x.json -q").stderr, "")
+        self.assertNotIn("created", self.run_program(TINY).stderr)  # results/ is the default
+        self.assertTrue(self.run_program(f"{TINY} --shard 1/2 --out p/1.part").stderr.startswith("ranklab: --out p/1.part: created the folder p\n"))
 
     def test_resume_needs_a_file(self):
         self.refused(f"{TINY} --resume --out -", "--resume")
@@ -363,8 +392,39 @@ class MistakesTest(ProgramTest):
                                (["plot", "folder"], ("is a folder", "folder/*.json", "plot $file"))):
             with self.subTest(words):
                 self.refused(words, *needles)
+        for words, needle in (("run fig03", "unknown preset 'fig03'; presets of fig03: lambda-skip-fig03, "),
+                              ("run fig3", "presets of fig3: lambda-skip-fig03, lambda-skip-fig03-trained, shallow-fig03, spectral-fig03\n"),
+                              ("run thm4.1", "presets of thm4.1: lambda-skip-thm4.1\n"),
+                              (f"{RF} -steps 5", "unknown flag '-steps'; did you mean '--steps'?\n"),
+                              ("--steps 20 random-features", f"'--steps': the command comes first: `{BINARY} random-features --steps 20`\n"),
+                              ("--verison", "did you mean '--version'?\n"),
+                              ("rank-collapse --lambda 1 2 3", "unexpected argument '2'; lists have commas: --lambda 1,2,3\n"),
+                              ("rank-collapse --lambda -1 -2", "unexpected argument '-2'; lists have commas: --lambda -1,-2\n"),
+                              ("run spectral-fig03 spectral-fig04",
+                               f"run takes one preset; `{BINARY} reproduce spectral-fig03 spectral-fig04` runs several\n"),
+                              ("plot out.json f.pdf", "plot takes one result file, not 'f.pdf'; the file to write is --out f.pdf\n"),
+                              ("export out.json t.csv", "the file to write is --out t.csv\n"),
+                              ("plot out.json --size 84mm", "unknown flag '--size'; did you mean '--width'?\n"),
+                              ("ranks --data x.npy", f"unknown flag '--data'; the usage is `{BINARY} ranks PATH...`; --help lists the flags\n"),
+                              ("reproduce --only x", f"unknown flag '--only'; the usage is `{BINARY} reproduce [PRESET...]`; --help lists the flags\n"),
+                              (f"{TINY} --resume --force", "--resume and --force contradict each other")):
+            with self.subTest(words):
+                self.assertIn(needle, self.refused(words))
         for command in ("plot", "verify"):
             self.refused(f"{command} preset.json", "not a result file but a preset", "run NAME", exit_code=1)
+
+
+class ThreadsTest(ProgramTest):
+    def test_more_blas_threads_than_cores_are_named(self):
+        cores = len(os.sched_getaffinity(0))
+        run = f"{TINY.replace('--trials 3', '--trials 1')} --steps 2 -o x.json --force --threads"
+        line = f"ranklab: --threads {cores} with --blas-threads 2 needs {2 * cores} cores, and {cores} {'is' if cores == 1 else 'are'} available; "
+        self.assertIn(line, self.run_program(f"{run} {cores} --blas-threads 2").stderr)
+        for words in (f"{cores} --blas-threads 2 -q", f"{4 * cores}", f"{cores}", *([f"{cores // 2} --blas-threads 2"] if cores > 1 else [])):
+            self.assertNotIn("cores", self.run_program(f"{run} {words}").stderr)
+        # The default number of threads leaves cores for the BLAS.
+        if cores > 1:
+            self.assertNotIn("cores", self.run_program(f"{TINY} --blas-threads 2 -o y.json").stderr)
 
 
 class SummaryTest(ProgramTest):

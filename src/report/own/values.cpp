@@ -165,11 +165,23 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
     else
       pieces.push_back(std::exchange(piece, ""));
   }
-  // A name that has all pieces, such as gd.nuclear_rank for gd.rank; else one spelled alike.
+  // A name that has all pieces, such as gd.nuclear_rank for gd.rank; else one spelled alike. A
+  // short piece must be a whole one: `t` is not in diverged_trajectories.
+  constexpr std::size_t short_piece = 3;
+  const auto has_piece = [](const std::string& each, const std::string& wanted) {
+    const auto is_end = [&](std::size_t i) {
+      return i >= each.size() || each[i] == '.' || each[i] == '_';
+    };
+    for (std::size_t at = each.find(wanted); at != std::string::npos;
+         at = each.find(wanted, at + 1)) {
+      const bool is_whole = (at == 0 || is_end(at - 1)) && is_end(at + wanted.size());
+      if (is_whole || wanted.size() > short_piece) return true;
+    }
+    return false;
+  };
   const auto has_all = std::find_if(known.begin(), known.end(), [&](const std::string& each) {
-    return std::all_of(pieces.begin(), pieces.end(), [&](const std::string& wanted) {
-      return each.find(wanted) != std::string::npos;
-    });
+    return std::all_of(pieces.begin(), pieces.end(),
+                       [&](const std::string& wanted) { return has_piece(each, wanted); });
   });
   std::vector<std::string> near = known;
   std::erase_if(near,

@@ -74,6 +74,11 @@ TEST_CASE("an error message ends with the nearest word, or with the text that wa
   CHECK(did_you_mean("zzz", {"lambda", "layers"}, "; see --help") == "; see --help");
   CHECK(did_you_mean("--lr", {"--m", "--k"}, "; see --help") == "; see --help");
   CHECK(did_you_mean("--lr", {"--m", "--lr-adam", "--l"}) == "; did you mean '--l'?");
+  // Half of the letters are not close, and the dashes are no letters.
+  for (const auto& [typed, other] : {std::pair("--data", "--late"), {"--only", "--out"}})
+    CHECK(did_you_mean(typed, {other}).empty());
+  CHECK(did_you_mean("-steps", {"--seed", "--steps"}) == "; did you mean '--steps'?");
+  CHECK(did_you_mean("activtaoin", {"activation"}) == "; did you mean 'activation'?");
 }
 
 TEST_CASE("printable writes control characters and invalid UTF-8 as \\xNN and keeps the rest") {

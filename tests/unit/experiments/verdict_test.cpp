@@ -284,4 +284,39 @@ TEST_CASE("in every study, the verdict of a claim follows from its count") {
   }
 }
 
+// The quantities that a statement of one's own can be about, with the points of the curves.
+std::map<std::string, std::vector<double>> quantities_in(const Result& result) {
+  std::map<std::string, std::vector<double>> out;
+  for (const Scalar& scalar : result.scalars) out[scalar.name] = {};
+  for (const Series& series : result.series) {
+    if (!series.trials.empty()) out[series.name] = series.x;
+  }
+  return out;
+}
+
+TEST_CASE("in every study, a single trial has the quantities of the run, except those declared") {
+  for (const Experiment& experiment : experiments()) {
+    for (const StudyEntry& entry : experiment.studies) {
+      const auto toy = toys.find(experiment.name + " " + entry.name);
+      if (toy == toys.end()) continue;
+      const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
+      const Records records = records_of(*study, trials);
+      const auto of_all = quantities_in(study->report(records));
+      const std::vector<std::string> declared = study->names_of_some_trials();
+      CAPTURE(toy->first);
+      for (const TrialRecord& record : records) {
+        const auto of_one = quantities_in(study->report({record}));
+        for (const auto& [name, x] : of_all) {
+          CAPTURE(name);
+          const auto found = of_one.find(name);
+          const bool has_points = found != of_one.end() && std::ranges::includes(found->second, x);
+          CHECK((has_points || std::ranges::any_of(declared, [&](const std::string& part) {
+                   return name.find(part) != std::string::npos;
+                 })));
+        }
+      }
+    }
+  }
+}
+
 }  // namespace verdict_test

@@ -51,6 +51,13 @@ TEST_CASE("check_writable leaves nothing behind") {
   check_writable("/dev/null");
 }
 
+TEST_CASE("check_writable creates the folder of the file and names it once") {
+  const TemporaryFolder folder;
+  CHECK(check_writable(folder / "a/b/out.json") == folder / "a/b");
+  CHECK(std::filesystem::is_empty(folder / "a/b"));
+  CHECK(check_writable(folder / "a/b/out.json").empty());
+}
+
 TEST_CASE("a symbolic link stays and the file that it names is written") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "far");

@@ -43,6 +43,7 @@ struct Config {
   void fill_defaults();
   void check() const;
   Estimate memory() const;
+  static std::vector<std::string> names_of_some_trials() { return {"diverged"}; }
 
   bool is_transformer() const { return model == "transformer"; }
   std::vector<WeightMatrix> matrices() const;

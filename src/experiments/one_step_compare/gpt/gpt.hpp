@@ -56,6 +56,10 @@ struct Config {
   void fill_defaults();
   void check() const;
   Estimate memory() const;
+  // Points at which no trial has a ratio are left out.
+  static std::vector<std::string> names_of_some_trials() {
+    return {"one_step.batch", "one_step.independent"};
+  }
   std::vector<Output> outputs(std::uint64_t trial) const;
 
   bool single_precision() const { return precision == "f32"; }

@@ -48,6 +48,7 @@ struct Config {
   void fill_defaults();
   void check() const;
   Estimate memory() const;
+  static std::vector<std::string> names_of_some_trials() { return {"violations."}; }
 };
 
 /// N and d of one stack.
