@@ -14,6 +14,7 @@
 #include "report/changes.hpp"
 #include "report/own/own_claims.hpp"
 #include "report/result_file.hpp"
+#include "report/same_run.hpp"
 
 namespace ranklab {
 namespace {
@@ -112,11 +113,14 @@ void replace_own(std::vector<ResultFile>& results, std::vector<Claim> claims) {
 
 int judge(const Arguments& given, const JudgeOptions& options) {
   std::vector<ResultFile> results;
-  for (const std::string& path : given.positional) results.push_back(read_result(path));
+  std::vector<std::string> paths = given.positional;
+  for (const std::string& path : paths) results.push_back(read_result(path));
+  for (const std::string& line : drop_repeated_runs(results, paths))
+    std::fprintf(stderr, "%s\n", printable(line).c_str());
   const Statements statements = statements_of(given, results, options);
   std::vector<NamedResult> all;
   for (std::size_t i = 0; i < results.size(); ++i)
-    all.push_back({&results[i], results.size() > 1 ? printable_key(given.positional[i]) : ""});
+    all.push_back({&results[i], results.size() > 1 ? printable_key(paths[i]) : ""});
   std::vector<std::string> mistakes, earlier_mistakes;
   std::vector<Claim> claims = judge_own(statements.kept, all, earlier_mistakes);
   std::ranges::move(judge_own(statements.asked, all, mistakes), std::back_inserter(claims));
