@@ -72,6 +72,7 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
     return 0;
   }
   std::vector<std::string> names = terms();
+  names.insert(names.end(), {"--help", "--version"});
   if (const Experiment* experiment = find_experiment(command))
     return run_experiment(*experiment, words);
   for (const Experiment& experiment : experiments()) names.push_back(experiment.name);

@@ -121,17 +121,17 @@ std::vector<std::string> repeated_flags(const Arguments& arguments,
 
 std::string list_with_commas_in(const std::vector<std::string>& words,
                                 const std::vector<FlagShape>& known) {
-  for (std::size_t i = 0; i + 2 < words.size(); ++i) {
-    const FlagShape* shape =
-        words[i].starts_with("--") ? find_shape(known, words[i].substr(2)) : nullptr;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    if (!words[i].starts_with("--")) continue;
+    const std::size_t equals = words[i].find('=');
+    const FlagShape* shape = find_shape(known, words[i].substr(2, equals - 2));
     if (shape == nullptr || !shape->is_list || shape->may_repeat) continue;
-    std::string values;
-    std::size_t end = i + 1;
-    for (; end < words.size() && !words[end].starts_with("--"); ++end) {
-      const std::size_t last = words[end].find_last_not_of(',');  // `1, 2, 3`
-      values += (values.empty() ? "" : ",") + words[end].substr(0, last + 1);
-    }
-    if (end > i + 2) return words[i] + " " + values;
+    std::vector<std::string> values;
+    if (equals != std::string::npos) values.push_back(words[i].substr(equals + 1));
+    for (++i; i < words.size() && !words[i].starts_with("--"); ++i) values.push_back(words[i]);
+    --i;
+    for (std::string& value : values) value.resize(value.find_last_not_of(',') + 1);  // `1, 2, 3`
+    if (values.size() > 1) return "--" + shape->name + " " + joined(values, ",");
   }
   return "";
 }

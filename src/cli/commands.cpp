@@ -6,6 +6,7 @@
 #include "cli/help.hpp"
 #include "cli/output_names.hpp"
 #include "cli/presets.hpp"
+#include "cli/start.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
@@ -92,13 +93,6 @@ void check_results(const Utility& utility, const std::vector<std::string>& given
 
 }  // namespace
 
-void warn_of_repeated_flags(const Arguments& arguments) {
-  const std::string* quiet = arguments.find("quiet");
-  if (quiet != nullptr && (*quiet == "on" || *quiet == "true")) return;
-  for (const std::string& sentence : arguments.repeated)
-    std::fprintf(stderr, "ranklab: %s\n", sentence.c_str());
-}
-
 int run_utility(const Utility& utility, const std::vector<std::string>& words) {
   Arguments arguments;
   if (!utility.passes_words_on) {
@@ -115,10 +109,13 @@ int run_utility(const Utility& utility, const std::vector<std::string>& words) {
     check_positional(utility, arguments.positional);
     if (utility.usage.find("RESULT") != std::string::npos)
       check_results(utility, arguments.positional);
-    warn_of_repeated_flags(arguments);
   }
   arguments.words = words;
-  return utility.run(arguments);
+  const int exit_code = utility.run(arguments);
+  const std::string* quiet = arguments.find("quiet");
+  warn_of_repeated_flags(arguments.repeated,
+                         quiet != nullptr && (*quiet == "on" || *quiet == "true"));
+  return exit_code;
 }
 
 }  // namespace ranklab

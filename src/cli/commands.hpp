@@ -55,9 +55,6 @@ std::vector<Utility> utilities();
 /// if the words have --help. Returns the exit code. Throws UsageError and Failure.
 int run_utility(const Utility& utility, const std::vector<std::string>& words);
 
-/// Says on standard error, unless --quiet, which flags have several values.
-void warn_of_repeated_flags(const Arguments& arguments);
-
 // The commands, each in its own file.
 // `read` is a preset that is already read, if the words name it.
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,

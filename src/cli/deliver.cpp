@@ -92,14 +92,6 @@ std::string default_out(const ResolvedRun& run) {
   return "results/" + name + (run.options.shard.empty() ? ".json" : part);
 }
 
-void prepare_folder(const ResolvedRun& run) {
-  const std::string& out = run.options.out;
-  const std::string created = check_writable(out);
-  if (!created.empty() && !run.options.quiet && out != default_out(run))
-    std::fprintf(stderr, "ranklab: --out %s: created the folder %s\n", printable(out).c_str(),
-                 printable(created).c_str());
-}
-
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
   const CommonOptions& options = run.options;
   const bool has_result = execution.result.has_value(),

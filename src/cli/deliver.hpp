@@ -10,10 +10,6 @@ namespace ranklab {
 /// .<i>-of-<N>.part in place of .json for a shard.
 std::string default_out(const ResolvedRun& run);
 
-/// Throws Failure if --out cannot be written. Creates its folder, and says so unless it is that of
-/// the default path.
-void prepare_folder(const ResolvedRun& run);
-
 /// Writes the result if there is one, removes the journal of a run that was not interrupted, prints
 /// the summary and returns the exit code. `journal` may be null. Throws Failure if --out cannot be
 /// written.

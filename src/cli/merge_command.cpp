@@ -16,6 +16,7 @@
 #include "cli/output_names.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/run_identity.hpp"
+#include "cli/start.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"

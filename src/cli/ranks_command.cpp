@@ -45,7 +45,6 @@ int measure(const std::vector<std::string>& words) {
     throw UsageError("ranks takes files or folders; `ranklab ranks --help` lists what it reads");
   given.flags.emplace_back("study", "files");
   ResolvedRun run = resolve(one_step_compare(), sources);
-  warn_of_repeated_flags(sources.flags);
   run.prints_table = run.options.out != "-";
   std::vector<std::string> argv = {"ranklab", "ranks"};
   argv.insert(argv.end(), words.begin(), words.end());

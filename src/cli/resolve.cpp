@@ -377,6 +377,7 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
   run.own = run.texts.claims;
   for (const std::string& claim : run.options.claim) run.own.push_back({"", "", claim});
   run.own = checked(std::move(run.own), "--claim");
+  run.repeated = sources.flags.repeated;
   run.options.keep_trials |= sources.config && sources.config->keeps_trials;
   return run;
 }

@@ -78,6 +78,7 @@ struct ResolvedRun {
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run
   std::vector<OwnStatement> own;         // statements to judge, of the texts and of --claim
+  std::vector<std::string> repeated;     // a sentence for each flag with several values
   bool prints_table = false;             // only the table, to standard output; else all findings
 
   /// The result's config: every parameter that can change a number.

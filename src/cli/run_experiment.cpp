@@ -17,6 +17,7 @@
 #include "cli/overwrite.hpp"
 #include "cli/run_identity.hpp"
 #include "cli/run_shard.hpp"
+#include "cli/start.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
@@ -65,20 +66,6 @@ namespace {
   throw UsageError("unexpected argument '" + printable_key(word) + "'; " + hint);
 }
 
-// BLAS threads that find no core spin until one is free.
-void warn_of_too_many_threads(const CommonOptions& options) {
-  const std::uint64_t needed = options.threads * options.blas_threads, cores = available_cores();
-  if (options.quiet || options.blas_threads == 1 || needed <= cores) return;
-  std::fprintf(
-      stderr,
-      "ranklab: --threads %llu with --blas-threads %llu needs %llu cores, and %s available; "
-      "the BLAS then waits for itself, and the run may take many times as long\n",
-      static_cast<unsigned long long>(options.threads),
-      static_cast<unsigned long long>(options.blas_threads),
-      static_cast<unsigned long long>(needed),
-      cores == 1 ? "1 is" : (std::to_string(cores) + " are").c_str());
-}
-
 }  // namespace
 
 int run_experiment(const Experiment& experiment, const std::vector<std::string>& words,
@@ -102,7 +89,6 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   if (const std::string* out = sources.flags.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
   ResolvedRun run = resolve(experiment, sources);
-  warn_of_repeated_flags(sources.flags);
   if (run.options.out.empty()) run.options.out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
@@ -118,12 +104,12 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
         "interrupted run, --force discards them; give one of the two");
   require_fitting_name("the run", options.out);
   if (options.dry_run) {
+    warn_of_repeated_flags(run.repeated, options.quiet);
     print_dry_run(run);
     return 0;
   }
   refuse_to_replace_with_outputs(run);
   check_memory(run);
-  warn_of_too_many_threads(options);
   const bool show_progress =
       !options.quiet && (options.progress == "always" ||
                          (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
@@ -150,8 +136,7 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     if (journal->finished().empty()) refuse_to_replace(run);
     warn_of_missing_outputs(run, journal->finished());
   }
-  if (journal && !options.quiet) warn_of_lost_trials(*journal);
-
+  warn_before_trials(run, journal ? &*journal : nullptr);
   Execution execution =
       execute(run, journal ? &*journal : nullptr, {show_progress}, argv, OnMistake::stops);
   return deliver(run, execution, journal ? &*journal : nullptr);

@@ -3,9 +3,9 @@
 #include <cstdio>
 #include <filesystem>
 
-#include "cli/deliver.hpp"
 #include "cli/execute.hpp"
 #include "cli/run_identity.hpp"
+#include "cli/start.hpp"
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
@@ -45,17 +45,6 @@ void refuse_to_replace_part(const ResolvedRun& run, const std::string& identity)
 
 }  // namespace
 
-void warn_of_lost_trials(const Journal& journal) {
-  if (journal.discarded())
-    std::fprintf(stderr,
-                 "ranklab: starting over; the finished trials of an interrupted run were "
-                 "discarded%s\n",
-                 journal.discarded_own() ? " (--resume would have kept them)" : "");
-  if (!journal.loss().empty())
-    std::fprintf(stderr, "ranklab: %s %s\n", printable(journal.path()).c_str(),
-                 journal.loss().c_str());
-}
-
 int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   const CommonOptions& options = run.options;
   refuse_flags_of_results(options);
@@ -65,7 +54,7 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   Journal part(
       options.out, identity,
       options.force && !options.resume ? Journal::Earlier::discarded : Journal::Earlier::resumed);
-  if (!options.quiet) warn_of_lost_trials(part);
+  warn_before_trials(run, &part);
   const std::uint64_t wanted = run.shard.trials_of(options.trials);
   if (part.finished().size() == wanted) {
     if (!options.quiet)

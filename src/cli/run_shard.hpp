@@ -2,7 +2,6 @@
 #pragma once
 
 #include "cli/resolve.hpp"
-#include "run/journal.hpp"
 #include "run/progress.hpp"
 
 namespace ranklab {
@@ -11,8 +10,5 @@ namespace ranklab {
 /// code. Throws UsageError if --out exists and neither --resume nor --force is given, if it belongs
 /// to a different run, and for flags that need a result.
 int run_shard(ResolvedRun& run, const Progress::Look& progress);
-
-/// Warns on standard error if trials of an interrupted run were discarded or damaged.
-void warn_of_lost_trials(const Journal& journal);
 
 }  // namespace ranklab

@@ -398,6 +398,7 @@ class MistakesTest(ProgramTest):
                               (f"{RF} -steps 5", "unknown flag '-steps'; did you mean '--steps'?\n"),
                               ("--steps 20 random-features", f"'--steps': the command comes first: `{BINARY} random-features --steps 20`\n"),
                               ("--verison", "did you mean '--version'?\n"),
+                              ("version", "unknown command 'version'; did you mean '--version'?\n"),
                               ("rank-collapse --lambda 1 2 3", "unexpected argument '2'; lists have commas: --lambda 1,2,3\n"),
                               ("rank-collapse --lambda -1 -2", "unexpected argument '-2'; lists have commas: --lambda -1,-2\n"),
                               ("run spectral-fig03 spectral-fig04",

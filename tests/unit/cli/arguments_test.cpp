@@ -106,6 +106,7 @@ TEST_CASE("a list with blanks is answered with the list with commas") {
   CHECK(list({"--m", "3", "--lambda", "1", "2", "3", "--quiet"}) == "--lambda 1,2,3");
   CHECK(list({"--lambda", "1,", "2,", "3"}) == "--lambda 1,2,3");
   CHECK(list({"--lambda", "-1", "-2.5"}) == "--lambda -1,-2.5");
+  CHECK(list({"--lambda=1", "2", "--m", "3"}) == "--lambda 1,2");
   CHECK(list({"--lambda", "1", "--m", "3"}).empty());
   CHECK(list({"--m", "3", "4"}).empty());
   CHECK_THROWS_WITH_AS(list({"--m", "3", "-4"}), "unknown flag '-4'; --help lists the flags",
