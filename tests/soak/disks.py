@@ -74,7 +74,8 @@ def without_room(words, name, folder, disk, pages_left, is_complete):
     if old is not None:
         expect(read(disk, name) == old, f"{pages_left} pages: the old file has changed")
     os.remove(os.path.join(disk, "filler"))
-    run(words + (" --resume" if "--shard" in words or words.startswith(RUN) else ""), folder)
+    has_trials = name + ".journal" in kept or (name.endswith(".part") and name in kept)
+    run(words.replace("--force", "--resume") if has_trials else words, folder)
     kept = set(os.listdir(disk))
     expect(kept - {COMPANION} == {name}, f"{pages_left} pages, then room: {sorted(kept)}")
     is_complete(read(disk, name))
