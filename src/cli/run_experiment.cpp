@@ -43,6 +43,7 @@ void print_dry_run(ResolvedRun& run) {
        {{"memory_bytes", bytes},
         {"memory_available_bytes", available_memory()},
         {"fits", bytes <= available_memory()}}},
+      {"notes", run.notes},
   };
   std::fputs(printed_json(plan).c_str(), stdout);
 }

@@ -63,6 +63,9 @@ void read_state_spaces_config(const ConfigKeys& keys, ModelConfig& config) {
   config.layers = keys.size({"n_layer"});
   config.dim = keys.size({"d_model"});
   config.vocabulary = keys.size({"vocab_size"});
+  constexpr std::uint64_t usual_multiple = 8;  // the default of MambaConfig
+  config.vocabulary_multiple =
+      keys.size({"pad_vocab_size_multiple"}).value_or(ConfigSize{usual_multiple, ""}).value;
   config.state = ssm.size({"d_state"});
   config.head_width = ssm.size({"headdim"});
   config.groups = ssm.size({"ngroups"});
@@ -113,7 +116,6 @@ PublishedLayout mamba2_layout() {
       .characteristic = {"layers.0.mixer.dt_bias", "layers.0.mixer.norm.weight"},
       .layers = "layers.",
       .heads = {"lm_head.weight"},
-      .padded_vocabulary = true,
       .embedding =
           [](const ModelSpec& spec, TensorList& list) {
             list.add_spellings("embedding", {"embedding.weight", "embeddings.weight"},
