@@ -199,8 +199,8 @@ std::string shown_value(const std::string& text) {
 std::string note_of(const Replaced& replaced, const std::vector<Field>& fields) {
   return say("{}--{} {} instead of {}{}, because {}.", assumed, replaced.flag,
              shown_value(find_field(fields, replaced.flag)->value_text()),
-             replaced.origin.empty() ? "the default " : "", shown_value(replaced.from) + replaced.origin,
-             replaced.why);
+             replaced.origin.empty() ? "the default " : "",
+             shown_value(replaced.from) + replaced.origin, replaced.why);
 }
 
 // Whether the value may change so that the run is possible. The values of one file of the program
@@ -265,35 +265,52 @@ void refuse_contradictions(const Study& study, const Givers& givers) {
   }
 }
 
-// A file may have parameters without effect, as a result does. A 0 that would silently become a
-// default is refused, as it is on the command line.
-std::vector<std::string> note_on_useless_values(const Givers& givers, const StudyEntry& entry,
-                                                const std::vector<Field>& fields) {
-  std::vector<std::string> notes;
-  const std::unique_ptr<Study> fresh = entry.make(), usual = entry.make();
-  usual->resolve_defaults();
-  const std::vector<Field> unset = fresh->fields(), defaults = usual->fields();
-  for (const ParameterFile& file : givers.files()) {
-    if (file.owner != Owner::user) continue;
-    std::vector<std::string> names, needs;
-    for (const auto& [key, value] : file.config.items()) {
-      const Field* const field = find_field(fields, key);
-      if (field == nullptr || givers.file_of(key) != &file) continue;
-      const std::string text = field->value_text();
-      if (field->needs.empty()) {
-        if (field->zero_is_unset && value == 0) field->parse_flag("0", file.label + ": " + key);
-      } else if (text != find_field(unset, key)->value_text() &&
-                 text != find_field(defaults, key)->value_text()) {
-        names.push_back(key);
-        needs.push_back(field->needs);
-      }
-    }
-    if (names.empty()) continue;
-    notes.push_back(say("{}{}: {} {} no effect in this run{}.", caution, file.label, joined(names),
-                        names.size() == 1 ? "has" : "have",
-                        names.size() == 1 ? "; it needs " + needs.front() : ""));
+// The value that each field would have without those values of the file that have no effect.
+std::map<std::string, std::string> values_without(const ParameterFile& file,
+                                                  const Experiment& experiment,
+                                                  const RunSources& sources, ResolvedRun& run) {
+  ParameterFile rest = file;
+  for (const Field& field : run.study->fields()) {
+    if (!field.needs.empty()) rest.config.erase(field.name);
   }
-  return notes;
+  CommonOptions options;
+  const std::unique_ptr<Study> study = study_of(experiment, sources).make();
+  const std::vector<Field> fields = fields_of(options, *study, experiment);
+  apply_file(rest, experiment, run.options.study, fields);
+  apply_flags(sources.flags, fields);
+  try {
+    study->resolve_defaults();
+  } catch (const UsageError&) {  // without the other files of the run; the defaults are not needed
+  }
+  std::map<std::string, std::string> out;
+  for (const Field& field : fields) out[field.name] = field.value_text();
+  return out;
+}
+
+// A file of the user's may have values without effect, such as those of a result's config; a note
+// names those that are not defaults. A 0 that would become a default is refused, as for a flag.
+void note_useless_values(const ParameterFile& file, const Givers& givers, const RunSources& sources,
+                         ResolvedRun& run) {
+  std::map<std::string, std::string> usual = values_without(file, *run.experiment, sources, run);
+  const std::vector<Field> fields = run.study->fields();
+  std::vector<std::string> names, needs;
+  for (const auto& [key, value] : file.config.items()) {
+    const Field* const field = find_field(fields, key);
+    if (field == nullptr || givers.file_of(key) != &file) continue;
+    const std::string text = field->value_text();
+    if (field->needs.empty()) {
+      if (field->zero_is_unset && value == 0 && text != "0")
+        field->parse_flag("0", file.label + ": " + key);
+    } else if (text != usual.at(key)) {
+      names.push_back(key);
+      needs.push_back(field->needs);
+    }
+  }
+  if (names.empty()) return;
+  run.notes.push_back(names.size() == 1 ? say("{}{}: {} has no effect in this run; it needs {}.",
+                                              caution, file.label, names.front(), needs.front())
+                                        : say("{}{}: {} have no effect in this run.", caution,
+                                              file.label, joined(names)));
 }
 
 // Applies the files and the flags, then the files that they name: these override the program's
@@ -344,8 +361,9 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
     if (files.empty() || message.starts_with(files)) throw;
     throw UsageError("with " + files + ": " + message);
   }
-  for (std::string& note : note_on_useless_values(givers, entry, run.study->fields()))
-    run.notes.push_back(std::move(note));
+  for (const ParameterFile& file : givers.files()) {
+    if (file.owner == Owner::user) note_useless_values(file, givers, sources, run);
+  }
   if (options.threads == 0)
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   if (sources.flags.find("shard") != nullptr)
@@ -363,8 +381,7 @@ bool repeats(ResolvedRun& run, const ParameterFile& earlier) {
   return std::ranges::all_of(
       fields_of(run.options, *run.study, *run.experiment), [&](const Field& field) {
         const auto then = earlier.config.find(field.name);
-        return field.names_output ||
-               (then != earlier.config.end() && *then == config[field.name]);
+        return field.names_output || (then != earlier.config.end() && *then == config[field.name]);
       });
 }
 
@@ -375,24 +392,33 @@ void keep_notes(ResolvedRun& run, const ParameterFile& earlier) {
   }
 }
 
-// From the preset itself, or else from what the replayed run has changed.
-nlohmann::ordered_json config_of_preset(const Experiment& experiment, const RunSources& sources) {
-  if (sources.preset) return configured(experiment, {sources.preset, {}, {}}).config();
-  nlohmann::ordered_json out = sources.config->config;
-  for (const Change& change : sources.config->changed) out[change.name] = change.preset;
+nlohmann::ordered_json values_of(const Experiment& experiment, const StudyEntry& entry,
+                                 const Preset& preset) {
+  CommonOptions options;
+  options.study = entry.name;
+  const std::unique_ptr<Study> study = entry.make();
+  const std::vector<Field> fields = fields_of(options, *study, experiment);
+  apply_file(parameters_of(preset), experiment, entry.name, fields);
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const Field& field : fields) {
+    if (preset.config.contains(field.name)) out[field.name] = field_json(field);
+  }
   return out;
 }
 
-std::string size_text(double bytes) {
-  char buffer[32];
-  const char* unit = "bytes";
-  for (const char* larger : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
-    if (bytes < 1000) break;
-    bytes /= 1000;
-    unit = larger;
+// From the preset itself, or else from what the replayed run has changed.
+nlohmann::ordered_json config_of_preset(const Experiment& experiment, const RunSources& sources) {
+  if (sources.preset) {
+    const RunSources alone = {sources.preset, {}, {}};
+    try {
+      return configured(experiment, alone).config();
+    } catch (const UsageError&) {  // it needs the flags: only the values that it has
+      return values_of(experiment, study_of(experiment, alone), *sources.preset);
+    }
   }
-  std::snprintf(buffer, sizeof buffer, "%.3g %s", bytes, unit);
-  return buffer;
+  nlohmann::ordered_json out = sources.config->config;
+  for (const Change& change : sources.config->changed) out[change.name] = change.preset;
+  return out;
 }
 
 }  // namespace

@@ -85,8 +85,8 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     print_dry_run(run);
     return 0;
   }
+  check_memory(run);  // before the checksums of large files
   refuse_to_replace_with_outputs(run);
-  check_memory(run);
   const bool show_progress =
       !options.quiet && (options.progress == "always" ||
                          (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));
