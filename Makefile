@@ -166,6 +166,16 @@ $(BUILD)/generated/papers.hpp: $(PAPER_FILES) Makefile
 	   printf 'inline constexpr const char* %s[] = {' $${name/./_}; \
 	   awk 'NR % 200 == 1 { printf "%sR\"file(", (NR > 1 ? ")file\",\n" : "") } { print }' $$file; printf ')file"};\n'; done > $@
 
+# The presets of this version, name and text: a preset of the user's is another one.
+PRESET_FILES := $(wildcard experiments/*.json)
+$(BUILD)/generated/shipped_presets.hpp: $(PRESET_FILES) Makefile
+	@mkdir -p $(@D)
+	@{ echo '#pragma once'; \
+	   echo 'inline constexpr struct { const char *name, *text; } shipped_presets[] = {'; \
+	   for file in $(PRESET_FILES); do name=$${file##*/}; \
+	     printf '{"%s", R"file(' $${name%.json}; cat $$file; printf ')file"},\n'; done; echo '};'; } > $@.new
+	@$(renew)
+
 # A constant for the id of each statement and slip of the catalog: spectral/thm-3.7 becomes
 # spectral::thm_3_7. The code names ids only by them, so that a wrong one does not compile.
 $(BUILD)/generated/statement_ids.hpp: $(PAPER_FILES) Makefile
@@ -242,6 +252,7 @@ $(call of_kinds,writes reads) $(SEPARATE:%.cpp=$(BUILD)/%.o): private PRECOMPILE
 $(call of_kinds,writes reads) $(SEPARATE:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
 $(filter $(BUILD)/units/writes/src/report/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
 $(filter $(BUILD)/units/writes/src/report.%,$(OBJECTS)): $(BUILD)/generated/papers.hpp
+$(filter $(BUILD)/units/writes/src/cli.%,$(OBJECTS)): | $(BUILD)/generated/shipped_presets.hpp
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch
 $(call of_kinds,studies computes helps) $(BUILD)/src/main.o $(addprefix $(BUILD)/tests/,bench/bench.o bench/speedup.o fuzz/main.o unit/tiny_checkpoint.o unit/tiny_layouts.o): $(BUILD)/precompiled/program.hpp.gch
@@ -361,7 +372,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
-	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp statement_ids.hpp)
+	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp shipped_presets.hpp statement_ids.hpp)
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 

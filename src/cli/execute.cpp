@@ -88,6 +88,9 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   if (!run.input_checksums().empty()) file.environment["inputs"] = run.input_checksums();
   file.timing = timing;
   add_result(file, std::move(result));
+  for (const std::string& note : run.notes) {
+    if (std::ranges::find(file.notes, note) == file.notes.end()) file.notes.push_back(note);
+  }
   add_own(file, judge_own(run.own, {{&file, ""}}, out.mistakes));
   // With a mistake in a statement, `ranklab judge` can judge what was meant.
   file.keeps_trials = run.options.keep_trials || !out.mistakes.empty();

@@ -9,6 +9,8 @@
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
+#include "io/atomic_file.hpp"
+#include "shipped_presets.hpp"  // the files of experiments as text
 #include "report/catalog.hpp"
 #include "report/result_json.hpp"
 #include "report/result_members.hpp"
@@ -104,6 +106,12 @@ const Folder& folder() {
   return found;
 }
 
+bool is_shipped(const std::string& name, const std::string& text) {
+  return std::ranges::any_of(shipped_presets, [&](const auto& shipped) {
+    return name == shipped.name && text == shipped.text;
+  });
+}
+
 }  // namespace
 
 const std::vector<std::string>& preset_names() {
@@ -147,9 +155,10 @@ Preset read_preset(const std::string& name) {
       hint = "; presets of " + printable_key(name) + ": " + joined(presets);
     throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" + hint);
   }
-  Preset out =
-      preset_from(read_json((folder().path / (name + ".json")).string()), "preset " + name);
+  const std::string path = (folder().path / (name + ".json")).string();
+  Preset out = preset_from(read_json(path), "preset " + name);
   out.name = name;
+  out.is_shipped = is_shipped(name, read_file(path));
   return out;
 }
 

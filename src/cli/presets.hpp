@@ -46,7 +46,8 @@ struct ShorterRun {
 };
 
 struct Preset : PresetTexts {
-  std::string name;  // of the file, without .json
+  std::string name;         // of the file, without .json
+  bool is_shipped = false;  // a preset of this version, unchanged; otherwise the user wrote it
   std::string command, summary;
   std::optional<double> seconds,  // expected wall time on two cores
       memory_mb;                  // and largest resident memory, in 10^6 bytes

@@ -70,6 +70,7 @@ void prepare(Task& task, const Options& options) {
     ResolvedRun full = resolve(experiment, sources);
     const ShorterRun shorter = preset.reproduce.value_or(ShorterRun{Json::object(), 0});
     sources.config = ParameterFile{label + ": reproduce", preset.command, shorter.config};
+    sources.config->owner = owner_of(preset);
     ResolvedRun reduced = resolve(experiment, sources);
     task.full = full.config();
     task.reduced = reduced.config();

@@ -119,7 +119,9 @@ const StudyEntry& find_study(const Experiment& experiment, const std::string& na
 }
 
 ParameterFile parameters_of(const Preset& preset) {
-  return {"preset " + preset.name, preset.command, preset.config, preset};
+  ParameterFile out{"preset " + preset.name, preset.command, preset.config, preset};
+  out.owner = owner_of(preset);
+  return out;
 }
 
 ParameterFile read_config_file(const std::string& path) {
@@ -137,6 +139,43 @@ ParameterFile read_config_file(const std::string& path) {
   }
 }
 
+// Who gave the values of a run.
+class Givers {
+ public:
+  explicit Givers(const RunSources& sources) : flags_(sources.flags) {
+    if (sources.preset) files_.push_back(parameters_of(*sources.preset));
+    if (sources.config) files_.push_back(*sources.config);
+  }
+
+  // In the order in which they are applied.
+  const std::vector<ParameterFile>& files() const { return files_; }
+  bool is_typed(const std::string& flag) const { return flags_.find(flag) != nullptr; }
+  // The file whose value counts; nullptr if no file has one, or if the flag is typed.
+  const ParameterFile* file_of(const std::string& flag) const {
+    if (is_typed(flag)) return nullptr;
+    const auto found = std::find_if(files_.rbegin(), files_.rend(), [&](const ParameterFile& file) {
+      return file.config.contains(flag);
+    });
+    return found == files_.rend() ? nullptr : &*found;
+  }
+  bool is_explicit(const std::string& flag) const {
+    const ParameterFile* const file = file_of(flag);
+    return is_typed(flag) || (file != nullptr && file->owner != Owner::program);
+  }
+  // "preset mine and --config more.json": the files whose values do not give way; may be empty.
+  std::string explicit_files() const {
+    std::vector<std::string> labels;
+    for (const ParameterFile& file : files_) {
+      if (file.owner != Owner::program) labels.push_back(file.label);
+    }
+    return joined(labels, " and ");
+  }
+
+ private:
+  const Arguments& flags_;
+  std::vector<ParameterFile> files_;
+};
+
 // A preset may need files that another preset writes.
 void adopt_files(Study& study, const std::optional<Preset>& preset) {
   try {
@@ -148,35 +187,153 @@ void adopt_files(Study& study, const std::optional<Preset>& preset) {
   }
 }
 
-// Whether the value may change so that the run is possible: the user typed others instead. The
-// values of one file must fit each other.
-bool may_yield(const Misfit& misfit, const RunSources& sources) {
-  const auto is_typed = [&](const std::string& flag) {
-    return sources.flags.find(flag) != nullptr;
-  };
-  const bool in_file = (sources.preset && sources.preset->config.contains(misfit.flag)) ||
-                       (sources.config && sources.config->config.contains(misfit.flag));
-  return !is_typed(misfit.flag) && (!in_file || std::ranges::any_of(misfit.others, is_typed));
+// A value that gave way so that the run is possible.
+struct Replaced {
+  std::string flag, from, origin, why;
+};
+
+std::string shown_value(const std::string& text) {
+  return text.empty() ? "none" : printable_key(text);
 }
 
-void validate(Study& study, const RunSources& sources) {
+std::string note_of(const Replaced& replaced, const std::vector<Field>& fields) {
+  return say("{}--{} {} instead of {}{}, because {}.", assumed, replaced.flag,
+             shown_value(find_field(fields, replaced.flag)->value_text()),
+             replaced.origin.empty() ? "the default " : "",
+             shown_value(replaced.from) + replaced.origin, replaced.why);
+}
+
+// Whether the value may change so that the run is possible. The values of one file of the program
+// must fit each other.
+bool may_yield(const Misfit& misfit, const Givers& givers) {
+  if (givers.is_explicit(misfit.flag)) return false;
+  return givers.file_of(misfit.flag) == nullptr ||
+         std::ranges::any_of(misfit.others,
+                             [&](const std::string& other) { return givers.is_explicit(other); });
+}
+
+// Returns the values that gave way, each once.
+std::vector<Replaced> validate(Study& study, const RunSources& sources, const Givers& givers) {
   constexpr int most_misfits = 1000;
+  std::vector<Replaced> out;
   for (int i = 0;; ++i) {
     try {
       study.resolve_defaults();
       refuse_flags_that_do_nothing(sources.flags, study.fields());
-      return study.validate();
+      study.validate();
+      return out;
     } catch (const Misfit& misfit) {
-      if (i == most_misfits || !may_yield(misfit, sources)) throw;
+      if (i == most_misfits || !may_yield(misfit, givers)) throw;
       const std::vector<Field> fields = study.fields();
       const Field* field = find_field(fields, misfit.flag);
       const std::string label = "--" + misfit.flag;
+      const ParameterFile* const file = givers.file_of(misfit.flag);
+      if (std::ranges::find(out, misfit.flag, &Replaced::flag) == out.end())
+        out.push_back({misfit.flag, field->value_text(),
+                       file != nullptr ? " of " + file->label : "", misfit.what()});
       if (misfit.fitting.empty())
         set_field(*field, nlohmann::json::array(), label);
       else
         field->parse(misfit.fitting, label);
     }
   }
+}
+
+// The values of the program's presets that are not those of the input files; one note, or none.
+std::vector<std::string> note_on_files(const Givers& givers, const std::vector<Field>& fields,
+                                       const std::map<std::string, std::string>& before) {
+  std::vector<std::string> values;
+  const ParameterFile* last = nullptr;
+  for (const Field& field : fields) {
+    const ParameterFile* const file = givers.file_of(field.name);
+    const std::string now = field.value_text();
+    if (file == nullptr || file->owner != Owner::program || before.at(field.name) == now) continue;
+    last = file;
+    values.push_back(say("--{} {} instead of {}", field.name, shown_value(now),
+                         shown_value(before.at(field.name))));
+  }
+  if (values.empty()) return {};
+  return {say("{}{} of {}, because the input files say so.", assumed, joined(values), last->label)};
+}
+
+void refuse_contradictions(const Study& study, const Givers& givers) {
+  for (const Contradiction& each : study.contradictions()) {
+    const ParameterFile* const file = givers.file_of(each.flag);
+    if (file != nullptr && file->owner == Owner::user)
+      throw UsageError(say("{}: {}: {} does not fit: {}; the flag --{} would decide", file->label,
+                           each.flag, each.value, each.in_file, each.flag));
+  }
+}
+
+// The value that each field would have without those values of the file that have no effect.
+std::map<std::string, std::string> values_without(const ParameterFile& file,
+                                                  const Experiment& experiment,
+                                                  const RunSources& sources, ResolvedRun& run) {
+  ParameterFile rest = file;
+  for (const Field& field : run.study->fields()) {
+    if (!field.needs.empty()) rest.config.erase(field.name);
+  }
+  CommonOptions options;
+  const std::unique_ptr<Study> study = study_of(experiment, sources).make();
+  const std::vector<Field> fields = fields_of(options, *study, experiment);
+  apply_file(rest, experiment, run.options.study, fields);
+  apply_flags(sources.flags, fields);
+  try {
+    study->resolve_defaults();
+  } catch (const UsageError&) {  // without the other files of the run; the defaults are not needed
+  }
+  std::map<std::string, std::string> out;
+  for (const Field& field : fields) out[field.name] = field.value_text();
+  return out;
+}
+
+// A file of the user's may have values without effect, such as those of a result's config; a note
+// names those that are not defaults. A 0 that would become a default is refused, as for a flag.
+void note_useless_values(const ParameterFile& file, const Givers& givers, const RunSources& sources,
+                         ResolvedRun& run) {
+  std::map<std::string, std::string> usual = values_without(file, *run.experiment, sources, run);
+  const std::vector<Field> fields = run.study->fields();
+  std::vector<std::string> names, needs;
+  for (const auto& [key, value] : file.config.items()) {
+    const Field* const field = find_field(fields, key);
+    if (field == nullptr || givers.file_of(key) != &file) continue;
+    const std::string text = field->value_text();
+    if (field->needs.empty()) {
+      if (field->zero_is_unset && value == 0 && text != "0")
+        field->parse_flag("0", file.label + ": " + key);
+    } else if (text != usual.at(key)) {
+      names.push_back(key);
+      needs.push_back(field->needs);
+    }
+  }
+  if (names.empty()) return;
+  run.notes.push_back(names.size() == 1 ? say("{}{}: {} has no effect in this run; it needs {}.",
+                                              caution, file.label, names.front(), needs.front())
+                                        : say("{}{}: {} have no effect in this run.", caution,
+                                              file.label, joined(names)));
+}
+
+// Applies the files and the flags, then the files that they name: these override the program's
+// preset, and nothing else.
+void apply_all(ResolvedRun& run, const RunSources& sources, const Givers& givers,
+               const std::vector<Field>& recorded, const std::vector<Field>& all) {
+  const std::vector<ParameterFile>& files = givers.files();
+  const auto apply = [&](std::size_t first) {
+    for (std::size_t i = first; i < files.size(); ++i)
+      apply_file(files[i], *run.experiment, run.options.study, recorded);
+    apply_flags(sources.flags, all);
+  };
+  apply(0);
+  std::map<std::string, std::string> before;
+  for (const Field& field : recorded) before[field.name] = field.value_text();
+  adopt_files(*run.study, sources.preset);
+  const std::uint64_t in_files = run.study->trials_in_files();
+  if (in_files > 0) run.options.trials = in_files;
+  apply(sources.preset && sources.preset->is_shipped ? 1 : 0);
+  if (in_files > 0 && run.options.trials > in_files)
+    throw UsageError("--trials " + std::to_string(run.options.trials) +
+                     " is not allowed: the input files hold " + plural(in_files, "trial"));
+  run.notes = note_on_files(givers, recorded, before);
 }
 
 // The run without what belongs to the preset.
@@ -192,25 +349,25 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
   const std::vector<Field> recorded = fields_of(options, *run.study, experiment);
   std::vector<Field> all = recorded;
   for (Field& field : session_fields(options)) all.push_back(std::move(field));
-  const auto apply_config_and_flags = [&] {
-    if (sources.config) apply_file(*sources.config, experiment, entry.name, recorded);
-    apply_flags(sources.flags, all);
-  };
-
-  if (sources.preset) apply_file(parameters_of(*sources.preset), experiment, entry.name, recorded);
-  apply_config_and_flags();
-  adopt_files(*run.study, sources.preset);
-  const std::uint64_t in_files = run.study->trials_in_files();
-  if (in_files > 0) options.trials = in_files;
-  apply_config_and_flags();
-  if (in_files > 0 && options.trials > in_files)
-    throw UsageError("--trials " + std::to_string(options.trials) +
-                     " is not allowed: the input files hold " + plural(in_files, "trial"));
+  const Givers givers(sources);
+  try {
+    apply_all(run, sources, givers, recorded, all);
+    refuse_contradictions(*run.study, givers);
+    for (const Replaced& each : validate(*run.study, sources, givers))
+      run.notes.push_back(note_of(each, recorded));
+  } catch (const UsageError& error) {
+    const std::string files = givers.explicit_files();
+    const std::string message = error.what();
+    if (files.empty() || message.starts_with(files)) throw;
+    throw UsageError("with " + files + ": " + message);
+  }
+  for (const ParameterFile& file : givers.files()) {
+    if (file.owner == Owner::user) note_useless_values(file, givers, sources, run);
+  }
   if (options.threads == 0)
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
   if (sources.flags.find("shard") != nullptr)
     run.shard = parse_shard(options.shard, options.trials, "--shard");
-  validate(*run.study, sources);
   options.preset = sources.preset ? sources.preset->name
                    : sources.config
                        ? text_at(sources.config->config, "preset", sources.config->label)
@@ -218,27 +375,57 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
   return run;
 }
 
+// Whether the run is that of an earlier result, which it then has the notes of.
+bool repeats(ResolvedRun& run, const ParameterFile& earlier) {
+  const nlohmann::ordered_json config = run.config();
+  return std::ranges::all_of(
+      fields_of(run.options, *run.study, *run.experiment), [&](const Field& field) {
+        const auto then = earlier.config.find(field.name);
+        return field.names_output || (then != earlier.config.end() && *then == config[field.name]);
+      });
+}
+
+void keep_notes(ResolvedRun& run, const ParameterFile& earlier) {
+  if (earlier.owner != Owner::result || !repeats(run, earlier)) return;
+  for (const std::string& note : earlier.notes) {
+    if (note.starts_with(assumed) || note.starts_with(caution)) run.notes.push_back(note);
+  }
+}
+
+nlohmann::ordered_json values_of(const Experiment& experiment, const StudyEntry& entry,
+                                 const Preset& preset) {
+  CommonOptions options;
+  options.study = entry.name;
+  const std::unique_ptr<Study> study = entry.make();
+  const std::vector<Field> fields = fields_of(options, *study, experiment);
+  apply_file(parameters_of(preset), experiment, entry.name, fields);
+  nlohmann::ordered_json out = nlohmann::ordered_json::object();
+  for (const Field& field : fields) {
+    if (preset.config.contains(field.name)) out[field.name] = field_json(field);
+  }
+  return out;
+}
+
 // From the preset itself, or else from what the replayed run has changed.
 nlohmann::ordered_json config_of_preset(const Experiment& experiment, const RunSources& sources) {
-  if (sources.preset) return configured(experiment, {sources.preset, {}, {}}).config();
+  if (sources.preset) {
+    const RunSources alone = {sources.preset, {}, {}};
+    try {
+      return configured(experiment, alone).config();
+    } catch (const UsageError&) {  // it needs the flags: only the values that it has
+      return values_of(experiment, study_of(experiment, alone), *sources.preset);
+    }
+  }
   nlohmann::ordered_json out = sources.config->config;
   for (const Change& change : sources.config->changed) out[change.name] = change.preset;
   return out;
 }
 
-std::string size_text(double bytes) {
-  char buffer[32];
-  const char* unit = "bytes";
-  for (const char* larger : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
-    if (bytes < 1000) break;
-    bytes /= 1000;
-    unit = larger;
-  }
-  std::snprintf(buffer, sizeof buffer, "%.3g %s", bytes, unit);
-  return buffer;
-}
-
 }  // namespace
+
+Owner owner_of(const Preset& preset) {
+  return preset.is_shipped ? Owner::program : Owner::user;
+}
 
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
                                        const RunSources& sources) {
@@ -294,7 +481,8 @@ ParameterFile parameters_of(const ResultFile& result, const std::string& label) 
                              result.trials.unit,
                              own_statements_of(result),
                              {}};
-  return {label, result.command, result.config, texts, result.changed, true, result.keeps_trials};
+  return {label, result.command,      result.config, texts,       result.changed,
+          true,  result.keeps_trials, Owner::result, result.notes};
 }
 
 std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& flags,
@@ -378,6 +566,7 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
   for (const std::string& claim : run.options.claim) run.own.push_back({"", "", claim});
   run.own = checked(std::move(run.own), "--claim");
   run.repeated = sources.flags.repeated;
+  if (sources.config) keep_notes(run, *sources.config);
   run.options.keep_trials |= sources.config && sources.config->keeps_trials;
   return run;
 }

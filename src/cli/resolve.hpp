@@ -1,6 +1,8 @@
 // Resolves flags, preset and config file to a study that is ready to run. A flag overrides the
-// config file, which overrides input files that the run names (such as the sizes of published
-// weights), which override the preset, which overrides the defaults.
+// config file, which overrides a preset of the user's, which overrides input files that the run
+// names (such as the sizes of published weights), which override a preset of the program's, which
+// overrides the defaults. Where values do not fit each other, only defaults and the program's
+// presets give way, and a note says so.
 #pragma once
 
 #include <map>
@@ -18,6 +20,11 @@
 
 namespace ranklab {
 
+/// Who chose the values of a file. Those of the program, in a preset that comes with it, give way to
+/// values that do not fit them. Those of the user never do, nor those of a result, where every value
+/// is explicit.
+enum class Owner { program, user, result };
+
 /// Parameters from a file: a preset, or an earlier run.
 struct ParameterFile {
   std::string label;  // the file in messages
@@ -28,7 +35,11 @@ struct ParameterFile {
   // Ignore output fields: a result, perhaps of a stranger, must not choose where files are written.
   bool ignores_outputs = false;
   bool keeps_trials = false;  // the result does
+  Owner owner = Owner::user;
+  std::vector<std::string> notes = {};  // of a result
 };
+
+Owner owner_of(const Preset& preset);
 
 /// The parameters of an earlier run, without the files that it wrote.
 ParameterFile parameters_of(const ResultFile& result, const std::string& label);
@@ -79,6 +90,7 @@ struct ResolvedRun {
   Shard shard;                           // of --shard; 1/1: the whole run
   std::vector<OwnStatement> own;         // statements to judge, of the texts and of --claim
   std::vector<std::string> repeated;     // a sentence for each flag with several values
+  std::vector<std::string> notes;        // on values that give way, for the result
   bool prints_table = false;             // only the table, to standard output; else all findings
 
   /// The result's config: every parameter that can change a number.

@@ -46,6 +46,7 @@ void print_dry_run(ResolvedRun& run) {
        {{"memory_bytes", bytes},
         {"memory_available_bytes", available_memory()},
         {"fits", bytes <= available_memory()}}},
+      {"notes", run.notes},
   };
   std::fputs(printed_json(plan).c_str(), stdout);
 }
@@ -108,8 +109,8 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     print_dry_run(run);
     return 0;
   }
+  check_memory(run);  // before the checksums of large files
   refuse_to_replace_with_outputs(run);
-  check_memory(run);
   const bool show_progress =
       !options.quiet && (options.progress == "always" ||
                          (options.progress == "auto" && ::isatty(STDERR_FILENO) != 0));

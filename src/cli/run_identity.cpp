@@ -149,8 +149,9 @@ ResolvedRun resolve_header(const RunHeader& header) {
   } catch (const ReadError& error) {
     throw Failure(printable(header.path) + ": " + error.what());
   }
-  ResolvedRun run =
-      resolve(experiment, replay_of({header.path, header.command, header.config, texts}));
+  ParameterFile file{header.path, header.command, header.config, texts};
+  file.owner = Owner::result;
+  ResolvedRun run = resolve(experiment, replay_of(std::move(file)));
   run.texts = texts;
   run.preset_config = header.preset.value("config", Json());
   return run;

@@ -68,7 +68,8 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
                                           {"cpu", cpu_name()},
                                           {"wall_s", execution.timing.wall},
                                           {"cpu_s", execution.timing.cpu},
-                                          {"trials_s", execution.timing.trials}};
+                                          {"trials_s", execution.timing.trials},
+                                          {"notes", run.notes}};
   part.note(session.dump());
   part.flush();
   const int exit_code = execution.signal != 0 ? 128 + execution.signal : 0;
@@ -79,6 +80,7 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
         plural(execution.completed, "trial").c_str(), static_cast<unsigned long long>(wanted));
     return exit_code;
   }
+  for (const std::string& note : run.notes) std::fprintf(stderr, "  %s\n", note.c_str());
   std::fprintf(stderr, "%s %s, %s: %s in %.1f s\n%s\n", run.experiment->name.c_str(),
                options.study.c_str(), name.c_str(), plural(wanted, "trial").c_str(),
                execution.timing.wall, printable(options.out).c_str());

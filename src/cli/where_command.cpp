@@ -67,8 +67,10 @@ Execution run_one_trial_of(Preset preset, bool shortened) {
     if (field.names_output) preset.config.erase(field.name);
   }
   RunSources sources = {preset, {}, {}};
-  if (shortened)
+  if (shortened) {
     sources.config = ParameterFile{preset.name, preset.command, preset.reproduce->config};
+    sources.config->owner = owner_of(preset);
+  }
   sources.flags.flags = {{"trials", "1"}};
   ResolvedRun run = resolve(experiment, sources);
   check_memory(run);

@@ -6,10 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <limits>
 #include <thread>
+
+#include "core/error.hpp"
 
 #if defined(__linux__) && !defined(RANKLAB_PORTABLE)
 #define RANKLAB_LINUX
@@ -146,6 +149,27 @@ double available_memory(const std::string& root) {
     bytes = static_cast<double>(pages) * static_cast<double>(page_size);
 #endif
   return std::min({bytes, free_address_space(), memory_of_control_groups(root), memory_of_slurm()});
+}
+
+std::string size_text(double bytes) {
+  char buffer[32];
+  const char* unit = "bytes";
+  for (const char* larger : {"kB", "MB", "GB", "TB", "PB", "EB"}) {
+    if (bytes < 1000) break;
+    bytes /= 1000;
+    unit = larger;
+  }
+  std::snprintf(buffer, sizeof buffer, "%.3g %s", bytes, unit);
+  return buffer;
+}
+
+void require_memory(double bytes, const std::string& label) {
+  constexpr double few = 1 << 26;  // asking the system takes longer than reading a small tensor
+  if (bytes < few) return;
+  const double available = available_memory();
+  if (bytes > available)
+    throw Failure(label + ": reading it needs about " + size_text(bytes) + " of memory, but only " +
+                  size_text(available) + " is available");
 }
 
 std::string program_path() {

@@ -34,6 +34,13 @@ double free_address_space();
 /// free_address_space(). The files of the control groups are read below `root`.
 double available_memory(const std::string& root = "");
 
+/// "3.2 GB"; 1 GB is 10^9 bytes.
+std::string size_text(double bytes);
+
+/// Throws Failure, with `label` before the reason, if `bytes` are more than the available memory.
+/// Call it before a file is read into memory, which can take minutes. A few bytes are not checked.
+void require_memory(double bytes, const std::string& label);
+
 /// A file with this program, perhaps a link to it; empty if unknown.
 std::string program_path();
 

@@ -28,6 +28,12 @@ struct Estimate {
   std::uint64_t helpers = 0;
 };
 
+/// A value that contradicts a file that the run reads, such as the config.json of a model.
+struct Contradiction {
+  std::string flag, value;  // "heads", "4"
+  std::string in_file;      // "num_attention_heads of config.json is 6"
+};
+
 /// A file or folder that a trial writes.
 struct Output {
   std::string path;
@@ -50,6 +56,9 @@ class Study {
   /// The number of trials for which the study has files, one each: the default and largest number
   /// of trials. 0: any number.
   virtual std::uint64_t trials_in_files() const { return 0; }
+  /// The values that contradict these files where either can be right. A flag decides; a config file
+  /// or a preset of the user's does not.
+  virtual std::vector<Contradiction> contradictions() const { return {}; }
   /// Replaces defaults that depend on other fields by their values, so that the config of a result
   /// holds the values that were used. Called before validate and idempotent. Throws UsageError that
   /// names the flags.
@@ -76,9 +85,9 @@ class Study {
 ///   std::vector<Field> flags();      // bound to this object
 ///   Estimate memory() const;
 ///
-/// and, if it needs them, adopt_files(), trials_in_files(), fill_defaults(), check(),
-/// outputs(trial) and static table_of_defaults() and names_of_some_trials(); see Study for what
-/// these do. The work may refer to the config.
+/// and, if it needs them, adopt_files(), trials_in_files(), contradictions(), fill_defaults(),
+/// check(), outputs(trial) and static table_of_defaults() and names_of_some_trials(); see Study for
+/// what these do. The work may refer to the config.
 template <class Config>
 class StudyOf final : public Study {
  public:
@@ -94,6 +103,10 @@ class StudyOf final : public Study {
   std::uint64_t trials_in_files() const override {
     if constexpr (requires(Config c) { c.trials_in_files(); }) return config_.trials_in_files();
     return 0;
+  }
+  std::vector<Contradiction> contradictions() const override {
+    if constexpr (requires(Config c) { c.contradictions(); }) return config_.contradictions();
+    return {};
   }
   void resolve_defaults() override {
     if constexpr (requires(Config c) { c.fill_defaults(); }) config_.fill_defaults();

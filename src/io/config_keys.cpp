@@ -12,7 +12,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::uint64_t largest_size = 1'000'000'000;
+constexpr std::uint64_t largest_size = 1'000'000;
 constexpr std::string_view infinity = "Infinity", infinity_substitute = "1e308   ";
 static_assert(infinity.size() == infinity_substitute.size());
 
@@ -70,9 +70,8 @@ const json& ConfigKeys::value(const std::string& key) const {
   return found == object_->end() ? nothing : *found;
 }
 
-std::optional<std::uint64_t> ConfigKeys::size(std::initializer_list<const char*> names) const {
-  std::optional<std::uint64_t> size;
-  std::string first;
+std::optional<ConfigSize> ConfigKeys::size(std::initializer_list<const char*> names) const {
+  std::optional<ConfigSize> size;
   for (const std::string key : names) {
     const json& given = value(key);
     if (given.is_null()) continue;
@@ -80,11 +79,10 @@ std::optional<std::uint64_t> ConfigKeys::size(std::initializer_list<const char*>
         given.get<std::uint64_t>() > largest_size)
       fail(key, "is " + shown(given) + "; it must be an integer from 1 to " +
                     std::to_string(largest_size));
-    if (size && *size != given.get<std::uint64_t>())
-      fail(key, "is " + shown(given) + ", and " + prefix_ + first + " " + std::to_string(*size) +
+    if (size && size->value != given.get<std::uint64_t>())
+      fail(key, "is " + shown(given) + ", and " + size->key + " " + std::to_string(size->value) +
                     "; both name the same size");
-    if (!size) first = key;
-    size = given.get<std::uint64_t>();
+    if (!size) size = {given.get<std::uint64_t>(), prefix_ + key};
   }
   return size;
 }

@@ -10,6 +10,14 @@
 
 namespace ranklab {
 
+/// An integer of a config, with the key under which it was found ("ssm_cfg.d_state").
+struct ConfigSize {
+  std::uint64_t value = 0;
+  std::string key;
+
+  bool operator==(std::uint64_t other) const { return value == other; }
+};
+
 /// One object of a config. A key that is null counts as missing. Every function throws Failure that
 /// names the file, the key and the allowed values.
 class ConfigKeys {
@@ -20,9 +28,9 @@ class ConfigKeys {
 
   /// True if the key exists and is not null.
   bool has(const std::string& key) const;
-  /// An integer from 1 to 10^9 under one of several names; nothing if all are missing. Two names
-  /// with different numbers are refused.
-  std::optional<std::uint64_t> size(std::initializer_list<const char*> names) const;
+  /// An integer from 1 to 10^6, as for the flags of sizes, under one of several names; nothing if
+  /// all are missing. Two names with different numbers are refused.
+  std::optional<ConfigSize> size(std::initializer_list<const char*> names) const;
   /// A number above 0 and below 1.
   std::optional<double> epsilon(const char* key) const;
   std::optional<std::string> text(const char* key) const;

@@ -1,4 +1,6 @@
 """Runs with little memory or few threads: files larger than the address space, archives that inflate to more than it, models that do not fit."""
+import json
+import math
 import os
 import resource
 import shutil
@@ -15,18 +17,18 @@ LIMIT = 430_000  # kB, as for `ulimit -v`; OpenBLAS 0.3.29 takes 190 MB of it, s
 FILES = "one-step-compare --study files --threads 1 --out out.json --pair a,{},g.npy"
 
 
-def npy_header():
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({FEATURES}, {SAMPLES}), }}"
+def npy_header(shape=(FEATURES, SAMPLES), descr="<f8", fortran=False):
+    header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
 
 
 @unittest.skipIf("sanitize" in BINARY, "the address sanitizer maps terabytes")
 class MemoryTest(ProgramTest):
-    def run_limited(self, arguments, kilobytes, exit_code=0):
+    def run_limited(self, arguments, kilobytes, exit_code=0, timeout=240):
         """Runs the program under a limit as of `ulimit -v` and returns its standard error. The test fails if the program does not end."""
         bound = (kilobytes * 1024,) * 2
-        run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=240, stdin=subprocess.DEVNULL,
+        run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
                              cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder),
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, bound))
         self.assertEqual(run.returncode, exit_code, run.stderr[-500:])
@@ -62,6 +64,58 @@ class MemoryTest(ProgramTest):
         self.write("a.npz", local + central + end)
         self.assertRegex(self.run_limited(FILES.format("a.npz:a"), LIMIT), rf" 4 x 64 +\d+ +{FEATURES} ")
         self.assertEqual(sorted(os.listdir(self.folder)), ["a.npz", "g.npy", "out.json"])
+
+    def write_sparse(self, name, start, bytes_of_zeros):
+        with open(self.path(name), "wb") as file:
+            file.write(start)
+            file.truncate(len(start) + bytes_of_zeros)
+
+    def test_a_tensor_that_does_not_fit_is_refused_before_it_is_read(self):
+        """Sparse files of 32 GB and more under a limit of 2 GB; to read one of them takes far longer than the time allowed here."""
+        seconds, limit, length = 20, 2_000_000, 200_000
+        self.write("g.npy", npy([[1.0] * 20_000]))
+        self.write("g8.npy", npy([[1.0] * 8]))
+        for name, shape, descr, fortran in (("wide", (20_000, length), "<f8", False), ("columns", (20_000, length), "<f8", True),
+                                            ("samples", (8, 10**9), "<f4", False), ("cube", (20_000, 200, 2_000), "<f4", False),
+                                            ("ids", (length, 20_000), "<i8", False), ("ids-by-columns", (length, 20_000), "<i8", True)):
+            self.write_sparse(f"{name}.npy", npy_header(shape, descr, fortran), math.prod(shape) * int(descr[2]))
+        header = json.dumps({"a.weight": {"dtype": "F32", "shape": [length, 40_000], "data_offsets": [0, 4 * length * 40_000]}}).encode()
+        self.write_sparse("w.safetensors", struct.pack("<Q", len(header)) + header, 4 * length * 40_000)
+        self.write_sparse("ids.txt", b"1 2 3\n", 32 * 10**9)
+        for arguments, exit_code, *needles in (
+                ("ranks wide.npy g.npy", 2, "wide.npy", "this run needs about", "of memory, but only"),
+                ("ranks columns.npy g.npy", 2, "columns.npy", "this run needs about", "of memory, but only"),
+                ("ranks samples.npy g8.npy", 2, "samples.npy", "this run needs about 72.", "of memory, but only"),
+                ("ranks w.safetensors", 2, "w.safetensors", "this run needs about", "of memory, but only"),
+                ("ranks cube.npy g.npy", 1, "20000 x 200 x 2000"),
+                ("rank-collapse --model bert --tokens-file ids.npy", 1, "ids.npy: reading it needs about", "of memory, but only"),
+                ("rank-collapse --model bert --tokens-file ids-by-columns.npy", 1, "ids-by-columns.npy: reading it needs about"),
+                ("rank-collapse --model bert --tokens-file ids.txt", 1, "ids.txt: reading it needs about 160 GB")):
+            with self.subTest(arguments):
+                message = self.run_limited(f"{arguments} --threads 1 --out out.json", limit, exit_code, timeout=seconds)
+                self.assertEqual(len(message.splitlines()), 1, message)
+                for needle in needles:
+                    self.assertIn(needle, message)
+                self.assertFalse(os.path.exists(self.path("out.json")))
+
+    def test_weights_that_do_not_fit_are_refused_before_they_are_read(self):
+        """A GPT-2 of width 30,000 in a sparse file: its block takes 43 GB as F32. Described, or run."""
+        d, positions = 30_000, 9
+        shapes = {"wte.weight": [11, d], "wpe.weight": [positions, d]}
+        for name, inputs, outputs in (("attn.c_attn", d, 3 * d), ("attn.c_proj", d, d), ("mlp.c_fc", d, 4 * d), ("mlp.c_proj", 4 * d, d)):
+            shapes[f"h.0.{name}.weight"], shapes[f"h.0.{name}.bias"] = [inputs, outputs], [outputs]
+        for name in ("h.0.ln_1", "h.0.ln_2", "ln_f"):
+            shapes[f"{name}.weight"] = shapes[f"{name}.bias"] = [d]
+        header, at = {}, 0
+        for name, shape in shapes.items():
+            header[name] = {"dtype": "F32", "shape": shape, "data_offsets": [at, at + 4 * math.prod(shape)]}
+            at += 4 * math.prod(shape)
+        text = json.dumps(header).encode()
+        self.write_sparse("w.safetensors", struct.pack("<Q", len(text)) + text, at)
+        self.assertIn("w.safetensors:h.0.attn.c_attn.weight: reading it needs about",
+                      self.run_limited("rank-collapse --describe w.safetensors", 2_000_000, 1, timeout=20))
+        run = "rank-collapse --model gpt2 --weights w.safetensors --heads 2 --tokens 8 --out out.json"
+        self.assertIn("of memory, but only", self.run_limited(run, 2_000_000, 2, timeout=20))
 
     def test_a_model_that_does_not_fit_is_refused(self):
         """The refusal comes before OpenBLAS could loop forever, asking for a buffer that it cannot get."""

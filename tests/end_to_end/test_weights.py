@@ -1,10 +1,11 @@
 """rank-collapse on published weights: compares hidden states with reference_models.py, reads every naming scheme and type, and refuses
 bad input."""
 import math
+import os
 import unittest
 
 import reference_models as models
-from program import ProgramTest, loads, reproducible
+from program import ROOT, ProgramTest, loads, reproducible
 from stored_tensors import npy, rounded, safetensors
 
 IDS = [[3, 0, 7, 7, 1, 10], [5, 2, 9, 4], [8, 8, 6, 1, 0]]  # of different lengths; every id is in every vocabulary
@@ -349,11 +350,106 @@ class WeightsTest(ProgramTest):
         for change, *needles in (({"hidden_size": 16}, "16", "8"), ({"num_hidden_layers": 3}, "3", "2"), ({"model_type": "gpt2"}, "gpt2"),
                                  ({"hidden_act": "swish9"}, "swish9"), ({"position_embedding_type": "relative_key"}, "relative_key"),
                                  ({"num_attention_heads": "two"}, "num_attention_heads"), ({"layer_norm_eps": -1}, "layer_norm_eps"),
-                                 ({"type_vocab_size": 3}, "token types 3", "2")):
+                                 ({"type_vocab_size": 3}, "type_vocab_size 3", "2")):
             self.write("config.json", dict(BERT_CONFIG, **change))
             self.refused(run, "config.json", *needles, exit_code=1)
         self.write("config.json", "{")
         self.refused(run, "config.json", exit_code=1)
+
+    def test_heads_of_a_config_that_do_not_divide_the_width_are_refused(self):
+        """Threads any-guardrail#239 and LLMs-from-scratch#444: no number of heads but the config's own is ever run."""
+        for model, checkpoint, key in (("bert", models.bert_checkpoint, "num_attention_heads"), ("albert", models.albert_checkpoint, "num_attention_heads"),
+                                       ("gpt2", models.gpt2_checkpoint, "n_head"), ("gpt2", models.gpt2_checkpoint, "num_attention_heads")):
+            self.write_weights(checkpoint())  # of width 8
+            run = LAYERS + model + " --layers 2 --model-config config.json"
+            for heads in range(1, 18):
+                self.write("config.json", {"model_type": model, key: heads})
+                if 8 % heads == 0:
+                    self.assertEqual(loads(self.run_program(run + " --dry-run").stdout)["config"]["heads"], heads)
+                else:
+                    self.refused(run, f"config.json: {key} {heads} does not divide the width 8; allowed: divisors of 8", exit_code=1)
+            for wrong in (0, -2, 2.0, 2.5, 10**30, "2", [2], True):
+                self.write("config.json", {"model_type": model, key: wrong})
+                self.refused(run, f"config.json: {key} is ", "it must be an integer from 1 to 1000000", exit_code=1)
+            self.write("config.json", {"model_type": model, key: 3})
+            self.assertEqual(loads(self.run_program(run + " --heads 2 --dry-run").stdout)["config"]["heads"], 2)  # a flag decides
+            self.refused(run + " --heads 5", "--heads 5 does not divide --dim 8")
+        self.write_weights(models.gpt2_checkpoint())
+        self.write_weights(models.bert_checkpoint(), name="also.safetensors")
+        self.write("also.config.json", dict(BERT_CONFIG, num_attention_heads=3))
+        self.refused(LAYERS + "gpt2 --heads 2 --also also.safetensors", "also.config.json: num_attention_heads 3", exit_code=1)
+
+    def test_every_size_of_a_config_must_be_that_of_the_tensors(self):
+        bert = dict(hidden_size=8, num_hidden_layers=2, intermediate_size=12, vocab_size=11, max_position_embeddings=9, type_vocab_size=2)
+        mamba2 = dict(hidden_size=8, num_hidden_layers=2, num_heads=4, head_dim=4, state_size=3, conv_kernel=4, expand=2, vocab_size=13)
+        for model, checkpoint, sizes in (
+                ("bert", models.bert_checkpoint, bert),
+                ("albert", models.albert_checkpoint, dict(bert, embedding_size=4, num_hidden_layers=None)),
+                ("gpt2", models.gpt2_checkpoint, dict(n_embd=8, n_layer=2, n_inner=8, vocab_size=11, n_positions=9)),
+                ("mamba2", models.mamba2_checkpoint, mamba2)):
+            self.write_weights(checkpoint())
+            run = LAYERS + f"{model} --model-config config.json --dry-run" + ("" if model == "mamba2" else " --heads 2")
+            self.write("config.json", dict(sizes, model_type=model))
+            self.run_program(run)
+            for key, size in sizes.items():
+                if size is None:
+                    continue
+                self.write("config.json", dict(sizes, model_type=model, **{key: 1000}))
+                self.refused(run, f"config.json: {key} 1000 does not fit w.safetensors, whose tensors have {size}", exit_code=1)
+        self.write("config.json", dict(mamba2, model_type="mamba2", vocab_size=4, pad_vocab_size_multiple=8))  # 8 rows, not 13
+        self.refused(run, "vocab_size 4 does not fit w.safetensors, whose tensors have 13", exit_code=1)
+        for groups in (3, 8):  # neither divides the 4 heads
+            self.write("config.json", {"model_type": "mamba2", "n_groups": groups})
+            self.refused(run, f"config.json: n_groups {groups} does not fit w.safetensors", "4 heads and 3 states", exit_code=1)
+        self.write("config.json", {"model_type": "mamba2", "hidden_size": 4096, "n_groups": 8})  # mamba#752: the library's defaults
+        self.refused(run, "hidden_size 4096 does not fit w.safetensors, whose tensors have 8", exit_code=1)
+
+    def test_a_config_file_that_contradicts_a_model_config_is_refused(self):
+        w = self.write_weights(models.bert_checkpoint())
+        self.write("config.json", dict(BERT_CONFIG, num_attention_heads=4))
+        base = {"study": "layers", "weights": "w.safetensors", "model-config": "config.json", "tokens-file": "ids.json"}
+        preset = lambda **values: {"command": "rank-collapse", "title": "t", "summary": "s", "config": dict(base, **values)}
+        self.write("mine.json", preset(heads=2))
+        run = "rank-collapse --config mine.json"
+        self.refused(run, "--config mine.json: heads: 2 does not fit: num_attention_heads of config.json is 4")
+        self.write("mine.json", preset(layers=1))
+        self.refused(run, "--config mine.json: layers: 1 does not fit: num_hidden_layers of config.json is 2")
+        self.write("mine.json", preset(dim=16))
+        self.refused(run, "--config mine.json: --dim 16 does not fit --weights w.safetensors, which has 8")
+        self.write("mine.json", preset(heads=4))
+        self.check_states(self.result(run), [models.bert(w, ids, 4, 2) for ids in IDS])
+        os.mkdir(self.path("experiments"))
+        self.write("experiments/mine.json", preset(heads=2))
+        self.refused("run mine", "preset mine: heads: 2 does not fit")
+
+        # A flag decides; the result says so, also when it is replayed and verified.
+        note = "Assumed: --heads 2, although num_attention_heads of config.json is 4."
+        document = self.result("run mine --heads 2")
+        self.assertIn(note, document["notes"])
+        self.check_states(document, [models.bert(w, ids, 2, 2) for ids in IDS])
+        self.assertIn(note, self.result("rank-collapse --config out.json", name="again.json")["notes"])
+        self.assertIn("reproduced bit for bit", self.run_program("verify out.json").stdout)
+
+    def test_a_preset_of_ones_own_keeps_its_values_beside_weights(self):
+        self.write_weights(models.bert_checkpoint())
+        self.write("config.json", BERT_CONFIG)
+        os.mkdir(self.path("experiments"))
+        mine = {"command": "rank-collapse", "title": "t", "summary": "s", "config": {"study": "layers", "model": "bert", "layers": 1, "heads": 2}}
+        self.write("experiments/mine.json", mine)
+        run = "run mine --weights w.safetensors --tokens-file ids.json --dry-run"
+        self.assertEqual(loads(self.run_program(run).stdout)["config"]["layers"], 1)
+        mine["config"]["trials"] = 4
+        self.write("experiments/mine.json", mine)
+        self.refused(run, "with preset mine: --trials 4 is not allowed: the input files hold 3 trials")
+
+    def test_a_preset_of_the_program_gives_way_to_weights_and_says_so(self):
+        self.write_weights(models.bert_checkpoint())
+        with open(os.path.join(ROOT, "experiments", "shallow-fig01.json"), encoding="utf-8") as file:
+            preset = loads(file.read())["config"]
+        run = "run shallow-fig01 --weights w.safetensors --tokens-file ids.json --heads 2 --out out.json --force --trials 1"
+        note = next(line for line in self.run_program(run).stderr.splitlines() if line.startswith("  assumed"))
+        self.assertIn("of preset shallow-fig01, because the input files say so", note)
+        self.assertIn(f"--layers 2 instead of {preset['layers']}", note)
 
     def test_token_types(self):
         """The number of token types is that of the tensors; all tokens have the first type."""

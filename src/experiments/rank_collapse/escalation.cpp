@@ -25,6 +25,7 @@ struct Config : PathConfig {
   }
   void adopt_files() { ranklab::adopt_files(spec); }
   std::uint64_t trials_in_files() const { return ranklab::trials_in_files(spec); }
+  std::vector<Contradiction> contradictions() const { return ranklab::contradictions(spec); }
   void fill_defaults() { resolve_defaults_with_files(spec); }
   void check() const {
     if (spec.checkpoint == nullptr || spec.row().has_steps) return;

@@ -206,71 +206,104 @@ std::string figure_label(const ModelSpec& spec) {
 
 namespace {
 
-// A size that both the config and the tensors define.
-struct SharedSize {
-  const char* what;
-  std::optional<std::uint64_t> in_config;
-  std::uint64_t in_tensors;
+// Refuses a config that contradicts the tensors.
+class Agreement {
+ public:
+  Agreement(const ModelConfig& config, const ModelSpec& spec) : config_(config), spec_(spec) {}
+
+  // A size that the config may define, and the tensors do.
+  void require(const std::optional<ConfigSize>& in_config, std::uint64_t in_tensors) const {
+    if (in_config && in_config->value != in_tensors)
+      refuse(say("{} {}", in_config->key, in_config->value), std::to_string(in_tensors));
+  }
+  // `what`: the key and its value.
+  [[noreturn]] void refuse(const std::string& what, const std::string& held) const {
+    throw Failure(say("{}: {} does not fit {}, whose tensors have {}", printable(config_.path),
+                      what, printable(spec_.weights), held));
+  }
+
+ private:
+  const ModelConfig& config_;
+  const ModelSpec& spec_;
 };
 
+// Checks all sizes but the state's, which depends on the number of groups.
 void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
-  const std::string file = printable(spec.weights);
-  const auto refuse = [&](const std::string& what, const std::string& said,
-                          const std::string& held) {
-    throw Failure(say("{}: {} {} does not fit {}, whose tensors have {}", printable(config.path),
-                      what, said, file, held));
-  };
-  if (config.model && *config.model != spec.model) refuse("the model", *config.model, spec.model);
+  const Agreement agreement(config, spec);
+  if (config.model && *config.model != spec.model)
+    agreement.refuse("model_type " + *config.model, spec.model);
   const ModelRow& row = spec.row();
-  std::vector<SharedSize> sizes = {{"width", config.dim, spec.dim},
-                                   {"feed-forward width", config.ffn, spec.ffn}};
-  if (row.published->shows(&ModelSpec::heads)) sizes.push_back({"heads", config.heads, spec.heads});
-  sizes.push_back({"state size", config.state, spec.state});
-  sizes.push_back({"convolution taps", config.taps, spec.taps});
+  agreement.require(config.dim, spec.dim);
+  agreement.require(config.ffn, spec.ffn);
+  if (row.published->shows(&ModelSpec::heads)) agreement.require(config.heads, spec.heads);
+  agreement.require(config.taps, spec.taps);
+  agreement.require(config.expand, row.expand);
   if (config.head_width)
-    sizes.push_back({"head width", config.head_width, row.expand * spec.dim / spec.heads});
-  sizes.push_back({"expansion", config.expand, row.expand});
-  sizes.push_back({"positions", config.positions, spec.positions});
-  sizes.push_back({"token types", config.types, spec.types});
-  if (!row.published->padded_vocabulary)
-    sizes.push_back({"vocabulary", config.vocabulary, spec.vocabulary});
-  sizes.push_back({"embedding width", config.embedding, spec.embedding});
-  if (!row.published->one_layer) sizes.push_back({"layers", config.layers, spec.layers});
-  for (const SharedSize& size : sizes) {
-    if (size.in_config && *size.in_config != size.in_tensors) {
-      refuse(size.what, std::to_string(*size.in_config), std::to_string(size.in_tensors));
-    }
-  }
-  if (config.vocabulary && *config.vocabulary > spec.vocabulary) {
-    refuse("vocabulary", std::to_string(*config.vocabulary), std::to_string(spec.vocabulary));
-  }
+    agreement.require(config.head_width, row.expand * spec.dim / spec.heads);
+  agreement.require(config.positions, spec.positions);
+  agreement.require(config.types, spec.types);
+  agreement.require(config.embedding, spec.embedding);
+  if (!row.published->one_layer) agreement.require(config.layers, spec.layers);
+  const bool is_padded = config.vocabulary && config.vocabulary->value < spec.vocabulary &&
+                         spec.vocabulary - config.vocabulary->value < config.vocabulary_multiple;
+  if (!is_padded) agreement.require(config.vocabulary, spec.vocabulary);
 }
 
-// The number of state groups, which the tensors do not show: from the flag, otherwise from the
-// config. If neither gives it, one group is assumed.
-void adopt_groups(const std::optional<std::uint64_t>& in_config, ModelSpec& spec) {
-  if (in_config && spec.groups != 0 && *in_config != spec.groups) {
-    throw UsageError(say("--ssm-groups {} does not fit --model-config {}, which has {}",
-                         spec.groups, printable(spec.model_config), *in_config));
+// Divides the states of a spec with one group among the config's groups, whose number the tensors
+// do not show.
+void adopt_groups(const ModelConfig& config, ModelSpec& spec) {
+  const std::uint64_t groups = config.groups->value;
+  if (spec.heads % groups != 0 || spec.state % groups != 0) {
+    throw Failure(
+        say("{}: {} {} does not fit {}; allowed: numbers that divide its {} heads and {} states",
+            printable(config.path), config.groups->key, groups, printable(spec.weights), spec.heads,
+            spec.state));
   }
-  if (in_config) spec.groups = *in_config;
-  spec.assumes_one_group = spec.groups == 0;
+  spec.groups = groups;
+  spec.state /= groups;
+}
+
+// The sizes of the tensors, and what the config adds. The number of groups is that of the flag, or
+// that of the config, or 1.
+void adopt_config(const ModelConfig& config, const Checkpoint& checkpoint, ModelSpec& spec) {
+  if (config.groups && spec.groups != 0 && config.groups->value != spec.groups) {
+    throw UsageError(say("--ssm-groups {} does not fit --model-config {}, whose {} is {}",
+                         spec.groups, printable(config.path), config.groups->key,
+                         config.groups->value));
+  }
+  if (config.groups) spec.groups = 1;
+  checkpoint.take_sizes(spec);
+  require_agreement(config, spec);
+  if (config.groups) adopt_groups(config, spec);
+  Agreement(config, spec).require(config.state, spec.state);
+  if (config.heads) spec.heads = config.heads->value;
+  if (config.layers) spec.layers = config.layers->value;
+  if (config.norm_epsilon) spec.norm_epsilon = *config.norm_epsilon;
+  if (config.activation && spec.row().has("mlp")) spec.activation = *config.activation;
 }
 
 void adopt_weights(ModelSpec& spec) {
   const std::shared_ptr<const Checkpoint> checkpoint = Checkpoint::open(spec.weights);
-  std::optional<ModelConfig> config;
-  if (!spec.model_config.empty()) config = read_model_config(spec.model_config);
-  adopt_groups(config ? config->groups : std::nullopt, spec);
-  checkpoint->take_sizes(spec);
-  if (config) {
-    require_agreement(*config, spec);
-    if (config->heads) spec.heads = *config->heads;
-    if (config->layers) spec.layers = *config->layers;
-    if (config->norm_epsilon) spec.norm_epsilon = *config->norm_epsilon;
-    if (config->activation && spec.row().has("mlp")) spec.activation = *config->activation;
+  if (!spec.model_config.empty())
+    spec.config = std::make_shared<const ModelConfig>(read_model_config(spec.model_config));
+  spec.assumes_one_group = spec.groups == 0 && !(spec.config && spec.config->groups);
+  if (spec.config) {
+    adopt_config(*spec.config, *checkpoint, spec);
+  } else {
+    checkpoint->take_sizes(spec);
   }
   spec.checkpoint = checkpoint;
+}
+
+// The heads of a config that do not divide the width; a flag may have replaced them.
+void require_heads_divide_width(const ModelSpec& spec) {
+  if (spec.config == nullptr || !spec.config->heads || spec.config->heads->value != spec.heads)
+    return;
+  const std::uint64_t width = spec.row().expand * spec.dim;
+  if (width % spec.heads == 0) return;
+  throw Failure(say("{}: {} {} does not divide the width {}; allowed: divisors of {}",
+                    printable(spec.config->path), spec.config->heads->key, spec.heads, width,
+                    width));
 }
 
 [[noreturn]] void refuse_size(const ModelSpec& spec, const std::string& flag,
@@ -355,6 +388,7 @@ void resolve_defaults_with_files(ModelSpec& spec) {
               "number of heads; give --heads N or --model-config config.json",
               printable(spec.weights), spec.model));
     }
+    require_heads_divide_width(spec);
   }
   resolve_defaults(spec);
   if (spec.checkpoint != nullptr) {
@@ -383,6 +417,21 @@ Unit independent_unit(const ModelSpec& spec) {
   return spec.trainings > 1 ? Unit::training : Unit::sequence;
 }
 
+std::vector<Contradiction> contradictions(const ModelSpec& spec) {
+  std::vector<Contradiction> out;
+  const auto compare = [&](const char* flag, std::uint64_t value,
+                           const std::optional<ConfigSize>& in_config) {
+    if (in_config && in_config->value != value)
+      out.push_back({flag, std::to_string(value),
+                     say("{} of {} is {}", in_config->key, printable(spec.config->path),
+                         in_config->value)});
+  };
+  if (spec.config == nullptr) return out;
+  compare("layers", spec.layers, spec.config->layers);
+  compare("heads", spec.heads, spec.config->heads);
+  return out;
+}
+
 std::string listed(const std::vector<std::string>& keys) {
   constexpr std::size_t most = 6;
   std::vector<std::string> first;
@@ -404,6 +453,10 @@ std::vector<std::string> file_notes(const ModelSpec& spec) {
       notes.push_back(std::string(assumed) +
                       "1 group of states, because neither the tensors nor a config show the "
                       "number; --ssm-groups N changes it.");
+    }
+    for (const Contradiction& each : contradictions(spec)) {
+      notes.push_back(
+          say("{}--{} {}, although {}.", assumed, each.flag, each.value, each.in_file));
     }
   }
   if (spec.sequences != nullptr) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "experiments/study.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/stack.hpp"
 #include "report/result.hpp"
@@ -56,7 +57,8 @@ void adopt_files(ModelSpec& spec, std::vector<std::string>& also);
 
 /// Resolves the defaults of the spec and checks it against its files. Throws UsageError that names
 /// the flag if the model or a size differs from the weights, or if the number of heads is unknown.
-/// Throws Failure that names the file for a tensor that is missing, unknown or of the wrong shape,
+/// Throws Failure that names the config and the key for heads of a config that do not divide the
+/// width. Throws Failure that names the file for a tensor that is missing, unknown or of the wrong shape,
 /// for an id outside the vocabulary, and for a sequence longer than the positions of the weights.
 void resolve_defaults_with_files(ModelSpec& spec);
 
@@ -70,6 +72,9 @@ std::uint64_t trials_in_files(const ModelSpec& spec);
 /// The independent unit of the trials: a draw of weights and input, a training, or a sequence that
 /// passes through the same published weights.
 Unit independent_unit(const ModelSpec& spec);
+
+/// The values that differ from --model-config.
+std::vector<Contradiction> contradictions(const ModelSpec& spec);
 
 /// The first few tensor names as a list: "classifier.bias, classifier.weight and 7 more".
 std::string listed(const std::vector<std::string>& keys);

@@ -116,11 +116,13 @@ StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Tria
   return out;
 }
 
-double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols) {
-  const std::uint64_t side = std::min(rows, cols), length = std::max(rows, cols);
+double streamed_gram_bytes(std::uint64_t features, std::uint64_t samples) {
+  const std::uint64_t side = std::min(features, samples), length = std::max(features, samples);
   const auto read_at_once = static_cast<double>(std::min(length, thickness_for(side)));
-  // The Gram matrix, the piece, its transpose and its squares.
-  return 8 * static_cast<double>(side) * (static_cast<double>(side) + 3 * read_at_once);
+  // The Gram matrix, the piece, its transpose and its squares. For each sample its sketch, the rows
+  // of it, and their order, which is sorted in pairs.
+  return 8 * static_cast<double>(side) * (static_cast<double>(side) + 3 * read_at_once) +
+         8 * 9 * static_cast<double>(samples);
 }
 
 std::uint64_t largest_repeat_count(const arma::mat& sketch) {

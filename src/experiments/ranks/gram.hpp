@@ -57,8 +57,8 @@ struct StoredActivation {
 /// of threads. Throws as StoredTensor does, and Interrupted.
 StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial);
 
-/// Memory of streamed_gram for a matrix of this shape, in bytes.
-double streamed_gram_bytes(std::uint64_t rows, std::uint64_t cols);
+/// Memory of streamed_gram and of largest_repeat_count, in bytes.
+double streamed_gram_bytes(std::uint64_t features, std::uint64_t samples);
 
 /// The size of the largest group of equal nonzero samples. Equal means within 1e-3 of the samples'
 /// root mean square distance from their mean, judged by the sketch.

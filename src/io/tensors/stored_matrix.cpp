@@ -1,5 +1,6 @@
 #include "io/tensors/stored_matrix.hpp"
 
+#include "core/machine.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "io/tensors/widen.hpp"
 
@@ -15,6 +16,9 @@ void write_by_rows(const std::string& path, const arma::Mat<T>& A) {
 }  // namespace
 
 arma::mat matrix_of(const StoredBlock& block) {
+  require_memory(
+      sizeof(double) * static_cast<double>(block.row_count) * static_cast<double>(block.col_count),
+      block.layout.label);
   arma::mat out(block.row_count, block.col_count, arma::fill::none);
   widen_block(block, out.memptr());
   return out;

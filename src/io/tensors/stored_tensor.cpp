@@ -120,6 +120,8 @@ StoredTensor StoredTensor::as_matrix(std::uint64_t rows, std::uint64_t columns) 
 }
 
 std::vector<double> StoredTensor::values() const {
+  const double copies = layout_.column_major && shape().size() > 1 ? 2 : 1;
+  require_memory(copies * sizeof(double) * static_cast<double>(elements()), label());
   std::vector<double> out(elements());
   copy_to(out.data());
   return out;

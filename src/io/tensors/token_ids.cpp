@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/json_file.hpp"
@@ -95,6 +96,8 @@ Sequences read_npy_ids(const std::string& path) {
     throw Failure(tensor.label() +
                   ": token ids are (sequences x tokens), or (tokens); the shape is " +
                   tensor.shape_text());
+  // As doubles (perhaps twice, to change their order), and as ids in a vector that grows.
+  require_memory(24 * static_cast<double>(tensor.elements()), tensor.label());
   const std::uint64_t sequences = shape.size() == 2 ? shape[0] : 1, tokens = shape.back();
   // Integers beyond 2^53 are rounded, and refused.
   const std::vector<double> numbers = tensor.values();
@@ -174,6 +177,8 @@ Sequences read_token_ids(const std::string& path) {
     throw Failure(printable(path) +
                   ": the name of a file of token ids must end in .npy, .json or .txt");
   const std::shared_ptr<const InputFile> file = InputFile::open(path);
+  // The text, and an id of four bytes for every second character in a vector that grows.
+  require_memory(5 * static_cast<double>(file->size()), printable(path));
   return parse_token_text(file->text(0, file->size()), printable(path));
 }
 

@@ -79,7 +79,6 @@ struct PublishedLayout {
   std::vector<std::string> heads = {};        // key prefixes of heads, outside of `prefix`
   std::vector<std::string> inner_heads = {};  // key prefixes of heads, after `prefix`
   std::vector<std::string> masks = {};        // key suffixes of a layer's buffers
-  bool padded_vocabulary = false;  // the table may have more rows than the config's vocabulary
 
   // Tensors of a resolved spec, or of one with unknown sizes if only names are needed: those
   // outside of the layers, those of one layer, and the norm after the last block, which a file may

@@ -1,5 +1,6 @@
 // Published files of Mamba-2: state-spaces/mamba2-* and their conversions.
 #include <algorithm>
+#include <optional>
 
 #include "io/config_keys.hpp"
 #include "nn/blocks/layout.hpp"
@@ -85,6 +86,9 @@ void read_state_spaces_config(const ConfigKeys& keys, ModelConfig& config) {
 // Keys of Mamba2Config of `transformers`. norm_before_gate is ignored: version 4.44 wrote `true`
 // for weights whose gate comes first, and did not use the key; later versions do not have it.
 void read_mamba2_config(const ConfigKeys& keys, ModelConfig& config) {
+  constexpr std::uint64_t published_multiple = 16;
+  const std::optional<ConfigSize> multiple = keys.size({"pad_vocab_size_multiple"});
+  config.vocabulary_multiple = multiple ? multiple->value : published_multiple;
   if (!keys.has("model_type")) return read_state_spaces_config(keys, config);
   config.layers = keys.size({"num_hidden_layers"});
   config.dim = keys.size({"hidden_size"});
@@ -113,7 +117,6 @@ PublishedLayout mamba2_layout() {
       .characteristic = {"layers.0.mixer.dt_bias", "layers.0.mixer.norm.weight"},
       .layers = "layers.",
       .heads = {"lm_head.weight"},
-      .padded_vocabulary = true,
       .embedding =
           [](const ModelSpec& spec, TensorList& list) {
             list.add_spellings("embedding", {"embedding.weight", "embeddings.weight"},

@@ -5,25 +5,26 @@
 #include <optional>
 #include <string>
 
-namespace ranklab {
+#include "io/config_keys.hpp"
 
-class ConfigKeys;
+namespace ranklab {
 
 /// The values of a config, under any of the key names that libraries use; missing values are empty.
 struct ModelConfig {
   std::string path;
   std::optional<std::string> model;        // the name of its row
-  std::optional<std::uint64_t> layers;     // num_hidden_layers, n_layer
-  std::optional<std::uint64_t> dim;        // hidden_size, d_model, n_embd
-  std::optional<std::uint64_t> heads;      // num_attention_heads, n_head, num_heads
-  std::optional<std::uint64_t> ffn;        // intermediate_size, n_inner
-  std::optional<std::uint64_t> embedding;  // embedding_size
-  // vocab_size; for mamba2 before padding to a multiple
-  std::optional<std::uint64_t> vocabulary;
-  std::optional<std::uint64_t> positions;  // max_position_embeddings, n_positions
-  std::optional<std::uint64_t> types;      // type_vocab_size
+  std::optional<ConfigSize> layers;     // num_hidden_layers, n_layer
+  std::optional<ConfigSize> dim;        // hidden_size, d_model, n_embd
+  std::optional<ConfigSize> heads;      // num_attention_heads, n_head, num_heads
+  std::optional<ConfigSize> ffn;        // intermediate_size, n_inner
+  std::optional<ConfigSize> embedding;  // embedding_size
+  // vocab_size; the table of tokens may be padded to a multiple of pad_vocab_size_multiple (mamba2)
+  std::optional<ConfigSize> vocabulary;
+  std::uint64_t vocabulary_multiple = 1;
+  std::optional<ConfigSize> positions;  // max_position_embeddings, n_positions
+  std::optional<ConfigSize> types;      // type_vocab_size
   // mamba2: state_size/d_state, n_groups/ngroups, conv_kernel/d_conv, head_dim/headdim, expand
-  std::optional<std::uint64_t> state, groups, taps, head_width, expand;
+  std::optional<ConfigSize> state, groups, taps, head_width, expand;
   std::optional<double> norm_epsilon;     // layer_norm_eps, layer_norm_epsilon, norm_epsilon
   std::optional<std::string> activation;  // "gelu", "gelu-tanh", "relu", "silu"
 };

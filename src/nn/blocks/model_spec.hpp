@@ -10,6 +10,7 @@
 namespace ranklab {
 
 class Checkpoint;
+struct ModelConfig;
 struct ModelRow;
 
 /// Token ids, one vector per sequence.
@@ -62,6 +63,7 @@ struct ModelSpec {
 
   // Not set by flags, but by published weights and their config, otherwise by `resolve_defaults`.
   std::shared_ptr<const Checkpoint> checkpoint = {};     // the open weights; null: drawn
+  std::shared_ptr<const ModelConfig> config = {};        // of the weights; null: none is given
   std::shared_ptr<const TokenSequences> sequences = {};  // trial t uses sequence t; null: drawn
   std::uint64_t trainings = 1;     // number of weight files of this model, one per training
   bool assumes_one_group = false;  // no flag or config gives the number of groups

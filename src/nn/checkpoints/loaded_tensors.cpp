@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "core/error.hpp"
+#include "core/machine.hpp"
 #include "io/tensors/stored_matrix.hpp"
 
 namespace ranklab {
@@ -43,6 +44,8 @@ arma::Mat<T> LoadedTensors<T>::matrix(const std::string& name, arma::uword rows,
                                       const EntryLaw& /*start*/) {
   const Checkpoint::Found found = checkpoint_->find(prefix_ + name);
   require_matrix(found.tensor, found.inputs_first ? rows : cols, found.inputs_first ? cols : rows);
+  require_memory(sizeof(T) * static_cast<double>(rows) * static_cast<double>(cols),
+                 found.tensor.label());
   arma::Mat<T> out(found.inputs_first ? cols : rows, found.inputs_first ? rows : cols,
                    arma::fill::none);
   found.tensor.copy_to(out.memptr());

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "core/error.hpp"
 #include "temporary_folder.hpp"
 
 namespace machine_test {
@@ -58,11 +59,26 @@ TEST_CASE("memory: an address-space limit leaves the part that is not mapped yet
   limited.rlim_cur -= static_cast<rlim_t>(free) - (rlim_t{1} << 29);
   REQUIRE(setrlimit(RLIMIT_AS, &limited) == 0);
   const double available = available_memory();
+  std::string refusal;
+  try {
+    require_memory(0x1p28, "small.npy");
+    require_memory(3e9, "large.npy");
+  } catch (const Failure& failure) {
+    refusal = failure.what();
+  }
   REQUIRE(setrlimit(RLIMIT_AS, &before) == 0);
   CHECK(free < 0x1p50);
   CHECK(free > 0x1p49);
   CHECK(available <= 0x1p29);
   CHECK(available > 0x1p28);
+  CHECK(refusal.starts_with("large.npy: reading it needs about 3 GB of memory, but only "));
+}
+
+TEST_CASE("memory: a size is shown in the largest unit below it") {
+  CHECK(size_text(999) == "999 bytes");
+  CHECK(size_text(1500) == "1.5 kB");
+  CHECK(size_text(3.2e9) == "3.2 GB");
+  CHECK(size_text(4e18) == "4 EB");
 }
 
 TEST_CASE("memory: the process's own control group and its parents count") {

@@ -32,6 +32,7 @@ struct DepthConfig {
   bool single_precision() const { return precision == "f32"; }
   void adopt_files();
   std::uint64_t trials_in_files() const;
+  std::vector<Contradiction> contradictions() const;
   void fill_defaults();
 };
 

@@ -268,6 +268,10 @@ std::uint64_t DepthConfig::trials_in_files() const {
   return ranklab::trials_in_files(model);
 }
 
+std::vector<Contradiction> DepthConfig::contradictions() const {
+  return ranklab::contradictions(model);
+}
+
 void DepthConfig::fill_defaults() {
   resolve_defaults_with_files(model);
 }
