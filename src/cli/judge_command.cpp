@@ -114,7 +114,10 @@ void replace_own(std::vector<ResultFile>& results, std::vector<Claim> claims) {
 int judge(const Arguments& given, const JudgeOptions& options) {
   std::vector<ResultFile> results;
   std::vector<std::string> paths = given.positional;
-  for (const std::string& path : paths) results.push_back(read_result(path));
+  for (const std::string& path : paths) {
+    results.push_back(read_result(path));
+    require_same_trials(results.back(), printable(path));
+  }
   for (const std::string& line : drop_repeated_runs(results, paths))
     std::fprintf(stderr, "%s\n", printable(line).c_str());
   const Statements statements = statements_of(given, results, options);

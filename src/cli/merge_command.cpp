@@ -22,6 +22,7 @@
 #include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
 #include "report/environment.hpp"
+#include "report/result_json.hpp"
 
 namespace ranklab {
 namespace {

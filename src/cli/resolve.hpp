@@ -20,9 +20,9 @@
 
 namespace ranklab {
 
-/// Who chose the values of a file. Those of the program, in a preset that comes with it, give way to
-/// values that do not fit them. Those of the user never do, nor those of a result, where every value
-/// is explicit.
+/// Who chose the values of a file. Those of the program, in a preset that comes with it, give way
+/// to values that do not fit them. Those of the user never do, nor those of a result, where every
+/// value is explicit.
 enum class Owner { program, user, result };
 
 /// Parameters from a file: a preset, or an earlier run.

@@ -56,8 +56,8 @@ class Study {
   /// The number of trials for which the study has files, one each: the default and largest number
   /// of trials. 0: any number.
   virtual std::uint64_t trials_in_files() const { return 0; }
-  /// The values that contradict these files where either can be right. A flag decides; a config file
-  /// or a preset of the user's does not.
+  /// The values that contradict these files where either can be right. A flag decides; a config
+  /// file or a preset of the user's does not.
   virtual std::vector<Contradiction> contradictions() const { return {}; }
   /// Replaces defaults that depend on other fields by their values, so that the config of a result
   /// holds the values that were used. Called before validate and idempotent. Throws UsageError that

@@ -61,13 +61,14 @@ struct EvidenceText {
   std::string operator()(const CountEvidence& e) const {
     if (e.value)
       return say("{} in each of {}", *e.value, plural(e.units_with_case, name_of(claim.unit)));
-    const bool differs = e.cases != static_cast<double>(e.units_with_case);
+    const auto units = static_cast<double>(e.units_with_case);
+    const bool tells_units = e.units_violated > 0 && units > 1 && units != e.cases;
     return grouped_count(e.violations) +
            (e.violations == 1 ? " violation in " : " violations in ") + grouped_count(e.cases) +
            (e.cases == 1 ? " case" : " cases") +
-           (e.units_violated > 0 && differs ? say(", in {} of {}", e.units_violated,
-                                                  plural(e.units_with_case, name_of(claim.unit)))
-                                            : "");
+           (tells_units ? say(", in {} of {} {}s", grouped_count(double(e.units_violated)),
+                              grouped_count(units), name_of(claim.unit))
+                        : "");
   }
   std::string operator()(const NumberEvidence& e) const {
     return std::isfinite(e.value) ? short_number(e.value) : "";

@@ -51,28 +51,6 @@ void require_equal_lengths(const Series& series) {
   for (const std::vector<double>& trial : series.trials) require(trial.size(), "a trial");
 }
 
-// Every quantity has one value or curve for each trial, and every curve a name of its own.
-void require_same_trials(const ResultFile& file) {
-  std::string first;
-  std::size_t trials = 0;
-  const auto require = [&](const std::string& place, std::size_t own) {
-    if (first.empty()) first = place, trials = own;
-    if (own != trials)
-      throw ReadError(place, say("has {}, and {} has {}", plural(own, "trial"), first, trials));
-  };
-  for (const Scalar& scalar : file.scalars)
-    require("trial_values." + printable_key(scalar.name), scalar.per_trial.size());
-  std::set<std::string> names;
-  for (std::size_t i = 0; i < file.series.size(); ++i) {
-    const Series& series = file.series[i];
-    const std::string place = say("series[{}]", i);
-    if (!names.insert(series.name).second)
-      throw ReadError(place + ".name",
-                      "another curve has the name '" + printable_key(series.name) + "'");
-    if (!series.trials.empty()) require(place + ".trials", series.trials.size());
-  }
-}
-
 template <class AnyTable>
 void read_table(const Json& json, AnyTable& table) {
   read_object(json, table);
@@ -238,6 +216,27 @@ std::string result_text(const ResultFile& file) {
   return format_json(result_json(file));
 }
 
+void require_same_trials(const ResultFile& file, const std::string& label) {
+  std::string first;
+  std::size_t trials = 0;
+  const auto require = [&](const std::string& place, std::size_t own) {
+    if (first.empty()) first = place, trials = own;
+    if (own != trials)
+      throw Failure(
+          say("{}: {}: has {}, and {} has {}", label, place, plural(own, "trial"), first, trials));
+  };
+  for (const Scalar& scalar : file.scalars)
+    require("trial_values." + printable_key(scalar.name), scalar.per_trial.size());
+  std::set<std::string> names;
+  for (std::size_t i = 0; i < file.series.size(); ++i) {
+    const Series& series = file.series[i];
+    if (!names.insert(series.name).second)
+      throw Failure(say("{}: series[{}].name: another curve has the name '{}'", label, i,
+                        printable_key(series.name)));
+    if (!series.trials.empty()) require(say("series[{}].trials", i), series.trials.size());
+  }
+}
+
 ResultFile result_from(const Json& document, const std::string& label) {
   if (document.is_object() && document.contains("config") && document.contains("command") &&
       !document.contains("schema"))
@@ -249,7 +248,6 @@ ResultFile result_from(const Json& document, const std::string& label) {
     from_json_value(document, out);
     if (!out.config.is_object()) throw ReadError("config", "must be an object");
     if (!out.environment.is_object()) throw ReadError("environment", "must be an object");
-    require_same_trials(out);
   } catch (const ReadError& error) {
     throw Failure(label + ": " + error.what());
   }

@@ -96,6 +96,10 @@ std::string result_text(const ResultFile& file);
 /// has the wrong type, with `label` before it.
 ResultFile result_from(const nlohmann::json& document, const std::string& label);
 
+/// Throws a Failure, with `label` before it, unless every quantity has as many trials as the others,
+/// and every curve a name of its own. Statements about single trials need it.
+void require_same_trials(const ResultFile& file, const std::string& label);
+
 /// Reads a result file: strict JSON of this schema, in which every member has its type. Throws a
 /// Failure that names the file and what is wrong.
 ResultFile read_result(const std::string& path);

@@ -32,6 +32,7 @@ void read_claim(std::string_view bytes) {
   std::vector<std::string> mistakes;
   if (zero != std::string::npos) {
     ResultFile file = ranklab::read_result(put("a.json", bytes.substr(zero + 1)));
+    require_same_trials(file, "a.json");
     judge_own(statements, {{&file, "file"}, {&one, "one"}}, mistakes);
     return add_own(file, judge_own(statements, {{&file, ""}}, mistakes));
   }
