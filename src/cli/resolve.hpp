@@ -20,9 +20,8 @@
 
 namespace ranklab {
 
-/// Who chose the values of a file. Those of the program, in a preset that comes with it, give way to
-/// values that do not fit them. Those of the user never do, nor those of a result, where every value
-/// is explicit.
+/// Who chose the values of a file. Those of a preset that comes with the program give way to values
+/// that do not fit them. Those of the user never do, nor those of a result, which are all explicit.
 enum class Owner { program, user, result };
 
 /// Parameters from a file: a preset, or an earlier run.
@@ -40,6 +39,7 @@ struct ParameterFile {
 };
 
 Owner owner_of(const Preset& preset);
+ParameterFile parameters_of(const Preset& preset);
 
 /// The parameters of an earlier run, without the files that it wrote.
 ParameterFile parameters_of(const ResultFile& result, const std::string& label);
