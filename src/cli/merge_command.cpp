@@ -61,7 +61,7 @@ class Parts {
   }
   const Timing& timing() const { return timing_; }
 
-  const std::set<std::string>& notes() const { return notes_; }
+  const std::vector<std::string>& notes() const { return notes_; }
   // The environment in which the trials ran, possibly on other machines.
   OrderedJson environment(const std::vector<std::string>& argv) const {
     OrderedJson out = environment_json(threads_, argv);
@@ -97,9 +97,10 @@ class Parts {
       wall += value_or(session, "wall_s", 0.0);
       timing_.cpu += value_or(session, "cpu_s", 0.0);
       timing_.trials += value_or(session, "trials_s", 0.0);
-      const nlohmann::json& said = member(session, "notes");
-      for (const nlohmann::json& text : said) {
-        if (text.is_string()) notes_.insert(text.get<std::string>());
+      for (const nlohmann::json& text : member(session, "notes")) {
+        const std::string said = text.is_string() ? text.get<std::string>() : "";
+        if (!said.empty() && std::ranges::find(notes_, said) == notes_.end())
+          notes_.push_back(said);
       }
     }
     timing_.wall = std::max(timing_.wall, wall);
@@ -109,7 +110,7 @@ class Parts {
   std::map<std::uint64_t, std::string> paths_;  // of the part of each shard
   std::map<std::uint64_t, TrialRecord> records_;
   std::set<std::string> processors_;
-  std::set<std::string> notes_;  // on values that gave way
+  std::vector<std::string> notes_;  // on values that gave way
   std::uint64_t threads_ = 1;
   Timing timing_;
 };
@@ -150,7 +151,7 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   require_this_program(parts.first());
   ResolvedRun run = resolve_header(parts.first());
   require_same_inputs(run, parts.first().inputs, parts.first().path);
-  run.notes.assign(parts.notes().begin(), parts.notes().end());
+  run.notes = parts.notes();
   run.options.out = options.out.empty() ? default_out(run) : options.out;
   require_fitting_name("merge", run.options.out);
   run.options.quiet = options.quiet;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "cli/giving_way.hpp"
 #include "cli/input_files.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
@@ -28,12 +29,6 @@ std::vector<std::string> study_names(const Experiment& experiment) {
   std::vector<std::string> names;
   for (const auto& entry : experiment.studies) names.push_back(entry.name);
   return names;
-}
-
-const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
-  const auto found = std::find_if(fields.begin(), fields.end(),
-                                  [&](const Field& field) { return field.name == name; });
-  return found == fields.end() ? nullptr : &*found;
 }
 
 // Other studies of the command that have a parameter of this name.
@@ -103,25 +98,12 @@ void apply_flags(const Arguments& arguments, const std::vector<Field>& fields) {
   }
 }
 
-void refuse_flags_that_do_nothing(const Arguments& flags, const std::vector<Field>& fields) {
-  for (const Field& field : fields) {
-    if (!field.needs.empty() && flags.find(field.name) != nullptr)
-      throw UsageError("--" + field.name + ": does nothing in this run; it needs " + field.needs);
-  }
-}
-
 const StudyEntry& find_study(const Experiment& experiment, const std::string& name,
                              const std::string& label) {
   std::string known;
   choice_field("study", known, study_names(experiment), "", "").parse(name, label);
   return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
                        [&](const StudyEntry& entry) { return entry.name == known; });
-}
-
-ParameterFile parameters_of(const Preset& preset) {
-  ParameterFile out{"preset " + preset.name, preset.command, preset.config, preset};
-  out.owner = owner_of(preset);
-  return out;
 }
 
 ParameterFile read_config_file(const std::string& path) {
@@ -139,43 +121,6 @@ ParameterFile read_config_file(const std::string& path) {
   }
 }
 
-// Who gave the values of a run.
-class Givers {
- public:
-  explicit Givers(const RunSources& sources) : flags_(sources.flags) {
-    if (sources.preset) files_.push_back(parameters_of(*sources.preset));
-    if (sources.config) files_.push_back(*sources.config);
-  }
-
-  // In the order in which they are applied.
-  const std::vector<ParameterFile>& files() const { return files_; }
-  bool is_typed(const std::string& flag) const { return flags_.find(flag) != nullptr; }
-  // The file whose value counts; nullptr if no file has one, or if the flag is typed.
-  const ParameterFile* file_of(const std::string& flag) const {
-    if (is_typed(flag)) return nullptr;
-    const auto found = std::find_if(files_.rbegin(), files_.rend(), [&](const ParameterFile& file) {
-      return file.config.contains(flag);
-    });
-    return found == files_.rend() ? nullptr : &*found;
-  }
-  bool is_explicit(const std::string& flag) const {
-    const ParameterFile* const file = file_of(flag);
-    return is_typed(flag) || (file != nullptr && file->owner != Owner::program);
-  }
-  // "preset mine and --config more.json": the files whose values do not give way; may be empty.
-  std::string explicit_files() const {
-    std::vector<std::string> labels;
-    for (const ParameterFile& file : files_) {
-      if (file.owner != Owner::program) labels.push_back(file.label);
-    }
-    return joined(labels, " and ");
-  }
-
- private:
-  const Arguments& flags_;
-  std::vector<ParameterFile> files_;
-};
-
 // A preset may need files that another preset writes.
 void adopt_files(Study& study, const std::optional<Preset>& preset) {
   try {
@@ -184,84 +129,6 @@ void adopt_files(Study& study, const std::optional<Preset>& preset) {
     if (!preset || preset->after.empty()) throw;
     throw Failure(std::string(failure.what()) + "; `ranklab run " + preset->after +
                   "` writes the files that this preset reads");
-  }
-}
-
-// A value that gave way so that the run is possible.
-struct Replaced {
-  std::string flag, from, origin, why;
-};
-
-std::string shown_value(const std::string& text) {
-  return text.empty() ? "none" : printable_key(text);
-}
-
-std::string note_of(const Replaced& replaced, const std::vector<Field>& fields) {
-  return say("{}--{} {} instead of {}{}, because {}.", assumed, replaced.flag,
-             shown_value(find_field(fields, replaced.flag)->value_text()),
-             replaced.origin.empty() ? "the default " : "",
-             shown_value(replaced.from) + replaced.origin, replaced.why);
-}
-
-// Whether the value may change so that the run is possible. The values of one file of the program
-// must fit each other.
-bool may_yield(const Misfit& misfit, const Givers& givers) {
-  if (givers.is_explicit(misfit.flag)) return false;
-  return givers.file_of(misfit.flag) == nullptr ||
-         std::ranges::any_of(misfit.others,
-                             [&](const std::string& other) { return givers.is_explicit(other); });
-}
-
-// Returns the values that gave way, each once.
-std::vector<Replaced> validate(Study& study, const RunSources& sources, const Givers& givers) {
-  constexpr int most_misfits = 1000;
-  std::vector<Replaced> out;
-  for (int i = 0;; ++i) {
-    try {
-      study.resolve_defaults();
-      refuse_flags_that_do_nothing(sources.flags, study.fields());
-      study.validate();
-      return out;
-    } catch (const Misfit& misfit) {
-      if (i == most_misfits || !may_yield(misfit, givers)) throw;
-      const std::vector<Field> fields = study.fields();
-      const Field* field = find_field(fields, misfit.flag);
-      const std::string label = "--" + misfit.flag;
-      const ParameterFile* const file = givers.file_of(misfit.flag);
-      if (std::ranges::find(out, misfit.flag, &Replaced::flag) == out.end())
-        out.push_back({misfit.flag, field->value_text(),
-                       file != nullptr ? " of " + file->label : "", misfit.what()});
-      if (misfit.fitting.empty())
-        set_field(*field, nlohmann::json::array(), label);
-      else
-        field->parse(misfit.fitting, label);
-    }
-  }
-}
-
-// The values of the program's presets that are not those of the input files; one note, or none.
-std::vector<std::string> note_on_files(const Givers& givers, const std::vector<Field>& fields,
-                                       const std::map<std::string, std::string>& before) {
-  std::vector<std::string> values;
-  const ParameterFile* last = nullptr;
-  for (const Field& field : fields) {
-    const ParameterFile* const file = givers.file_of(field.name);
-    const std::string now = field.value_text();
-    if (file == nullptr || file->owner != Owner::program || before.at(field.name) == now) continue;
-    last = file;
-    values.push_back(say("--{} {} instead of {}", field.name, shown_value(now),
-                         shown_value(before.at(field.name))));
-  }
-  if (values.empty()) return {};
-  return {say("{}{} of {}, because the input files say so.", assumed, joined(values), last->label)};
-}
-
-void refuse_contradictions(const Study& study, const Givers& givers) {
-  for (const Contradiction& each : study.contradictions()) {
-    const ParameterFile* const file = givers.file_of(each.flag);
-    if (file != nullptr && file->owner == Owner::user)
-      throw UsageError(say("{}: {}: {} does not fit: {}; the flag --{} would decide", file->label,
-                           each.flag, each.value, each.in_file, each.flag));
   }
 }
 
@@ -353,8 +220,7 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
   try {
     apply_all(run, sources, givers, recorded, all);
     refuse_contradictions(*run.study, givers);
-    for (const Replaced& each : validate(*run.study, sources, givers))
-      run.notes.push_back(note_of(each, recorded));
+    for (std::string& note : validate(*run.study, givers)) run.notes.push_back(std::move(note));
   } catch (const UsageError& error) {
     const std::string files = givers.explicit_files();
     const std::string message = error.what();
@@ -425,6 +291,12 @@ nlohmann::ordered_json config_of_preset(const Experiment& experiment, const RunS
 
 Owner owner_of(const Preset& preset) {
   return preset.is_shipped ? Owner::program : Owner::user;
+}
+
+ParameterFile parameters_of(const Preset& preset) {
+  ParameterFile out{"preset " + preset.name, preset.command, preset.config, preset};
+  out.owner = owner_of(preset);
+  return out;
 }
 
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,

@@ -40,6 +40,7 @@ struct ParameterFile {
 };
 
 Owner owner_of(const Preset& preset);
+ParameterFile parameters_of(const Preset& preset);
 
 /// The parameters of an earlier run, without the files that it wrote.
 ParameterFile parameters_of(const ResultFile& result, const std::string& label);

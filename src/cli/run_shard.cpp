@@ -64,12 +64,10 @@ int run_shard(ResolvedRun& run, const Progress::Look& progress) {
   }
 
   const ShardExecution execution = execute_shard(run, part, progress);
-  const nlohmann::ordered_json session = {{"threads", options.threads},
-                                          {"cpu", cpu_name()},
-                                          {"wall_s", execution.timing.wall},
-                                          {"cpu_s", execution.timing.cpu},
-                                          {"trials_s", execution.timing.trials},
-                                          {"notes", run.notes}};
+  const nlohmann::ordered_json session = {
+      {"threads", options.threads},          {"cpu", cpu_name()},
+      {"wall_s", execution.timing.wall},     {"cpu_s", execution.timing.cpu},
+      {"trials_s", execution.timing.trials}, {"notes", run.notes}};
   part.note(session.dump());
   part.flush();
   const int exit_code = execution.signal != 0 ? 128 + execution.signal : 0;
