@@ -157,14 +157,16 @@ $(BUILD)/generated/page_files.hpp: $(PAGE_FILES)
 	@for file in $^; do name=$${file##*/}; \
 	   printf 'inline constexpr char %s[] = R"file(' $${name/./_}; cat $$file; printf ')file";\n'; done > $@
 
-# The catalog of the papers' statements: lambda-skip.json becomes lambda_skip_json, a list of pieces,
-# because compilers need not accept a string of more than 65,536 characters.
+# The catalog of the papers' statements: each file is a list of pieces, because compilers need not
+# accept a string of more than 65,536 characters.
 PAPER_FILES := $(wildcard experiments/papers/*.json)
 $(BUILD)/generated/papers.hpp: $(PAPER_FILES) Makefile
 	@mkdir -p $(@D)
-	@for file in $(PAPER_FILES); do name=$${file##*/}; name=$${name//-/_}; \
-	   printf 'inline constexpr const char* %s[] = {' $${name/./_}; \
-	   awk 'NR % 200 == 1 { printf "%sR\"file(", (NR > 1 ? ")file\",\n" : "") } { print }' $$file; printf ')file"};\n'; done > $@
+	@{ echo '#include <span>'; names=; \
+	   for file in $(PAPER_FILES); do name=$${file##*/}; name=$${name//[-.]/_}; names+="$$name, "; \
+	     printf 'inline constexpr const char* %s[] = {' $$name; \
+	     awk 'NR % 200 == 1 { printf "%sR\"file(", (NR > 1 ? ")file\",\n" : "") } { print }' $$file; printf ')file"};\n'; done; \
+	   echo "inline constexpr std::span<const char* const> paper_files[] = {$$names};"; } > $@
 
 # The presets of this version, name and text: a preset of the user's is another one.
 PRESET_FILES := $(wildcard experiments/*.json)

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
@@ -94,7 +95,12 @@ OrderedJson slip_json(const Slip& slip) {
           {"says", slip.says},
           {"where", slip.where},
           {"type", slip.type},
-          {"derivation", slip.derivation}};
+          {"consequence", name_of(slip.consequence)},
+          {"place", slip.place},
+          {"printed", slip.printed},
+          {"corrected", slip.corrected},
+          {"derivation", slip.derivation},
+          {"answer", slip.answer.empty() ? OrderedJson() : OrderedJson(slip.answer)}};
 }
 
 OrderedJson statement_json(const JudgedStatement& statement, const Judges& judges) {
@@ -102,7 +108,8 @@ OrderedJson statement_json(const JudgedStatement& statement, const Judges& judge
   OrderedJson claims = OrderedJson::array(), presets = OrderedJson::array();
   for (const auto& [claim, result] : statement.claims) {
     if (!claim->judged_in.empty()) continue;
-    claims.push_back(claim->id);
+    if (std::find(claims.begin(), claims.end(), claim->id) == claims.end())
+      claims.push_back(claim->id);
     const std::string preset = judges.preset(result);
     if (std::find(presets.begin(), presets.end(), preset) == presets.end())
       presets.push_back(preset);
@@ -114,16 +121,31 @@ OrderedJson statement_json(const JudgedStatement& statement, const Judges& judge
                      {"says", entry.says},
                      {"hypotheses", entry.hypotheses},
                      {"verdict", words_of(statement.verdict).name},
+                     {"class", OrderedJson()},
                      {"words", statement.words()},
                      {"evidence", statement.evidence()},
                      {"claims", claims},
                      {"presets", presets}};
+  if (const std::optional<SlipClass> how = statement.slip_class()) out["class"] = name_of(*how);
   for (std::size_t i = 0; i < entry.slips.size(); ++i) {
     if (i == 0) out["slip"] = slip_json(entry.slips[i]);
     if (i > 0) out["more_slips"].push_back(slip_json(entry.slips[i]));
   }
   if (!entry.not_judged.empty()) out["not_judged"] = entry.not_judged;
   if (!entry.scale.empty()) out["scale"] = entry.scale;
+  if (!entry.shows.empty())
+    out["figure"] = {{"shows", entry.shows}, {"seen", entry.seen}, {"differs", entry.differs}};
+  if (!entry.proof.empty()) out["proof"] = entry.proof;
+  if (!entry.uses.empty()) out["uses"] = entry.uses;
+  for (const PaperStatement* user : users_of(entry)) out["used_by"].push_back(user->id);
+  if (!entry.in_later.empty()) out["in_later"] = entry.in_later;
+  return out;
+}
+
+OrderedJson later_json(const Paper& paper) {
+  OrderedJson out = OrderedJson::array();
+  for (const LaterVersion& each : paper.later)
+    out.push_back({{"version", each.version}, {"date", each.date}, {"read", each.read}});
   return out;
 }
 
@@ -135,6 +157,7 @@ OrderedJson paper_json(const Paper& paper, const std::vector<JudgedStatement>& s
   return {{"paper", paper.name},
           {"title", paper.title},
           {"version", paper.version},
+          {"later", later_json(paper)},
           {"statements", list}};
 }
 
@@ -151,10 +174,37 @@ class Printer {
   std::size_t columns_ = columns_of(STDOUT_FILENO, page_columns);
 };
 
+std::string heading_of(const Slip& slip) {
+  return (slip.is_notation() ? "Notation" : "Slip") +
+         (slip.where == "statement" ? std::string() : " in the " + slip.where) + " (" +
+         words_of(slip.consequence) + "): ";
+}
+
 void print_slip(const Slip& slip, const Printer& print) {
-  print.line("Slip" + (slip.where == "statement" ? std::string() : " in the " + slip.where) + ": " +
-             slip.says);
+  print.line(heading_of(slip) + slip.says);
   for (const std::string& line : slip.derivation) print.line(line, 4);
+  if (!slip.answer.empty()) print.line("The authors: " + slip.answer, 4);
+}
+
+std::string names_of(const std::vector<const PaperStatement*>& statements) {
+  std::vector<std::string> names;
+  for (const PaperStatement* each : statements) names.push_back(each->name);
+  return joined(names);
+}
+
+// "Uses" and "Used by", with the verdicts of what it uses that is false as printed.
+void print_uses(const PaperStatement& entry, const Printer& print) {
+  std::vector<const PaperStatement*> used;
+  for (const std::string& id : entry.uses) used.push_back(find_statement(id));
+  if (!used.empty()) print.line("Uses: " + names_of(used));
+  if (const auto users = users_of(entry); !users.empty())
+    print.line("Used by: " + names_of(users));
+}
+
+// The version that was read, and that a later one exists.
+void print_versions(const Paper& paper, const Printer& print) {
+  if (const std::string versions = versions_read(paper); !versions.empty())
+    print.line("Versions: " + versions + ".", 4);
 }
 
 // Everything about one statement.
@@ -169,9 +219,18 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
              (statement.evidence().empty() ? "" : " (" + statement.evidence() + ")"));
   if (!entry.not_judged.empty()) print.line("Why: " + entry.not_judged);
   if (!entry.scale.empty()) print.line("Scale: " + entry.scale);
+  if (!entry.shows.empty()) {
+    print.line("The paper shows: " + entry.shows);
+    print.line("Seen here: " + entry.seen);
+    if (!entry.differs.empty()) print.line("Why they differ: " + entry.differs);
+  }
+  for (std::size_t i = 0; i < entry.proof.size(); ++i)
+    print.line((i == 0 ? "Why it is true: " : "") + entry.proof[i], i == 0 ? 0 : 4);
+  print_uses(entry, print);
+  print_versions(paper, print);
   for (const Slip& slip : entry.slips) print_slip(slip, print);
   for (const auto& [claim, result] : statement.claims) {
-    if (!claim->judged_in.empty()) continue;
+    if (!claim->judged_in.empty() || standing_of(*claim) == Standing::not_applicable) continue;
     print.line(std::string(words_of(standing_of(*claim)).symbol) + " " + standing_text(*claim) +
                    (claim->holm_undecided ? ", but not after Holm's correction: " : ": ") +
                    claim->statement + " [" +
@@ -184,15 +243,13 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
 void print_paper(const Paper& paper, const std::vector<JudgedStatement>& statements) {
   const Printer print;
   print.line(paper.key + " " + paper.authors + ", " + paper.title + ", " + paper.version);
+  print_versions(paper, print);
   for (const JudgedStatement& statement : statements) {
     const PaperStatement& entry = *statement.entry;
     print.line(entry.name + ": " + statement.words() +
                (statement.evidence().empty() ? "" : " (" + statement.evidence() + ")"));
     print.line(entry.says, 4);
-    for (const Slip& slip : entry.slips)
-      print.line("slip" + (slip.where == "statement" ? std::string() : " in the " + slip.where) +
-                     ": " + slip.says,
-                 4);
+    for (const Slip& slip : entry.slips) print.line(heading_of(slip) + slip.says, 4);
   }
 }
 
@@ -210,7 +267,44 @@ void print_counts(const Paper& paper, const std::vector<JudgedStatement>& statem
   print.line(paper.key + " " + paper.title + ", " + paper.version + ": of " +
              plural(all, "numbered statement") + ", " + joined(words, "; "));
   for (const auto& [entry, slip] : false_statements(statements))
-    print.line(entry->name + (slip->is_typo() ? " (typo or constant): " : ": ") + slip->says, 4);
+    print.line(entry->name + " (" + short_words_of(slip->how()) + "): " + slip->says, 4);
+  print_versions(paper, print);
+}
+
+// The slips alone, those with the gravest consequence first: what the authors would mend.
+void print_errata(const Paper& paper) {
+  const Printer print;
+  print.line(paper.key + " " + paper.title + ", " + paper.version + ": errata");
+  print_versions(paper, print);
+  for (std::size_t i = consequences; i-- > 0;) {
+    bool first = true;
+    for (const PaperStatement& entry : paper.statements) {
+      for (const Slip& slip : entry.slips) {
+        if (static_cast<std::size_t>(slip.consequence) != i) continue;
+        if (first) print.line(capitalized(words_of(slip.consequence)) + ":");
+        first = false;
+        print.line(entry.name + ", " + slip.place, 2);
+        print.line("printed: " + slip.printed, 4);
+        print.line("correct: " + slip.corrected, 4);
+        if (!slip.answer.empty()) print.line("the authors: " + slip.answer, 4);
+      }
+    }
+  }
+}
+
+OrderedJson errata_json(const Paper& paper) {
+  OrderedJson slips = OrderedJson::array();
+  for (const PaperStatement& entry : paper.statements) {
+    for (const Slip& slip : entry.slips) {
+      slips.push_back({{"statement_id", entry.id}, {"name", entry.name}});
+      slips.back().update(slip_json(slip));
+    }
+  }
+  return {{"paper", paper.name},
+          {"title", paper.title},
+          {"version", paper.version},
+          {"later", later_json(paper)},
+          {"slips", slips}};
 }
 
 // The page of a paper, or the index of all.
@@ -225,7 +319,7 @@ void write_page(const std::string& out, const Paper* paper, const Judges& judges
 }
 
 struct PapersOptions {
-  bool as_json = false;
+  bool as_json = false, errata = false;
   std::string folder, out;
 };
 
@@ -249,8 +343,15 @@ void show_statement(const Paper& paper, const std::string& name, const Judges& j
 }
 
 int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
-  const auto& [as_json, folder, out] = options;
+  const auto& [as_json, errata, folder, out] = options;
   const Paper* paper = named.empty() ? nullptr : &paper_named(named[0]);
+  if (errata) {
+    if (named.size() != 1 || !out.empty())
+      throw UsageError("--errata lists the slips of one paper: `ranklab papers PAPER --errata`");
+    if (as_json) std::fputs(printed_json(errata_json(*paper)).c_str(), stdout);
+    if (!as_json) print_errata(*paper);
+    return 0;
+  }
   if (!out.empty() && !out.ends_with(".md"))
     throw UsageError("--out " + printable(out) + ": must end in .md");
   if (!out.empty() && named.size() > 1)
@@ -299,6 +400,9 @@ Utility papers_command() {
       .takes = {0, any_number},
       .flags = {switch_field("json", options->as_json,
                              "print the statements with verdict, claims and presets as JSON"),
+                switch_field("errata", options->errata,
+                             "list only what is wrong as printed in PAPER, by consequence, with "
+                             "the place, the printed and the corrected form"),
                 text_field("results", options->folder,
                            "folder of the results that judge the statements (not given: the "
                            "published verdicts; for --out, results/reference)"),

@@ -12,9 +12,29 @@
 namespace ranklab {
 namespace {
 
+constexpr std::array<std::array<const char*, 2>, consequences> words_of_consequences = {
+    {{"harmless", "harmless"},
+     {"constant", "changes a constant"},
+     {"range", "changes a range"},
+     {"conclusion", "changes a conclusion"}}};
+
+Consequence consequence_from(const std::string& name) {
+  for (std::size_t i = 0; i < consequences; ++i)
+    if (name == words_of_consequences[i][0]) return static_cast<Consequence>(i);
+  throw std::logic_error("the catalog of statements has an unknown consequence: " + name);
+}
+
 Slip slip_from(const nlohmann::json& json) {
-  return {json.at("id"), json.at("says"), json.at("where"), json.at("type"),
-          json.at("derivation").get<std::vector<std::string>>()};
+  return {json.at("id"),
+          json.at("says"),
+          json.at("where"),
+          json.at("type"),
+          consequence_from(json.at("consequence")),
+          json.at("place"),
+          json.at("printed"),
+          json.at("corrected"),
+          json.at("derivation").get<std::vector<std::string>>(),
+          json.value("answer", "")};
 }
 
 PaperStatement statement_from(const nlohmann::json& json) {
@@ -27,29 +47,63 @@ PaperStatement statement_from(const nlohmann::json& json) {
                      {},
                      json.value("not_judged", ""),
                      json.value("scale", ""),
-                     json.value("pictures", std::vector<std::string>())};
+                     json.value("pictures", std::vector<std::string>()),
+                     json.value("proof", std::vector<std::string>()),
+                     json.value("uses", std::vector<std::string>()),
+                     json.value("in_later", "")};
+  if (json.contains("figure")) {
+    out.shows = json["figure"].at("shows");
+    out.seen = json["figure"].at("seen");
+    out.differs = json["figure"].value("differs", "");
+  }
   if (json.contains("slip")) out.slips.push_back(slip_from(json["slip"]));
   for (const nlohmann::json& slip : json.value("more_slips", nlohmann::json::array()))
     out.slips.push_back(slip_from(slip));
   return out;
 }
 
-Paper paper_from(std::span<const char* const> pieces) {
-  std::string text;
-  for (const char* piece : pieces) text += piece;
-  const nlohmann::json json = nlohmann::json::parse(text);
+AuthorsCode code_from(const nlohmann::json& json) {
+  AuthorsCode out{json.at("repository"),
+                  json.at("commit"),
+                  json.at("date"),
+                  json.at("says"),
+                  json.at("taken").get<std::vector<std::string>>(),
+                  {}};
+  for (const nlohmann::json& run : json.at("runs"))
+    out.runs.push_back({run.at("figure"), run.at("seed"), run.at("found")});
+  return out;
+}
+
+Paper paper_from(const nlohmann::json& json) {
   const std::string name = json.at("paper"), arxiv = json.at("arxiv"), version = json.at("version");
   Paper out{
       "[" + name + "]",           name, json.at("anchor"), json.at("authors"), json.at("title"),
-      "arXiv:" + arxiv + version, {}};
+      "arXiv:" + arxiv + version, {},   {},                {}};
+  for (const nlohmann::json& later : json.value("later", nlohmann::json::array()))
+    out.later.push_back({later.at("version"), later.at("date"), later.at("read")});
+  if (json.contains("code")) out.code = code_from(json["code"]);
   for (const nlohmann::json& statement : json.at("statements"))
     out.statements.push_back(statement_from(statement));
   return out;
 }
 
+// A paper whose file gives no order comes after those whose files do.
+constexpr int files_without_order = 1000;
+
 std::vector<Paper> read_catalog() {
   try {
-    return {paper_from(spectral_json), paper_from(lambda_skip_json), paper_from(shallow_json)};
+    std::vector<nlohmann::json> files;
+    for (const std::span<const char* const> pieces : paper_files) {
+      std::string text;
+      for (const char* piece : pieces) text += piece;
+      files.push_back(nlohmann::json::parse(text));
+    }
+    std::stable_sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
+      return a.value("order", files_without_order) < b.value("order", files_without_order);
+    });
+    std::vector<Paper> out;
+    for (const nlohmann::json& file : files) out.push_back(paper_from(file));
+    return out;
   } catch (const nlohmann::json::exception& error) {
     throw std::logic_error(std::string("the catalog of statements is damaged: ") + error.what());
   }
@@ -96,6 +150,14 @@ bool PaperStatement::is_numbered() const {
   return std::find(numbered.begin(), numbered.end(), type) != numbered.end();
 }
 
+const char* words_of(Consequence consequence) {
+  return words_of_consequences[static_cast<std::size_t>(consequence)][1];
+}
+
+const char* name_of(Consequence consequence) {
+  return words_of_consequences[static_cast<std::size_t>(consequence)][0];
+}
+
 const Slip* PaperStatement::slip(std::string_view slip_id) const {
   const auto found = std::find_if(slips.begin(), slips.end(),
                                   [&](const Slip& slip) { return slip.id == slip_id; });
@@ -130,6 +192,27 @@ const CatalogPlace* find_place(std::string_view statement_id) {
 const PaperStatement* find_statement(std::string_view statement_id) {
   const CatalogPlace* place = find_place(statement_id);
   return place == nullptr ? nullptr : &papers()[place->paper].statements[place->statement];
+}
+
+std::vector<const PaperStatement*> users_of(const PaperStatement& statement) {
+  std::vector<const PaperStatement*> out;
+  for (const Paper& paper : papers()) {
+    for (const PaperStatement& each : paper.statements)
+      if (std::ranges::find(each.uses, statement.id) != each.uses.end()) out.push_back(&each);
+  }
+  return out;
+}
+
+std::string versions_read(const Paper& paper) {
+  if (paper.later.empty()) return "";
+  const std::string number = paper.number();
+  std::string out = number.substr(number.rfind('v')) + " was read; ";
+  for (std::size_t i = 0; i < paper.later.size(); ++i) {
+    const LaterVersion& each = paper.later[i];
+    out += (i > 0 ? ", " : "") + each.version + " of " + each.date +
+           (each.read ? " was read, too" : " exists and was not read");
+  }
+  return out;
 }
 
 std::string paper_of_statement(std::string_view statement_id) {

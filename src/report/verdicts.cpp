@@ -34,14 +34,22 @@ Standing weight_of(const Claim& claim) {
   return claim.holm_undecided ? Standing::undecided : standing_of(claim);
 }
 
+bool shows(const Claim& claim, const Slip* slip) {
+  return slip != nullptr && claim.verdict == Verdict::fails;
+}
+
 // Those about the statement itself. Without such claims, those about the words around it, and
-// without these, those about its proof. A claim that is not applicable does not count.
-std::vector<const Claim*> primary(const std::vector<const Claim*>& claims) {
+// without these, those about its proof. A claim that is not applicable does not count, nor one
+// that only shows a slip outside of the statement.
+std::vector<const Claim*> primary(const PaperStatement& entry,
+                                  const std::vector<const Claim*>& claims) {
   const auto with = [&](const std::vector<Part>& parts) {
     std::vector<const Claim*> out;
     std::copy_if(claims.begin(), claims.end(), std::back_inserter(out), [&](const Claim* claim) {
+      const Slip* slip = slip_of(entry, *claim);
       return std::find(parts.begin(), parts.end(), claim->part) != parts.end() &&
-             standing_of(*claim) != Standing::not_applicable;
+             standing_of(*claim) != Standing::not_applicable &&
+             !(shows(*claim, slip) && !slip->in_statement());
     });
     return out;
   };
@@ -55,21 +63,20 @@ std::vector<const Claim*> primary(const std::vector<const Claim*>& claims) {
 }
 
 StatementVerdict verdict_on(const JudgedStatement& statement) {
-  const std::vector<const Claim*> claims = deciding(statement), own = primary(claims);
+  const PaperStatement& entry = *statement.entry;
+  const std::vector<const Claim*> claims = deciding(statement), own = primary(entry, claims);
   bool slip_in_proof = false;
   for (const Claim* claim : claims) {
-    const Slip* slip = slip_of(*statement.entry, *claim);
-    if (claim->verdict != Verdict::fails || slip == nullptr) continue;
-    if (!slip->in_proof()) return StatementVerdict::false_as_printed;
-    slip_in_proof = true;
+    const Slip* slip = slip_of(entry, *claim);
+    if (!shows(*claim, slip)) continue;
+    if (slip->in_statement()) return StatementVerdict::false_as_printed;
+    slip_in_proof = slip_in_proof || slip->where == "proof";
   }
   const auto any = [&](Standing standing) {
     return std::any_of(own.begin(), own.end(),
                        [&](const Claim* claim) { return weight_of(*claim) == standing; });
   };
-  const auto is_exact = [](const Claim* claim) {
-    return claim->kind == Kind::theorem || claim->kind == Kind::printed_number;
-  };
+  const auto is_exact = [](const Claim* claim) { return claim->kind == Kind::theorem; };
   if (any(Standing::not_seen)) return StatementVerdict::not_seen;
   if (any(Standing::fails) || any(Standing::undecided)) return StatementVerdict::undecided;
   std::vector<const Claim*> holding;
@@ -77,16 +84,31 @@ StatementVerdict verdict_on(const JudgedStatement& statement) {
                [](const Claim* claim) { return claim->verdict == Verdict::holds; });
   // A statement of which only the slip in the proof was looked at was not judged.
   if (holding.empty()) return StatementVerdict::not_judged;
-  if (!std::all_of(holding.begin(), holding.end(), is_exact)) return StatementVerdict::consistent;
-  return slip_in_proof ? StatementVerdict::true_slip_in_proof : StatementVerdict::is_true;
+  if (!entry.proof.empty())
+    return slip_in_proof ? StatementVerdict::true_slip_in_proof : StatementVerdict::is_true;
+  return std::all_of(holding.begin(), holding.end(), is_exact) ? StatementVerdict::no_violation
+                                                               : StatementVerdict::consistent;
 }
 
-bool shows_slip_in_proof(const JudgedStatement& statement) {
+// Where slips are that do not make the statement false: "slip in the caption", "slip in the proof".
+std::vector<std::string> slips_outside(const JudgedStatement& statement) {
   const std::vector<const Claim*> claims = deciding(statement);
-  return std::any_of(claims.begin(), claims.end(), [&](const Claim* claim) {
-    const Slip* slip = slip_of(*statement.entry, *claim);
-    return slip != nullptr && slip->in_proof() && claim->verdict == Verdict::fails;
-  });
+  const auto is_shown = [&](const Slip& slip) {
+    return std::any_of(claims.begin(), claims.end(), [&](const Claim* claim) {
+      return claim->slip == slip.id && claim->verdict == Verdict::fails;
+    });
+  };
+  std::vector<std::string> out;
+  for (const char* where : {"statement", "caption", "definition", "proof"}) {
+    const bool any = std::ranges::any_of(statement.entry->slips, [&](const Slip& slip) {
+      return slip.where == where && !slip.in_statement() &&
+             (slip.is_notation() ? !claims.empty() : is_shown(slip));
+    });
+    if (any)
+      out.push_back(where == std::string("statement") ? std::string("slip of notation")
+                                                      : std::string("slip in the ") + where);
+  }
+  return out;
 }
 
 // "seen: 4 of 6 observations, 1 undecided"
@@ -109,10 +131,11 @@ std::string observations_text(const std::vector<const Claim*>& claims) {
 }  // namespace
 
 const VerdictWords& words_of(StatementVerdict verdict) {
-  static constexpr std::array<VerdictWords, 7> list = {{
+  static constexpr std::array<VerdictWords, 8> list = {{
       {"true", "\u2713", Standing::holds},
       {"true-slip-in-proof", "\u2713", Standing::holds},
       {"false-as-printed", "\u2717", Standing::fails},
+      {"no-violation", "\u2248", Standing::holds},
       {"consistent", "\u2248", Standing::holds},
       {"not-seen", "\u25B3", Standing::not_seen},
       {"undecided", "?", Standing::undecided},
@@ -121,38 +144,56 @@ const VerdictWords& words_of(StatementVerdict verdict) {
   return list[static_cast<std::size_t>(verdict)];
 }
 
-bool JudgedStatement::is_typo() const {
-  if (verdict != StatementVerdict::false_as_printed) return false;
-  return std::all_of(claims.begin(), claims.end(), [&](const Appearance& form) {
-    const Slip* slip = slip_of(*entry, *form.claim);
-    return slip == nullptr || slip->in_proof() || slip->is_typo() ||
-           form.claim->verdict != Verdict::fails;
-  });
+std::optional<SlipClass> JudgedStatement::slip_class() const {
+  std::optional<SlipClass> out;
+  if (verdict != StatementVerdict::false_as_printed) return out;
+  for (const Claim* claim : deciding(*this)) {
+    const Slip* slip = slip_of(*entry, *claim);
+    if (shows(*claim, slip) && slip->in_statement() && (!out || slip->how() > *out))
+      out = slip->how();
+  }
+  return out;
+}
+
+const char* short_words_of(SlipClass how) {
+  constexpr std::array<const char*, 3> words = {"typo or constant", "missing condition", "error"};
+  return words[static_cast<std::size_t>(how)];
+}
+
+const char* name_of(SlipClass how) {
+  constexpr std::array<const char*, 3> names = {"constant", "condition", "error"};
+  return names[static_cast<std::size_t>(how)];
 }
 
 std::string JudgedStatement::words() const {
-  const std::vector<const Claim*> own = primary(deciding(*this));
+  const std::vector<const Claim*> own = primary(*entry, deciding(*this));
   const bool observed = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
     return is_observation(*claim);
   });
-  const std::string proof = shows_slip_in_proof(*this) ? "; slip in the proof" : "";
+  const std::vector<std::string> outside = slips_outside(*this);
+  const std::string slips = outside.empty() ? "" : "; " + joined(outside, "; ");
   switch (verdict) {
     case StatementVerdict::is_true:
     case StatementVerdict::true_slip_in_proof:
-      return "true" + proof;
+      return "true" + slips;
     case StatementVerdict::false_as_printed:
-      return is_typo() ? "false as printed: a typo or a wrong constant"
-                       : "false as printed: an error";
+      return std::ranges::find_if(groups_of_verdicts,
+                                  [how = slip_class()](const VerdictGroup& group) {
+                                    return group.slip_class && group.slip_class == how;
+                                  })
+          ->words;
+    case StatementVerdict::no_violation:
+      return "no violation found" + slips;
     case StatementVerdict::consistent:
-      return (observed ? observations_text(own) : "consistent at the sizes run") + proof;
+      return (observed ? observations_text(own) : "consistent at the sizes run") + slips;
     case StatementVerdict::not_seen:
-      return (observed ? observations_text(own) : "not seen at the sizes run") + proof;
+      return (observed ? observations_text(own) : "not seen at the sizes run") + slips;
     case StatementVerdict::undecided:
-      return (observed ? observations_text(own) : "undecided") + proof;
+      return (observed ? observations_text(own) : "undecided") + slips;
     case StatementVerdict::not_judged:
       break;
   }
-  return "not judged";
+  return outside.empty() ? "not judged" : joined(outside, "; ");
 }
 
 const Appearance* JudgedStatement::leading() const {
@@ -162,23 +203,22 @@ const Appearance* JudgedStatement::leading() const {
     });
     return found == claims.end() ? nullptr : &*found;
   };
-  const std::vector<const Claim*> own = primary(deciding(*this));
+  const std::vector<const Claim*> own = primary(*entry, deciding(*this));
   const auto is_own = [&](const Claim& claim) {
     return std::find(own.begin(), own.end(), &claim) != own.end();
   };
-  // The slip that a failing claim shows, unless it is in the proof. A claim about a step of the
-  // proof can show the slip of the statement: the claim about the statement comes first. If a
-  // statement has a typo and an error, the error decides, and comes first.
+  // The slip in the statement that a failing claim shows. A claim about a step of the proof can
+  // show it: the claim about the statement comes first. Of several slips the gravest decides, and
+  // comes first.
+  const std::optional<SlipClass> how = slip_class();
   const auto shown_slip = [&](const Claim& claim) -> const Slip* {
     const Slip* slip = slip_of(*entry, claim);
-    const bool shows = verdict == StatementVerdict::false_as_printed && slip != nullptr &&
-                       !slip->in_proof() && claim.verdict == Verdict::fails;
-    return shows ? slip : nullptr;
+    return how && shows(claim, slip) && slip->in_statement() ? slip : nullptr;
   };
   const std::array<std::function<bool(const Claim&)>, 7> order = {
       [&](const Claim& claim) {
         const Slip* slip = shown_slip(claim);
-        return slip != nullptr && claim.part == Part::statement && !slip->is_typo();
+        return slip != nullptr && claim.part == Part::statement && slip->how() == *how;
       },
       [&](const Claim& claim) {
         return shown_slip(claim) != nullptr && claim.part == Part::statement;
@@ -216,7 +256,7 @@ std::string with_expected(const Claim& claim) {
 }  // namespace
 
 std::string JudgedStatement::evidence() const {
-  const std::vector<const Claim*> own = primary(deciding(*this));
+  const std::vector<const Claim*> own = primary(*entry, deciding(*this));
   const bool all_hold = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
     return weight_of(*claim) == Standing::holds;
   });
@@ -262,14 +302,20 @@ std::vector<JudgedStatement> judge_statements(
 }
 
 const std::array<VerdictGroup, verdict_groups> groups_of_verdicts = {{
-    {StatementVerdict::is_true, false, "true"},
-    {StatementVerdict::true_slip_in_proof, false, "true, slip in the proof"},
-    {StatementVerdict::consistent, false, "consistent at the sizes run"},
-    {StatementVerdict::false_as_printed, true, "false as printed: a typo or a wrong constant"},
-    {StatementVerdict::false_as_printed, false, "false as printed: an error"},
-    {StatementVerdict::not_seen, false, "not seen"},
-    {StatementVerdict::undecided, false, "undecided"},
-    {StatementVerdict::not_judged, false, "not judged"},
+    {StatementVerdict::is_true, {}, "true"},
+    {StatementVerdict::true_slip_in_proof, {}, "true, slip in the proof"},
+    {StatementVerdict::no_violation, {}, "no violation found"},
+    {StatementVerdict::consistent, {}, "consistent at the sizes run"},
+    {StatementVerdict::false_as_printed,
+     SlipClass::constant,
+     "false as printed: a typo or a wrong constant"},
+    {StatementVerdict::false_as_printed,
+     SlipClass::condition,
+     "false as printed: a missing condition"},
+    {StatementVerdict::false_as_printed, SlipClass::error, "false as printed: an error"},
+    {StatementVerdict::not_seen, {}, "not seen"},
+    {StatementVerdict::undecided, {}, "undecided"},
+    {StatementVerdict::not_judged, {}, "not judged"},
 }};
 
 VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements) {
@@ -278,7 +324,7 @@ VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements) {
     if (!statement.entry->is_numbered()) continue;
     for (std::size_t i = 0; i < verdict_groups; ++i) {
       const VerdictGroup& group = groups_of_verdicts[i];
-      if (group.verdict == statement.verdict && group.is_typo == statement.is_typo()) ++out[i];
+      if (group.verdict == statement.verdict && group.slip_class == statement.slip_class()) ++out[i];
     }
   }
   return out;
@@ -290,7 +336,7 @@ std::vector<FalseStatement> false_statements(const std::vector<JudgedStatement>&
     const PaperStatement& entry = *statement.entry;
     if (statement.verdict != StatementVerdict::false_as_printed || !entry.is_numbered()) continue;
     for (const Slip& slip : entry.slips) {
-      if (!slip.in_proof()) out.push_back({&entry, &slip});
+      if (slip.in_statement()) out.push_back({&entry, &slip});
     }
   }
   return out;

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,11 +14,13 @@
 namespace ranklab {
 
 /// The verdict on a statement, by rule from its claims:
-///  * false_as_printed: a claim shows a slip that is not in a proof;
-///  * true_slip_in_proof: the statement is true, and a claim shows a slip in its proof;
-///  * is_true: every decided claim about it holds, and all of them cover every finite case or are
-///    printed numbers;
-///  * consistent: the same, but some are asymptotic, or observations;
+///  * false_as_printed: a claim shows a slip in the statement itself. A slip in a caption, a
+///    definition or an assumption does not condemn what it is about;
+///  * is_true: every decided claim about it holds, and the catalog has a proof;
+///  * true_slip_in_proof: the same, and a claim shows a slip in its proof;
+///  * no_violation: every decided claim about it holds, and all of them cover every finite case,
+///    but the catalog has no proof;
+///  * consistent: the same, but some are asymptotic, printed numbers or observations;
 ///  * not_seen: an asymptotic claim or an observation does not show at the sizes of the runs;
 ///  * undecided: too few data, or a violation for which the catalog has no derivation;
 ///  * not_judged: no claim, or the hypotheses are met in no run.
@@ -29,6 +32,7 @@ enum class StatementVerdict {
   is_true,
   true_slip_in_proof,
   false_as_printed,
+  no_violation,
   consistent,
   not_seen,
   undecided,
@@ -54,10 +58,10 @@ struct JudgedStatement {
   std::vector<Appearance> claims;  // all of the statement's, in the order of the results
   StatementVerdict verdict = StatementVerdict::not_judged;
 
-  /// The verdict in words: "true", "false as printed: a typo or a wrong constant", "seen: 4 of 6".
+  /// The verdict in words: "true", "false as printed: a missing condition", "seen: 4 of 6".
   std::string words() const;
-  /// False as printed only because of typos and wrong constants: with them replaced, it stands.
-  bool is_typo() const;
+  /// The gravest slip for which it is false as printed; none if it is not.
+  std::optional<SlipClass> slip_class() const;
   /// The numbers behind it, in one line; empty if no claim decides it.
   std::string evidence() const;
   /// The claim that shows the verdict best, or null.
@@ -75,15 +79,20 @@ std::vector<JudgedStatement> judge_statements(const Paper& paper,
 /// A group of verdicts in the order in which they are counted, with the words for it.
 struct VerdictGroup {
   StatementVerdict verdict = StatementVerdict::not_judged;
-  bool is_typo = false;
+  std::optional<SlipClass> slip_class = {};  // of those that are false as printed
   const char* words = "";
 };
-inline constexpr std::size_t verdict_groups = 8;
+inline constexpr std::size_t verdict_groups = 10;
 extern const std::array<VerdictGroup, verdict_groups> groups_of_verdicts;
 
 /// How many numbered statements are in which group.
 using VerdictCounts = std::array<std::size_t, verdict_groups>;
 VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements);
+
+/// "typo or constant", "missing condition", "error".
+const char* short_words_of(SlipClass how);
+/// "constant", "condition", "error".
+const char* name_of(SlipClass how);
 
 /// A slip that makes a numbered statement false as printed.
 struct FalseStatement {

@@ -40,7 +40,7 @@ Markdown citation_markdown(const Paper& paper) {
   return on_one_line(escape_markup(paper.authors)) + ", " +
          on_one_line(escape_markup(paper.title)) + ", [" +
          on_one_line(escape_markup(paper.version)) + "](https://arxiv.org/abs/" +
-         link_target(number_on_arxiv(paper)) + ")";
+         link_target(paper.number()) + ")";
 }
 
 // The numbers behind a verdict, the scale, and the results that judge it.

@@ -100,10 +100,6 @@ std::string sentence_of(const Slip& slip) {
   return slip.where == "statement" ? slip.says : "In the " + slip.where + ": " + slip.says;
 }
 
-std::string number_on_arxiv(const Paper& paper) {
-  return paper.version.substr(paper.version.find(':') + 1);
-}
-
 std::map<std::size_t, std::size_t> results_of(const JudgedStatement& statement) {
   std::map<std::size_t, std::size_t> claims, inapplicable;
   for (const auto& [claim, result] : statement.claims) {
@@ -181,7 +177,7 @@ Markup false_statements_html(const std::vector<PaperView>& views) {
   for (const PaperView& view : views) {
     for (const auto& [entry, slip] : false_statements(view.statements)) {
       out += "<li><a href=\"#" + anchor_of(*entry) + "\">" + name_of(view) + " " +
-             prose(entry->name) + "</a>" + (slip->is_typo() ? Markup(" (typo or constant)") : "") +
+             prose(entry->name) + "</a>" + " (" + escape_markup(short_words_of(slip->how())) + ")" +
              ": " + prose(slip->says) + "</li>\n";
     }
   }
@@ -208,7 +204,7 @@ Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>&
 Markup citation_html(const Paper& paper) {
   return "<b>" + escape_markup(paper.key) + "</b> " + escape_markup(paper.authors) + ", <cite>" +
          escape_markup(paper.title) + "</cite>, <a href=\"https://arxiv.org/abs/" +
-         escape_markup(number_on_arxiv(paper)) + "\">" + escape_markup(paper.version) + "</a>";
+         escape_markup(paper.number()) + "\">" + escape_markup(paper.version) + "</a>";
 }
 
 }  // namespace ranklab

@@ -30,9 +30,6 @@ std::string reason_of(const JudgedStatement& statement);
 /// "In the proof: The proof prints ...".
 std::string sentence_of(const Slip& slip);
 
-/// "2512.04299v1".
-std::string number_on_arxiv(const Paper& paper);
-
 /// The results that judge a statement, with the number of claims in each.
 std::map<std::size_t, std::size_t> results_of(const JudgedStatement& statement);
 

@@ -14,19 +14,30 @@ using namespace ranklab;
 
 namespace {
 
-// A theorem with a wrong constant and a slip in its proof.
-const PaperStatement theorem{"paper/thm-1",
-                             "Theorem 1",
-                             "1",
-                             "theorem",
-                             "says",
-                             "",
-                             {{"constant", "2 is right", "statement", "constant", {"line"}},
-                              {"false", "it is false", "statement", "error", {"line"}},
-                              {"step", "a step", "proof", "error", {"line"}},
-                              {"caption", "256", "caption", "constant", {"line"}}},
-                             "",
-                             ""};
+Slip slip(const std::string& id, const std::string& where, const std::string& type) {
+  Slip out;
+  out.id = id;
+  out.where = where;
+  out.type = type;
+  return out;
+}
+
+// A theorem that is proved, and in which everything can be wrong that can be.
+const PaperStatement theorem = [] {
+  PaperStatement out;
+  out.id = "paper/thm-1";
+  out.type = "theorem";
+  out.slips = {slip("constant", "statement", "constant"), slip("missing", "statement", "condition"),
+               slip("false", "statement", "error"),       slip("step", "proof", "error"),
+               slip("caption", "caption", "constant"),    slip("law", "definition", "error")};
+  out.proof = {"identity"};
+  return out;
+}();
+const PaperStatement unproved = [] {
+  PaperStatement out = theorem;
+  out.proof.clear();
+  return out;
+}();
 
 Claim claim(Kind kind, Part part, Verdict verdict, const std::string& slip = "") {
   Claim out;
@@ -52,30 +63,38 @@ Claim correcting(Claim claim) {
   return claim;
 }
 
-JudgedStatement judged(const std::vector<Claim>& claims) {
+JudgedStatement judged(const std::vector<Claim>& claims, const PaperStatement& entry = theorem) {
   std::vector<Appearance> appearances;
   for (const Claim& each : claims) appearances.push_back({&each, 0});
-  return judge_statement(theorem, std::move(appearances));
+  return judge_statement(entry, std::move(appearances));
 }
 
-std::string verdict(const std::vector<Claim>& claims) {
-  return words_of(judged(claims).verdict).name;
+std::string verdict(const std::vector<Claim>& claims, const PaperStatement& entry = theorem) {
+  return words_of(judged(claims, entry).verdict).name;
 }
 
 constexpr auto holds = Verdict::holds, fails = Verdict::fails, open = Verdict::not_applicable;
 
 }  // namespace
 
-TEST_CASE("a statement is true if every claim about it covers every finite case and holds") {
+TEST_CASE("a statement is true if every claim about it holds and the catalog has its proof") {
   const Claim holding = claim(Kind::theorem, Part::statement, holds);
   CHECK(verdict({holding}) == "true");
   CHECK(verdict({holding, claim(Kind::printed_number, Part::statement, holds)}) == "true");
   CHECK(verdict({holding, claim(Kind::theorem, Part::statement, open)}) == "true");
   CHECK(verdict({claim(Kind::theorem, Part::statement, open)}) == "not-judged");
   CHECK(verdict({}) == "not-judged");
+  // Without a proof a count says only what was counted.
+  CHECK(verdict({holding}, unproved) == "no-violation");
+  CHECK(judged({holding}, unproved).words() == "no violation found");
+  CHECK(judged({holding, claim(Kind::theorem, Part::proof, fails, "step")}, unproved).words() ==
+        "no violation found; slip in the proof");
+  CHECK(verdict({holding, claim(Kind::asymptotic, Part::statement, holds)}, unproved) ==
+        "consistent");
+  CHECK(verdict({holding, claim(Kind::asymptotic, Part::statement, holds)}) == "true");
 }
 
-TEST_CASE("a slip makes a statement false only outside of its proof, and only if it shows") {
+TEST_CASE("only a slip in the statement itself makes it false, and only if it shows") {
   const Claim holding = claim(Kind::theorem, Part::statement, holds);
   const auto shows = [](const char* slip, Part part, Verdict found, Kind kind = Kind::theorem) {
     return claim(kind, part, found, slip);
@@ -86,17 +105,24 @@ TEST_CASE("a slip makes a statement false only outside of its proof, and only if
   CHECK(verdict({shows("false", Part::statement, fails, Kind::asymptotic)}) == "false-as-printed");
   CHECK(verdict({holding, shows("step", Part::proof, fails)}) == "true-slip-in-proof");
   CHECK(verdict({shows("step", Part::proof, fails)}) == "not-judged");
-  CHECK(verdict({claim(Kind::asymptotic, Part::statement, holds),
-                 shows("step", Part::proof, fails)}) == "consistent");
-  CHECK(judged({claim(Kind::asymptotic, Part::statement, holds), shows("step", Part::proof, fails)})
+  CHECK(judged({claim(Kind::asymptotic, Part::statement, holds), shows("step", Part::proof, fails)},
+               unproved)
             .words() == "consistent at the sizes run; slip in the proof");
   CHECK(judged({shows("constant", Part::statement, fails)}).words() ==
         "false as printed: a typo or a wrong constant");
   CHECK(judged({shows("constant", Part::statement, fails), shows("false", Part::statement, fails)})
             .words() == "false as printed: an error");
   CHECK(judged({shows("false", Part::statement, fails)}).words() == "false as printed: an error");
-  CHECK(judged({shows("caption", Part::caption, fails)}).words() ==
-        "false as printed: a typo or a wrong constant");
+  CHECK(judged({shows("constant", Part::statement, fails), shows("missing", Part::statement, fails)})
+            .words() == "false as printed: a missing condition");
+  CHECK(judged({shows("missing", Part::statement, fails)}).slip_class() == SlipClass::condition);
+  CHECK(judged({claim(Kind::figure, Part::statement, holds), shows("caption", Part::caption, fails)},
+               unproved)
+            .words() == "seen: 1 of 1 observation; slip in the caption");
+  CHECK(verdict({shows("caption", Part::caption, fails)}) == "not-judged");
+  CHECK(judged({shows("law", Part::definition, fails)}).words() == "slip in the definition");
+  CHECK(judged({holding, shows("law", Part::definition, fails)}).words() ==
+        "true; slip in the definition");
   // A slip that the catalog does not have is no accusation.
   CHECK(verdict({holding, shows("unknown", Part::statement, fails)}) == "true");
 }
@@ -114,13 +140,10 @@ TEST_CASE("what does not show at the sizes of a run is not seen, and refutes not
     CHECK(verdict({claim(kind, Part::statement, fails)}) == "not-seen");
     CHECK(verdict({claim(kind, Part::statement, holds), claim(kind, Part::statement, fails)}) ==
           "not-seen");
-    CHECK(verdict({claim(kind, Part::statement, holds)}) ==
-          (kind == Kind::printed_number ? "true" : "consistent"));
+    CHECK(verdict({claim(kind, Part::statement, holds)}, unproved) == "consistent");
     CHECK(verdict({claim(kind, Part::statement, holds), undecided(kind, Part::statement)}) ==
           "undecided");
   }
-  CHECK(verdict({claim(Kind::theorem, Part::statement, holds),
-                 claim(Kind::asymptotic, Part::statement, holds)}) == "consistent");
   CHECK(judged({claim(Kind::figure, Part::statement, holds),
                 claim(Kind::reading, Part::statement, fails),
                 undecided(Kind::figure, Part::statement)})
@@ -128,8 +151,19 @@ TEST_CASE("what does not show at the sizes of a run is not seen, and refutes not
   CHECK(judged(
             {claim(Kind::figure, Part::statement, holds), undecided(Kind::figure, Part::statement)})
             .words() == "undecided in part: 1 of 2 observations seen");
-  CHECK(judged({claim(Kind::figure, Part::statement, holds)}).words() ==
+  CHECK(judged({claim(Kind::figure, Part::statement, holds)}, unproved).words() ==
         "seen: 1 of 1 observation");
+}
+
+TEST_CASE("a slip of notation needs no claim and condemns nothing") {
+  PaperStatement entry = unproved;
+  entry.slips = {slip("index", "statement", "notation")};
+  const Claim holding = claim(Kind::asymptotic, Part::statement, holds);
+  CHECK(judged({holding}, entry).words() == "consistent at the sizes run; slip of notation");
+  CHECK(judged({}, entry).words() == "not judged");
+  entry.slips[0].where = "caption";
+  CHECK(judged({claim(Kind::figure, Part::statement, holds)}, entry).words() ==
+        "seen: 1 of 1 observation; slip in the caption");
 }
 
 TEST_CASE(
@@ -165,16 +199,16 @@ TEST_CASE("a claim that Holm's correction leaves undecided decides nothing about
   }
 }
 
-TEST_CASE("numbered statements that are false are listed with each slip outside of a proof") {
+TEST_CASE("numbered statements that are false are listed with each slip in the statement") {
   const Claim wrong = claim(Kind::theorem, Part::statement, fails, "false");
   const std::vector<JudgedStatement> statements = {judge_statement(theorem, {{&wrong, 0}}),
                                                    judge_statement(theorem, {})};
   std::vector<std::string> slips;
   for (const FalseStatement& each : false_statements(statements)) slips.push_back(each.slip->id);
-  CHECK(slips == std::vector<std::string>{"constant", "false", "caption"});
+  CHECK(slips == std::vector<std::string>{"constant", "missing", "false"});
   const VerdictCounts counts = count_numbered(statements);
-  CHECK(counts[4] == 1);  // false as printed
-  CHECK(counts[7] == 1);  // not judged
+  CHECK(counts[6] == 1);  // false as printed: an error
+  CHECK(counts[9] == 1);  // not judged
 }
 
 TEST_CASE("the order and the ids of claims change no verdict") {
@@ -253,7 +287,7 @@ TEST_CASE(
       CHECK(paper_of_statement(statement.id) == paper.name);
       for (const Slip& slip : statement.slips) {
         CHECK_MESSAGE(slips.insert(slip.id).second, slip.id);
-        CHECK_MESSAGE(slip.derivation.size() >= 3, slip.id);
+        CHECK_MESSAGE((slip.derivation.size() >= 3 || slip.is_notation()), slip.id);
         CHECK(statement.slip(slip.id) == &slip);
       }
     }
