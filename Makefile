@@ -409,7 +409,12 @@ reference: build ## run every preset in full into results/reference, then make g
 
 REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json)))
 
+# Where texts refer to numbers of the reference results.
+NUMBERED = README.md results/README.md $(wildcard experiments/*.md) $(wildcard experiments/*.json) $(PAPER_FILES) $(addprefix results/,$(REFERENCES))
+
 gallery: build ## write README.md, statements.md, a page per paper and reference/report.html in results/ from all reference results
+	@$(BINARY) numbers $(NUMBERED)
+	@$(MAKE) --no-print-directory build
 	@cd results && ../$(BINARY) report $(REFERENCES) --out ../$(BUILD)/gallery.md --quiet
 	@sed -i -e '/^<!-- gallery -->$$/,/^<!-- end of the gallery -->$$/{//!d}' -e '/^<!-- gallery -->$$/r $(BUILD)/gallery.md' results/README.md
 	@cd results && ../$(BINARY) papers --results reference --out statements.md

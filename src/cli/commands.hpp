@@ -61,6 +61,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
                    const std::optional<Preset>& read = {});
 Utility ranks_command();
 Utility judge_command();
+Utility numbers_command();
 Utility run_command();
 Utility plot_command();
 Utility report_command();

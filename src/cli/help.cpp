@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "report/catalog.hpp"
 #include "report/environment.hpp"
+#include "report/numbers.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {
@@ -239,7 +240,7 @@ std::string topic_text(const std::vector<std::string>& words) {
     const std::string figure =
         preset.source ? ": " + preset.source->paper + " " + preset.source->figure : "";
     return preset.name + "\n    " + wrapped(printable(preset.title), 4) + "    " +
-           printable(preset.command + figure) + "\n\n    " + wrapped(printable(preset.see), 4) +
+           printable(preset.command + figure) + "\n\n    " + wrapped(printable(without_references(preset.see)), 4) +
            "    `ranklab run " + preset.name + "` runs it.\n";
   }
   const std::string figure = joined(words, " ");

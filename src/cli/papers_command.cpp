@@ -36,9 +36,10 @@ struct Judges {
 
   bool is_published() const { return files.empty() && !results.empty(); }
   std::vector<JudgedStatement> judge(const Paper& paper) const {
-    std::vector<const std::vector<Claim>*> lists;
-    for (const ResultFile& result : results) lists.push_back(&result.claims);
-    return judge_statements(paper, lists);
+    std::vector<Judge> judges;
+    for (std::size_t i = 0; i < results.size(); ++i)
+      judges.push_back({preset(i), &results[i].claims});
+    return judge_statements(paper, judges);
   }
   std::string preset(std::size_t result) const {
     const std::optional<std::string>& name = results[result].preset;

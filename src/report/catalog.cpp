@@ -8,6 +8,7 @@
 #include <stdexcept>
 
 #include "papers.hpp"  // the files of experiments/papers as text
+#include "report/numbers.hpp"
 
 namespace ranklab {
 namespace {
@@ -24,9 +25,14 @@ Consequence consequence_from(const std::string& name) {
   throw std::logic_error("the catalog of statements has an unknown consequence: " + name);
 }
 
+// Without the references behind its numbers.
+std::string words(const nlohmann::json& text) {
+  return without_references(text.get<std::string>());
+}
+
 Slip slip_from(const nlohmann::json& json) {
   return {json.at("id"),
-          json.at("says"),
+          words(json.at("says")),
           json.at("where"),
           json.at("type"),
           consequence_from(json.at("consequence")),
@@ -42,19 +48,19 @@ PaperStatement statement_from(const nlohmann::json& json) {
                      json.at("name"),
                      json.at("section"),
                      json.at("type"),
-                     json.at("says"),
-                     json.at("hypotheses"),
+                     words(json.at("says")),
+                     words(json.at("hypotheses")),
                      {},
-                     json.value("not_judged", ""),
-                     json.value("scale", ""),
+                     words(json.value("not_judged", "")),
+                     words(json.value("scale", "")),
                      json.value("pictures", std::vector<std::string>()),
                      json.value("proof", std::vector<std::string>()),
                      json.value("uses", std::vector<std::string>()),
                      json.value("in_later", "")};
   if (json.contains("figure")) {
-    out.shows = json["figure"].at("shows");
-    out.seen = json["figure"].at("seen");
-    out.differs = json["figure"].value("differs", "");
+    out.shows = words(json["figure"].at("shows"));
+    out.seen = words(json["figure"].at("seen"));
+    out.differs = words(json["figure"].value("differs", ""));
   }
   if (json.contains("slip")) out.slips.push_back(slip_from(json["slip"]));
   for (const nlohmann::json& slip : json.value("more_slips", nlohmann::json::array()))
@@ -206,12 +212,10 @@ std::vector<const PaperStatement*> users_of(const PaperStatement& statement) {
 std::string versions_read(const Paper& paper) {
   if (paper.later.empty()) return "";
   const std::string number = paper.number();
-  std::string out = number.substr(number.rfind('v')) + " was read; ";
-  for (std::size_t i = 0; i < paper.later.size(); ++i) {
-    const LaterVersion& each = paper.later[i];
-    out += (i > 0 ? ", " : "") + each.version + " of " + each.date +
+  std::string out = "the text that was read is " + number.substr(number.rfind('v'));
+  for (const LaterVersion& each : paper.later)
+    out += "; " + each.version + " of " + each.date +
            (each.read ? " was read, too" : " exists and was not read");
-  }
   return out;
 }
 

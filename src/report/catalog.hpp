@@ -128,7 +128,8 @@ const PaperStatement* find_statement(std::string_view statement_id);
 /// The statements whose proof or terms use this one, in the order of the catalog.
 std::vector<const PaperStatement*> users_of(const PaperStatement& statement);
 
-/// "v1 was read; v2 of 14 January 2026 was not". Empty for a paper without a later version.
+/// "the text that was read is v1; v2 of 2026-01-14 exists and was not read". Empty for a paper
+/// without a later version.
 std::string versions_read(const Paper& paper);
 
 /// "Spectral" for a statement of [Spectral]; empty if the catalog does not have it.

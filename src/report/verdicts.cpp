@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <stdexcept>
 
 #include "core/text.hpp"
@@ -248,12 +249,27 @@ std::string expected_text(const Claim& claim) {
   return std::isfinite(low) ? "expected at least " + short_number(low) : "";
 }
 
+// The evidence, what was expected, and whose number that is.
 std::string with_expected(const Claim& claim) {
   const std::string evidence = evidence_text(claim), expected = expected_text(claim);
-  return evidence + (evidence.empty() || expected.empty() ? "" : ", " + expected);
+  const bool ours = !claim.threshold.empty() && claim.kind != Kind::printed_number;
+  return evidence + (evidence.empty() || expected.empty() ? "" : ", " + expected) +
+         (ours ? " (our threshold: " + claim.threshold + ")" : "");
+}
+
+// Of an undecided claim, why it is; the interval beside it may lie inside the region.
+std::string why_undecided(const Claim& claim) {
+  if (claim.holm_undecided) return ", not after Holm's correction";
+  return claim.undecided && !claim.detail.empty()
+             ? "; undecided: " + claim.detail
+             : "";
 }
 
 }  // namespace
+
+std::string evidence_in_words(const Claim& claim) {
+  return with_expected(claim) + why_undecided(claim);
+}
 
 std::string JudgedStatement::evidence() const {
   const std::vector<const Claim*> own = primary(*entry, deciding(*this));
@@ -269,8 +285,8 @@ std::string JudgedStatement::evidence() const {
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
   const Appearance* best = leading();
   if (best == nullptr || verdict == StatementVerdict::not_judged) return "";
-  std::string out = with_expected(*best->claim) +
-                    (best->claim->holm_undecided ? ", not after Holm's correction" : "");
+  const std::string found = evidence_in_words(*best->claim);
+  std::string out = best->claim->statement + (found.empty() ? "" : ": " + found);
   for (const auto& [claim, result] : claims) {
     if (claim->misprint_of != best->claim->id) continue;
     const std::string corrected = with_expected(*claim);
@@ -285,11 +301,14 @@ JudgedStatement judge_statement(const PaperStatement& entry, std::vector<Appeara
   return out;
 }
 
-std::vector<JudgedStatement> judge_statements(
-    const Paper& paper, const std::vector<const std::vector<Claim>*>& claims) {
+std::vector<JudgedStatement> judge_statements(const Paper& paper,
+                                              const std::vector<Judge>& judges) {
   std::vector<std::vector<Appearance>> of(paper.statements.size());
-  for (std::size_t result = 0; result < claims.size(); ++result) {
-    for (const Claim& claim : *claims[result]) {
+  std::vector<std::size_t> order(judges.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return judges[i].name; });
+  for (const std::size_t result : order) {
+    for (const Claim& claim : *judges[result].claims) {
       const CatalogPlace* place = find_place(claim.statement_id);
       if (place != nullptr && &papers()[place->paper] == &paper)
         of[place->statement].push_back({&claim, result});

@@ -62,7 +62,7 @@ struct JudgedStatement {
   std::string words() const;
   /// The gravest slip for which it is false as printed; none if it is not.
   std::optional<SlipClass> slip_class() const;
-  /// The numbers behind it, in one line; empty if no claim decides it.
+  /// The numbers behind it, with what they are numbers of; empty if no claim decides it.
   std::string evidence() const;
   /// The claim that shows the verdict best, or null.
   const Appearance* leading() const;
@@ -71,10 +71,20 @@ struct JudgedStatement {
 /// The statement, judged from the claims about it.
 JudgedStatement judge_statement(const PaperStatement& entry, std::vector<Appearance> claims);
 
-/// Every statement of the paper, in its order, judged from the claims of several results.
-/// `claims[i]` are those of result i; they must outlive what is returned.
-std::vector<JudgedStatement> judge_statements(const Paper& paper,
-                                              const std::vector<const std::vector<Claim>*>& claims);
+/// The evidence of a claim, what was expected, whose number that is, and why it is undecided:
+/// "0.5, expected at least 1 (our threshold: ...)".
+std::string evidence_in_words(const Claim& claim);
+
+/// A result that judges statements; its claims must outlive the verdicts.
+struct Judge {
+  std::string name;  // of its preset or file
+  const std::vector<Claim>* claims = nullptr;
+};
+
+/// Every statement of the paper, in its order, judged from the claims of several results. The
+/// `result` of an appearance is an index into `judges`; claims are taken in the order of the judges'
+/// names, so that evidence does not depend on the order in which results are given.
+std::vector<JudgedStatement> judge_statements(const Paper& paper, const std::vector<Judge>& judges);
 
 /// A group of verdicts in the order in which they are counted, with the words for it.
 struct VerdictGroup {

@@ -107,9 +107,10 @@ std::vector<Entry> entries_of(const std::vector<ResultFile>& results,
   return out;
 }
 
-std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entries) {
-  std::vector<const std::vector<Claim>*> out;
-  for (const Entry& entry : entries) out.push_back(&entry.result->claims);
+std::vector<Judge> judges_of(const std::vector<Entry>& entries) {
+  std::vector<Judge> out;
+  for (const Entry& entry : entries)
+    out.push_back({entry.result->preset.value_or(entry.file_name), &entry.result->claims});
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "report/figure/markup.hpp"
 #include "report/result_file.hpp"
+#include "report/verdicts.hpp"
 
 namespace ranklab {
 
@@ -37,8 +38,8 @@ struct Entry {
 std::vector<Entry> entries_of(const std::vector<ResultFile>& results,
                               const std::vector<std::string>& file_names);
 
-/// The claims of all entries, in their order.
-std::vector<const std::vector<Claim>*> claims_of(const std::vector<Entry>& entries);
+/// The results of all entries as judges of statements, in their order.
+std::vector<Judge> judges_of(const std::vector<Entry>& entries);
 
 /// The name of the preset; empty: none.
 std::string preset_of(const ResultFile& result);

@@ -90,8 +90,11 @@ Markup contents_html(const std::vector<Entry>& entries) {
     if (links.empty()) continue;
     out += "<li><b>" + name_of_paper(paper) + "</b> " + joined(links, " \u00B7 ") + "</li>\n";
   }
-  return "<nav aria-label=\"Contents\"><ul class=\"contents\">\n" + out +
-         "<li><a href=\"#all-results\">all results with times and counts</a></li>\n</ul></nav>\n";
+  return "<nav aria-label=\"Contents\"><details>\n<summary>Figures and tables</summary>\n"
+         "<ul class=\"contents\">\n" +
+         out +
+         "<li><a href=\"#all-results\">all results with times and counts</a></li>\n</ul>\n"
+         "</details></nav>\n";
 }
 
 Markup row_html(const Entry& entry) {
@@ -128,9 +131,9 @@ Markup paper_table(std::size_t paper, const std::vector<Entry>& entries) {
 
 Markup overview_html(const std::vector<Entry>& entries, const std::vector<PaperView>& views,
                      PenSheet& pens) {
-  return "<div class=\"first\">\n<div>\n<p>" + Markup(introduction) + "</p>\n" +
-         contents_html(entries) + "</div>\n</div>\n" + counts_html(views) +
-         false_statements_html(views) + findings_html(entries, pens);
+  return "<div class=\"first\">\n<div>\n<p>" + Markup(introduction) + "</p>\n</div>\n</div>\n" +
+         counts_html(views) + contents_html(entries) + false_statements_html(views) +
+         findings_html(entries, pens);
 }
 
 Markup results_html(const std::vector<Entry>& entries, const std::vector<std::string>& notes) {

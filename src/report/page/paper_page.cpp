@@ -1,5 +1,5 @@
-// The pages of the papers in Markdown: each statement in the paper's order with its verdict, its
-// evidence and its pictures; and the index of all statements.
+// The pages of the papers in Markdown: a table of the figures; each statement in the paper's order
+// with its verdict, its evidence and its pictures; and the index of all statements.
 
 #include <algorithm>
 
@@ -7,7 +7,8 @@
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/figure/text.hpp"
-#include "report/page/claim_list.hpp"
+#include "report/numbers.hpp"
+#include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/markdown.hpp"
 #include "report/page/page.hpp"
@@ -83,12 +84,132 @@ Markdown picture_markdown(const Entry& entry) {
   const Markdown maker = result.preset ? "`make " + markdown(link_name(result)) + "` " : "";
   return "\n" + anchor(entry.anchor) + image(markdown(short_name(result)), picture_target(entry)) +
          "\n\n" + maker + "(" + markdown(joined(facts)) +
-         "): " + markdown(escape_markup(result.title)) + "\n\n" + markdown(prose(result.see)) +
-         " Claims: " + markdown(escape_markup(counts_text(count(result.claims)))) + ".\n" +
-         more_pictures(entry);
+         "): " + markdown(escape_markup(result.title)) + "\n\n" + 
+         markdown(prose(without_references(result.see))) +
+         "\n" + more_pictures(entry);
 }
 
-Markdown statement_markdown(const JudgedStatement& statement, const std::vector<Entry>& entries) {
+Markdown folded(const Markdown& summary, const std::vector<Markdown>& lines) {
+  Markdown out = "\n<details><summary>" + summary + "</summary>\n\n";
+  for (const Markdown& line : lines) out += "* " + line + "\n";
+  return out + "\n</details>\n";
+}
+
+// The slips, one to a line; those of notation share a line.
+Markdown slips_markdown(const PaperStatement& entry) {
+  Markdown out;
+  std::vector<Markdown> notation;
+  for (const Slip& slip : entry.slips) {
+    if (slip.is_notation()) {
+      notation.push_back(catalog_words(sentence_of(slip)));
+      continue;
+    }
+    out += "* *Slip, " + on_one_line(escape_markup(words_of(slip.consequence))) + ".* " +
+           catalog_words(sentence_of(slip)) +
+           (slip.answer.empty() ? Markdown()
+                                : " *The authors:* " + catalog_words(slip.answer)) +
+           "\n";
+  }
+  if (!notation.empty()) out += "* *Notation.* " + joined(notation, " ") + "\n";
+  return out.empty() ? out : "\n" + out;
+}
+
+Markdown proof_markdown(const PaperStatement& entry) {
+  if (entry.proof.empty()) return {};
+  std::vector<Markdown> lines;
+  for (const std::string& line : entry.proof) lines.push_back(catalog_words(line));
+  return folded("Why it is true", lines);
+}
+
+Markdown link_to_statement(const JudgedStatement& statement) {
+  return on_one_line(escape_markup(words_of(statement.verdict).symbol)) + " [" +
+         catalog_words(statement.entry->name) + "](#" + on_one_line(anchor_of(*statement.entry)) +
+         ")";
+}
+
+// "Uses ✗ [Theorem 2.2](...). Used by ...".
+Markdown uses_markdown(const JudgedStatement& statement, const PaperView& view) {
+  std::vector<Markdown> uses, users;
+  for (const JudgedStatement& other : view.statements) {
+    const auto names = [](const PaperStatement& a, const PaperStatement& b) {
+      return std::ranges::find(a.uses, b.id) != a.uses.end();
+    };
+    if (names(*statement.entry, *other.entry)) uses.push_back(link_to_statement(other));
+    if (names(*other.entry, *statement.entry)) users.push_back(link_to_statement(other));
+  }
+  Markdown out;
+  if (!uses.empty()) out += "\nUses " + joined(uses) + ".";
+  if (!users.empty()) out += (uses.empty() ? "\n" : " ") + ("Used by " + joined(users) + ".");
+  return out.empty() ? out : out + "\n";
+}
+
+Markdown claim_markdown(const Claim& claim, const Entry& judge) {
+  const std::string found = evidence_in_words(claim);
+  return on_one_line(escape_markup(words_of(standing_of(claim)).symbol + (" " + standing_text(claim)))) +
+         ": " + markdown(prose(claim.statement)) +
+         (found.empty() ? Markdown() : ": " + markdown(prose(found))) + " [" +
+         markdown(link_name(*judge.result)) + "](" + place_target(judge) + ")";
+}
+
+// What decides the verdict, and apart from it what is not in the paper.
+Markdown claims_markdown(const JudgedStatement& statement, const std::vector<Entry>& entries) {
+  std::vector<Markdown> of_paper, ours;
+  for (const auto& [claim, result] : statement.claims) {
+    if (!claim->judged_in.empty() || standing_of(*claim) == Standing::not_applicable) continue;
+    (is_beyond_the_paper(*claim) ? ours : of_paper)
+        .push_back(claim_markdown(*claim, entries[result]));
+  }
+  const auto fold = [](const std::vector<Markdown>& lines, const Markdown& what) {
+    return lines.empty() ? Markdown()
+                         : folded(Markdown::number(lines.size()) + " " + what +
+                                      (lines.size() == 1 ? Markdown() : "s"),
+                                  lines);
+  };
+  return fold(of_paper, "claim") + fold(ours, "further finding");
+}
+
+// Figure | what the paper shows | what is seen here | why they differ.
+Markdown figures_markdown(const PaperView& view) {
+  Markdown rows;
+  for (const JudgedStatement& statement : view.statements) {
+    const PaperStatement& entry = *statement.entry;
+    if (entry.shows.empty()) continue;
+    rows += table_row({link_to_statement(statement), catalog_words(entry.shows),
+                       catalog_words(entry.seen),
+                       entry.differs.empty() ? Markdown() : catalog_words(entry.differs)});
+  }
+  return rows.empty() ? rows
+                      : "\n| | what the paper shows | what is seen here | why they differ "
+                        "|\n|---|---|---|---|\n" +
+                            rows;
+}
+
+// The code that the authors published, what is taken from it, and what it does.
+Markdown code_markdown(const Paper& paper) {
+  if (!paper.code) return {};
+  const AuthorsCode& code = *paper.code;
+  Markdown out = "\n**The authors' code.** [" + catalog_words(code.repository) +
+                 "](https://github.com/" + link_target(code.repository) + "/tree/" +
+                 link_target(code.commit) + "), commit " + catalog_words(code.commit) + " of " +
+                 catalog_words(code.date) + "; " + catalog_words(code.says) + "\n\n";
+  for (const std::string& taken : code.taken) out += "* " + catalog_words(taken) + "\n";
+  if (code.runs.empty()) return out;
+  out += "\n| figure | published code, seed | what it does |\n|---|---|---|\n";
+  for (const AuthorsCode::Run& run : code.runs)
+    out += table_row(
+        {catalog_words(run.figure), catalog_words(run.seed), catalog_words(run.found)});
+  return out;
+}
+
+Markdown versions_markdown(const Paper& paper) {
+  const std::string versions = versions_read(paper);
+  return versions.empty() ? Markdown()
+                          : "\n**Version.** " + catalog_words(capitalized(versions)) +
+                                ": what is said here need not hold for it.\n";
+}
+
+Markdown statement_markdown(const JudgedStatement& statement, const PaperView& view,
+                            const std::vector<Entry>& entries) {
   const PaperStatement& entry = *statement.entry;
   Markdown out = "\n## " + anchor(anchor_of(entry)) + catalog_words(entry.name) + "\n\n" +
                  catalog_words(entry.says);
@@ -102,24 +223,25 @@ Markdown statement_markdown(const JudgedStatement& statement, const std::vector<
             : reason.ends_with('.') ? Markdown(" ")
                                     : "; ") +
            evidence;
-  out += "\n";
-  for (std::size_t i = 0; i < entry.slips.size(); ++i)
-    out += (i == 0 ? Markdown("\n* *Slip.* ") : "* *Slip.* ") +
-           catalog_words(sentence_of(entry.slips[i])) + "\n";
-  return out;
+  return out + "\n" + slips_markdown(entry) + uses_markdown(statement, view) +
+         proof_markdown(entry) + claims_markdown(statement, entries);
 }
 
 Markdown heading_markdown(const Paper& paper) {
   const auto numbered = std::ranges::find_if(paper.statements, &PaperStatement::is_numbered);
+  const PaperStatement& example =
+      numbered == paper.statements.end() ? paper.statements.front() : *numbered;
   const Markdown words = on_one_line(escape_markup(paper.anchor)) + " \"" +
-                         on_one_line(escape_markup(numbered->name)) + "\"";
+                         on_one_line(escape_markup(example.name)) + "\"";
   return "# " + on_one_line(escape_markup(paper.key)) + ", statement by statement\n\n" +
          citation_markdown(paper) +
          ".\n[README.md](README.md) explains the verdicts, and [statements.md](statements.md) "
          "lists "
          "them. `ranklab papers " +
          words + "` prints a statement with the derivation of its slips, and `ranklab where " +
-         words + "` the lines of the source behind it.\n";
+         words + "` the lines of the source behind it. `ranklab papers " +
+         on_one_line(escape_markup(paper.anchor)) + " --errata` lists the slips alone.\n" +
+         versions_markdown(paper);
 }
 
 }  // namespace
@@ -127,7 +249,7 @@ Markdown heading_markdown(const Paper& paper) {
 std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& results,
                            const std::vector<std::string>& file_names) {
   const std::vector<Entry> all = entries_of(results, file_names);
-  const std::vector<PaperView> views = views_of(all);
+  const std::vector<PaperView> views = surveys_of(all);
   const auto view = std::ranges::find(views, &paper, &PaperView::paper);
   std::vector<const Entry*> own;  // whose pictures are not yet on the page
   for (const Entry& entry : all) {
@@ -135,8 +257,9 @@ std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& re
   }
   Markdown out = heading_markdown(paper);
   if (view != views.end()) {
+    out += figures_markdown(*view) + code_markdown(paper);
     for (const JudgedStatement& statement : view->statements) {
-      out += statement_markdown(statement, all);
+      out += statement_markdown(statement, *view, all);
       for (const std::string& preset : statement.entry->pictures) {
         for (const Entry* entry : own)
           if (preset_of(*entry->result) == preset) out += picture_markdown(*entry);
@@ -152,14 +275,15 @@ std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& re
 std::string markdown_statements(const std::vector<ResultFile>& results,
                                 const std::vector<std::string>& file_names) {
   const std::vector<Entry> entries = entries_of(results, file_names);
-  const std::vector<PaperView> views = views_of(entries);
+  const std::vector<PaperView> views = surveys_of(entries);
   Markdown out = "# What the papers say, and what was found\n\n" + Markdown(introduction) +
                  " The rule is in [README.md](README.md).\n\n" + counts_markdown(views);
   for (const PaperView& view : views) {
     const Paper& paper = *view.paper;
     const Markdown page = link_target(paper.anchor + ".md");
     out += "\n## " + on_one_line(escape_markup(paper.key)) + "\n\n" + citation_markdown(paper) +
-           ": [what each statement says](" + page + ")\n\n| statement | verdict |\n|---|---|\n";
+           ": [what each statement says](" + page + ")\n" +
+           versions_markdown(paper) + "\n| statement | verdict |\n|---|---|\n";
     for (const JudgedStatement& statement : view.statements)
       out += table_row({"[" + catalog_words(statement.entry->name) + "](" + page + "#" +
                             on_one_line(anchor_of(*statement.entry)) + ")",

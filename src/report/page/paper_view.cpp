@@ -1,6 +1,7 @@
 #include "report/page/paper_view.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <numeric>
 
 #include "core/text.hpp"
@@ -10,12 +11,20 @@
 #include "report/page/evidence.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/published.hpp"
 
 namespace ranklab {
 namespace {
 
-// A page of fewer results of a paper shows only the statements that they judge.
+// A page of fewer results of a paper than this, and than its presets, shows only the statements
+// that they judge.
 constexpr std::ptrdiff_t results_of_a_survey = 3;
+
+std::ptrdiff_t presets_of(std::size_t paper) {
+  return std::ranges::count_if(published_results(), [&](const ResultFile& result) {
+    return result.source && paper_of(result.source->paper) == paper;
+  });
+}
 
 Markup symbol_of(StatementVerdict verdict) {
   return escape_markup(words_of(verdict).symbol);
@@ -25,19 +34,51 @@ Markup name_of(const PaperView& view) {
   return escape_markup(view.paper->key);
 }
 
-Markup slips_html(const JudgedStatement& statement) {
-  Markup out;
-  for (const Slip& slip : statement.entry->slips) {
-    std::vector<Markup> lines;
-    for (const std::string& line : slip.derivation) lines.push_back(prose(line));
-    out += "<br>" + prose(sentence_of(slip)) +
-           "<details class=\"derivation\"><summary>derivation</summary>" + joined(lines, "<br>") +
-           "</details>";
-  }
-  return out;
+Markup derivation_html(const Markup& summary, const std::vector<std::string>& derivation) {
+  std::vector<Markup> lines;
+  for (const std::string& line : derivation) lines.push_back(prose(line));
+  return "<details class=\"derivation\"><summary>" + summary + "</summary>" +
+         joined(lines, "<br>") + "</details>";
 }
 
-Markup row_html(const JudgedStatement& statement, const std::vector<Entry>& entries) {
+Markup slips_html(const PaperStatement& entry) {
+  Markup out, notation;
+  for (const Slip& slip : entry.slips) {
+    if (slip.is_notation()) {
+      notation += " " + prose(sentence_of(slip));
+      continue;
+    }
+    out += "<br>" + prose(sentence_of(slip)) + " <small>(" +
+           escape_markup(words_of(slip.consequence)) + ")</small>" +
+           (slip.answer.empty() ? Markup() : " The authors: " + prose(slip.answer)) +
+           derivation_html("derivation", slip.derivation);
+  }
+  return notation.empty() ? out : out + "<br>Notation:" + notation;
+}
+
+Markup names_html(const std::vector<const PaperStatement*>& statements) {
+  std::vector<Markup> links;
+  for (const PaperStatement* each : statements)
+    links.push_back(link_to(anchor_of(*each), prose(each->name)));
+  return joined(links);
+}
+
+// What the statement uses and what uses it, among the statements of the page.
+Markup uses_html(const PaperStatement& entry, const PaperView& view) {
+  const auto on_page = [&](const PaperStatement* each) {
+    return std::ranges::any_of(view.statements,
+                               [&](const JudgedStatement& other) { return other.entry == each; });
+  };
+  std::vector<const PaperStatement*> uses, users = users_of(entry);
+  for (const std::string& id : entry.uses) uses.push_back(find_statement(id));
+  std::erase_if(uses, std::not_fn(on_page));
+  std::erase_if(users, std::not_fn(on_page));
+  return (uses.empty() ? Markup() : "<br><small>Uses " + names_html(uses) + "</small>") +
+         (users.empty() ? Markup() : "<br><small>Used by " + names_html(users) + "</small>");
+}
+
+Markup row_html(const JudgedStatement& statement, const PaperView& view,
+                const std::vector<Entry>& entries) {
   const PaperStatement& entry = *statement.entry;
   const Markup reason = prose(reason_of(statement));
   std::vector<Markup> results;
@@ -54,7 +95,9 @@ Markup row_html(const JudgedStatement& statement, const std::vector<Entry>& entr
               ? ""
               : " <small>" + escape_markup(entry.section) + "</small>") +
          "<td>" + says + "<td>" + verdict_html(statement) +
-         (reason.empty() ? "" : "<br>" + reason) + slips_html(statement) + "<td>" + found +
+         (reason.empty() ? "" : "<br>" + reason) + slips_html(entry) +
+         (entry.proof.empty() ? Markup() : derivation_html("why it is true", entry.proof)) +
+         uses_html(entry, view) + "<td>" + found +
          "</tr>\n";
 }
 
@@ -109,16 +152,26 @@ std::map<std::size_t, std::size_t> results_of(const JudgedStatement& statement) 
   return claims.empty() ? inapplicable : claims;
 }
 
-std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
+std::vector<PaperView> surveys_of(const std::vector<Entry>& entries) {
   std::vector<PaperView> out;
   for (std::size_t i = 0; i < papers().size(); ++i) {
-    PaperView view{&papers()[i], judge_statements(papers()[i], claims_of(entries))};
-    const auto results = std::count_if(entries.begin(), entries.end(),
-                                       [&](const Entry& entry) { return entry.paper == i; });
-    if (results < results_of_a_survey)
+    PaperView view{&papers()[i], judge_statements(papers()[i], judges_of(entries))};
+    const bool any = std::ranges::any_of(view.statements, [](const JudgedStatement& statement) {
+      return !statement.claims.empty();
+    });
+    if (any) out.push_back(std::move(view));
+  }
+  return out;
+}
+
+std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
+  std::vector<PaperView> out = surveys_of(entries);
+  for (PaperView& view : out) {
+    const std::size_t paper = paper_of(view.paper->key);
+    const auto results = std::ranges::count(entries, paper, &Entry::paper);
+    if (results < results_of_a_survey && results < presets_of(paper))
       std::erase_if(view.statements,
                     [](const JudgedStatement& statement) { return statement.claims.empty(); });
-    if (!view.statements.empty()) out.push_back(std::move(view));
   }
   return out;
 }
@@ -191,11 +244,15 @@ Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>&
   Markup out;
   for (const PaperView& view : views) {
     const Paper& paper = *view.paper;
+    const std::string versions = versions_read(paper);
     out += "<h2 id=\"" + escape_markup(paper.anchor) + "\">" + citation_html(paper) + "</h2>\n" +
+           (versions.empty() ? Markup()
+                             : "<p>" + escape_markup(capitalized(versions)) +
+                                   ": what is said here need not hold for it.</p>\n") +
            table_start("What the paper says, and what was found",
                        {"Statement", "Says", "Verdict", "Evidence"}, "cards statements") +
            "<tbody>\n";
-    for (const JudgedStatement& statement : view.statements) out += row_html(statement, entries);
+    for (const JudgedStatement& statement : view.statements) out += row_html(statement, view, entries);
     out += "</tbody></table>\n";
   }
   return out;

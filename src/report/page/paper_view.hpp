@@ -18,7 +18,11 @@ struct PaperView {
   std::vector<JudgedStatement> statements;
 };
 
-/// The papers with a statement that one of the results judges, in the order of the catalog.
+/// The papers that one of the results is about, in the order of the catalog, with all statements.
+std::vector<PaperView> surveys_of(const std::vector<Entry>& entries);
+
+/// The same for a page that need not survey a paper: of a paper of which several presets have no
+/// result, it shows only the statements that are judged.
 std::vector<PaperView> views_of(const std::vector<Entry>& entries);
 
 /// "spectral/thm-3.7": the anchor of a statement on a page.

@@ -5,6 +5,7 @@
 #include "report/catalog.hpp"
 #include "report/figure/picture.hpp"
 #include "report/figure/text.hpp"
+#include "report/numbers.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
 #include "report/page/prose.hpp"
@@ -48,7 +49,7 @@ Markup see_html(const ResultFile& result) {
   if (result.see.empty()) return "";
   return "<p class=\"see\">" +
          (result.changed.empty() ? Markup() : "<em>For the unchanged preset:</em> ") +
-         prose(result.see) + "</p>\n";
+         prose(without_references(result.see)) + "</p>\n";
 }
 
 // "gd in 13 of 16, specgd in 14 of 16".

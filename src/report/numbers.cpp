@@ -1,0 +1,226 @@
+#include "report/numbers.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <optional>
+
+#include "core/error.hpp"
+#include "core/statistics.hpp"
+#include "core/text.hpp"
+#include "core/undefined.hpp"
+#include "report/figure/text.hpp"
+#include "report/own/formula.hpp"
+#include "report/own/values.hpp"
+#include "report/verdicts.hpp"
+
+namespace ranklab {
+namespace {
+
+struct Measured {
+  double value = undefined, half_width = undefined;
+};
+
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == text.npos
+             ? ""
+             : std::string(text.substr(begin, text.find_last_not_of(' ') - begin + 1));
+}
+
+// The part before the separator, which `rest` loses with it; all of it if there is none.
+std::string taken(std::string_view& rest, std::string_view separator) {
+  const std::size_t at = rest.find(separator);
+  const std::string out = trimmed(rest.substr(0, at));
+  rest.remove_prefix(at == rest.npos ? rest.size() : at + separator.size());
+  return out;
+}
+
+// ".2f", ".3g", ".0%", ",d".
+std::string formatted(double value, const std::string& format) {
+  if (!std::isfinite(value)) throw UsageError("the number is undefined");
+  if (format == ",d") return grouped_count(std::round(value));
+  int digits = -1;
+  const char* end = format.data() + format.size();
+  const bool reads = format.size() >= 3 && format[0] == '.' &&
+                     std::from_chars(format.data() + 1, end, digits).ptr == end - 1;
+  const char kind = format.empty() ? ' ' : format.back();
+  if (!reads || digits < 0 || digits > 15 || std::string_view("fg%").find(kind) == std::string::npos)
+    throw UsageError("unknown format '" + printable_key(format) +
+                     "'; allowed: .2f, .3g, .0%, ,d, each with +- or without");
+  if (kind == '%') return digits_of(100 * value, std::chars_format::fixed, digits) + " %";
+  return digits_of(value, kind == 'f' ? std::chars_format::fixed : std::chars_format::general,
+                   digits);
+}
+
+Measured evidence_of(const Claim& claim, const std::string& field) {
+  if (const auto* count = std::get_if<CountEvidence>(&claim.evidence)) {
+    if (field == "violations") return {count->violations};
+    if (field == "cases") return {count->cases};
+    if (field == "units") return {static_cast<double>(count->units)};
+    if (field == "violated") return {static_cast<double>(count->units_violated)};
+    if (field.empty() && count->value) return {*count->value};
+    throw UsageError("the evidence of '" + claim.id +
+                     "' is a count; allowed: violations, cases, units, violated");
+  }
+  return std::visit(
+      [&](const auto& e) -> Measured {
+        if constexpr (requires { e.high; }) {
+          if (field == "low") return {e.low};
+          if (field == "high") return {e.high};
+          if (field == "units") return {static_cast<double>(e.n)};
+          if (field.empty()) return {e.mean, e.high - e.mean};
+        } else if constexpr (requires { e.value; }) {
+          if (field.empty()) return {claim.measured};
+        }
+        throw UsageError("the evidence of '" + claim.id + "' has no '" + field + "'");
+      },
+      claim.evidence);
+}
+
+Measured of_claim(const ResultFile& result, std::string_view words) {
+  const std::string id = taken(words, " "), field = trimmed(words);
+  std::vector<std::string> ids;
+  for (const Claim& claim : result.claims) {
+    if (claim.id == id) return evidence_of(claim, field);
+    ids.push_back(claim.id);
+  }
+  throw UsageError("no claim '" + printable_key(id) + "'" + did_you_mean(id, ids, ""));
+}
+
+// One trial, which has the means over the trials.
+ResultFile of_means(const ResultFile& result) {
+  ResultFile out;
+  out.config = result.config;
+  for (const auto& [name, mean] : result.means) out.scalars.push_back({name, {mean.mean}});
+  for (const Series& series : result.series) {
+    out.series.push_back(series);
+    out.series.back().trials = {series.mean};
+  }
+  return out;
+}
+
+Measured of_formula(const ResultFile& result, const std::string& words) {
+  for (const Scalar& scalar : result.scalars) {
+    if (scalar.name != words) continue;
+    const Summary summary = summarize(scalar.per_trial);
+    return {summary.mean, confidence_half_width(summary)};
+  }
+  const std::size_t from = words.find(" from ");
+  const own::Formula formula = own::parse("mean " + words.substr(0, from) + " >= 0" +
+                                          (from == words.npos ? "" : words.substr(from)));
+  const ResultFile means = of_means(result);
+  const own::Run run(means, "");
+  own::Evaluation evaluation(formula, run, {});
+  return {evaluation.number(formula.first, 0)};
+}
+
+// Where a reference is in a text, and its old value.
+struct ReferencePlace {
+  std::size_t begin = 0, value = 0, value_end = 0, end = 0;
+  std::string reference;
+};
+
+std::optional<ReferencePlace> place_in_json(std::string_view text, std::size_t from) {
+  const std::size_t begin = text.find("{{", from), close = text.find("}}", begin);
+  if (begin == text.npos || close == text.npos) return std::nullopt;
+  const std::size_t equals = text.substr(0, close).rfind(" = ");
+  const bool has_value = equals != text.npos && equals > text.substr(0, close).rfind('|');
+  const std::size_t value = has_value && equals > begin ? equals : close;
+  return ReferencePlace{begin, value, close, close + 2, trimmed(text.substr(begin + 2, value - begin - 2))};
+}
+
+constexpr std::string_view opening = "<!--{", opened = "}-->", closing = "<!--/-->";
+
+std::optional<ReferencePlace> place_in_markdown(std::string_view text, std::size_t from) {
+  const std::size_t begin = text.find(opening, from), value = text.find(opened, begin),
+                    close = text.find(closing, value);
+  if (begin == text.npos || value == text.npos || close == text.npos) return std::nullopt;
+  return ReferencePlace{begin, value + opened.size(), close, close + closing.size(),
+               trimmed(text.substr(begin + opening.size(), value - begin - opening.size()))};
+}
+
+std::optional<ReferencePlace> first_place(std::string_view text, std::size_t from) {
+  const std::optional<ReferencePlace> json = place_in_json(text, from), page = place_in_markdown(text, from);
+  return !json || (page && page->begin < json->begin) ? page : json;
+}
+
+}  // namespace
+
+std::string without_references(std::string_view text) {
+  std::string out;
+  std::size_t at = 0;
+  while (const std::optional<ReferencePlace> place = place_in_json(text, at)) {
+    const std::string_view value = text.substr(place->value, place->value_end - place->value);
+    out += text.substr(at, place->begin - at);
+    out += value.empty() ? "-" : value.substr(std::string_view(" = ").size());
+    at = place->end;
+  }
+  return out.append(text.substr(at));
+}
+
+const ResultFile& NumberedResults::result(const std::string& preset) const {
+  std::vector<std::string> names;
+  for (const ResultFile& each : results_) {
+    if (each.preset == preset) return each;
+    names.push_back(each.preset.value_or(""));
+  }
+  throw UsageError("no result of '" + printable_key(preset) + "'" + did_you_mean(preset, names, ""));
+}
+
+std::string NumberedResults::of_papers(const std::string& what) const {
+  std::string_view rest = what;
+  const std::string kind = taken(rest, " "), first = taken(rest, " "), second = trimmed(rest);
+  std::vector<Judge> judges;
+  for (const ResultFile& each : results_)
+    judges.push_back({each.preset.value_or(""), &each.claims});
+  std::size_t found = 0;
+  for (const Paper& paper : papers()) {
+    for (const JudgedStatement& statement : judge_statements(paper, judges)) {
+      if (kind == "verdict" && statement.entry->id == first) return statement.words();
+      const std::optional<SlipClass> how = statement.slip_class();
+      found += statement.entry->is_numbered() &&
+               (first.empty() || first == words_of(statement.verdict).name) &&
+               (second.empty() || (how && second == name_of(*how)));
+    }
+  }
+  if (kind != "numbered") throw UsageError("unknown reference 'papers: " + what + "'");
+  return std::to_string(found);
+}
+
+std::string NumberedResults::value_of(std::string_view reference) const {
+  const std::string preset = taken(reference, ":"), what = taken(reference, "|");
+  if (preset == "papers") return of_papers(what);
+  std::string format = trimmed(reference);
+  const bool with_interval = format.ends_with("+-");
+  if (with_interval) format = trimmed(std::string_view(format).substr(0, format.size() - 2));
+  const ResultFile& of = result(preset);
+  const Measured measured = what.starts_with("claim ")
+                                ? of_claim(of, std::string_view(what).substr(6))
+                                : of_formula(of, what);
+  const std::string value = formatted(measured.value, format);
+  return with_interval ? value + " +- " + formatted(measured.half_width, format) : value;
+}
+
+std::string NumberedResults::renewed(std::string_view text,
+                                     std::vector<std::string>& mistakes) const {
+  std::string out;
+  std::size_t at = 0;
+  while (const std::optional<ReferencePlace> place = first_place(text, at)) {
+    const bool in_json = text.substr(place->begin).starts_with("{{");
+    std::string value(text.substr(place->value, place->value_end - place->value));
+    try {
+      value = (in_json ? " = " : "") + value_of(place->reference);
+    } catch (const UsageError& error) {
+      const auto line = 1 + std::ranges::count(text.substr(0, place->begin), '\n');
+      mistakes.push_back("line " + std::to_string(line) + ": '" + place->reference +
+                         "': " + error.what());
+    }
+    out.append(text.substr(at, place->value - at)).append(value);
+    out.append(text.substr(place->value_end, place->end - place->value_end));
+    at = place->end;
+  }
+  return out.append(text.substr(at));
+}
+
+}  // namespace ranklab
