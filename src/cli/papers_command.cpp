@@ -396,8 +396,7 @@ Utility papers_command() {
           "full: `ranklab papers spectral Theorem 3.7`. The verdicts are those published with this "
           "program, unless --results names results. With --out, a paper's page has every "
           "statement with its verdict, evidence and pictures; without a paper, the page lists the "
-          "verdicts and links to the pages of the papers next to it: spectral.md, lambda-skip.md, "
-          "shallow.md.",
+          "verdicts and links to the pages of the papers next to it, such as spectral.md.",
       .takes = {0, any_number},
       .flags = {switch_field("json", options->as_json,
                              "print the statements with verdict, claims and presets as JSON"),

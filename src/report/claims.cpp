@@ -359,28 +359,45 @@ Claim not_applicable(const Statement& statement, const std::string& reason) {
   return claim;
 }
 
+namespace {
+
+// A mean over trials says nothing about every finite case.
+void require_sampled(const Statement& statement) {
+  if (statement.kind == Kind::theorem)
+    throw std::logic_error("the claim " + statement.id +
+                           " covers every finite case, so no mean judges it; it is asymptotic, a "
+                           "printed number, a figure, a reading or beyond the paper");
+}
+
+}  // namespace
+
 void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
                   const std::string& detail, double candidates, SourceLine line) {
+  require_sampled(statement);
   add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial, line);
 }
 
 void Claims::share(const Statement& statement, double hits, double units, Region allowed,
                    const std::string& detail, double candidates, SourceLine line) {
+  require_sampled(statement);
   add(judge_share(statement, hits, units, allowed, detail, candidates), line);
 }
 
 void Claims::interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
                       const std::string& detail, SourceLine line) {
+  require_sampled(statement);
   add(judge_interval(statement, interval, allowed, detail), line);
 }
 
 void Claims::equivalent(const Statement& statement, const std::vector<double>& differences,
                         double margin, const std::string& detail, SourceLine line) {
+  require_sampled(statement);
   add(judge_equivalence(statement, differences, margin, detail), &differences, line);
 }
 
 void Claims::no_worse(const Statement& statement, const std::vector<double>& differences,
                       double margin, const std::string& detail, SourceLine line) {
+  require_sampled(statement);
   add(judge_no_worse(statement, differences, margin, detail), &differences, line);
 }
 

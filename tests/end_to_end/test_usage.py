@@ -364,7 +364,7 @@ class ListTest(ProgramTest):
         lines = [line for line in run.stdout.splitlines()[1:-1] if line and not line.startswith(" ")]
         listed = [line.split()[0] for line in lines if not line.startswith("[")]
         self.assertEqual(sorted(listed), names)
-        self.assertEqual([line.split()[0] for line in lines if line.startswith("[")], ["[Spectral]", "[LambdaSkip]", "[Shallow]"])
+        self.assertEqual([line.split()[0] for line in lines if line.startswith("[")], [f"[{paper['paper']}]" for paper in loads(self.run_program("papers --json").stdout)])
         for earlier, later in (("spectral-fig04", "spectral-fig18a"), ("spectral-fig18b", "spectral-thm1.5"), ("spectral-thm3.6", "lambda-skip-fig01")):
             self.assertLess(listed.index(earlier), listed.index(later))
         self.assertLessEqual(max(map(len, run.stdout.splitlines())), 100)

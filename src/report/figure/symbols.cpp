@@ -81,7 +81,7 @@ class SymbolReader {
   }
 
   // Letters and digits: a Greek letter, a number with an exponent, or unchanged text. A single
-  // letter may take an index, and so may max, min and sum: max_ij.
+  // letter may take an index, and so may max, min, sum and prod: max_ij.
   bool word() {
     if (!is_word(rest().front())) return false;
     if (is_digit(rest().front()) && !is_word(before()) && exponent()) return true;
@@ -109,7 +109,7 @@ class SymbolReader {
 
   // Other names that begin so, such as max_gap, are identifiers.
   bool takes_short_index(std::string_view word) const {
-    if (word != "max" && word != "min" && word != "sum") return false;
+    if (word != "max" && word != "min" && word != "sum" && word != "prod") return false;
     const std::string_view tail = text_.substr(at_ + word.size());
     const auto in_name = [](char c) { return is_word(c) || c == '_'; };
     return tail.starts_with('_') && run(tail.substr(1), in_name).size() <= 2;
@@ -144,6 +144,7 @@ class SymbolReader {
 
   bool index() {
     if (rest().front() != '_' || !takes_index_) return false;
+    if (enclosed(TextRun::Place::below)) return true;
     std::string_view part =
         run(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
     if (part.empty() && rest().size() > 1 && (rest()[1] == '+' || rest()[1] == '-'))
@@ -156,15 +157,24 @@ class SymbolReader {
     return true;
   }
 
+  // _(1,2), _{k+1}, ^(1/2): what is in short brackets after the sign.
+  bool enclosed(TextRun::Place where) {
+    constexpr std::size_t longest = 12;
+    const std::string_view tail = rest().substr(1);
+    const bool braces = tail.starts_with('{');
+    if (!braces && !tail.starts_with('(')) return false;
+    const std::size_t close = tail.find(braces ? '}' : ')');  // without one, the largest number
+    if (close > longest || tail.substr(1, close - 1).find(tail[0]) != std::string_view::npos)
+      return false;
+    place(where, tail.substr(1, close - 1), close + 2);
+    return true;
+  }
+
   bool power() {
     if (rest().front() != '^' || at_ == 0 || rest().size() < 2) return false;
+    if (enclosed(TextRun::Place::above)) return true;
     const std::string_view tail = rest().substr(1);
-    if (tail.front() == '(') {
-      const std::size_t close = tail.find(')');  // without one, the largest of all numbers
-      if (close > 12 || tail.substr(1, close - 1).find('(') != std::string_view::npos) return false;
-      place(TextRun::Place::above, tail.substr(1, close - 1), close + 2);
-      return true;
-    }
+    if (tail.front() == '(' || tail.front() == '{') return false;
     const std::size_t minus = tail.front() == '-' ? 1 : 0;
     std::size_t length = minus + run(tail.substr(minus), is_word).size();
     if (length == minus) return false;

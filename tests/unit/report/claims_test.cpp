@@ -14,6 +14,7 @@ using namespace ranklab;
 namespace {
 
 const Statement statement{"spectral/eq-1", "spectral/eq-1/a", "Section 1", "a statement"};
+const Statement sampled = asymptotic(statement, "our slack");
 
 TrialRecord record_of(std::vector<double> y) {
   TrialRecord record;
@@ -26,6 +27,18 @@ double y_at(const TrialRecord& record, std::size_t i) {
 }
 
 }  // namespace
+
+TEST_CASE("no mean over trials judges a statement that covers every finite case") {
+  const Records records(3);
+  Claims claims(records);
+  CHECK_THROWS_AS(claims.mean(statement, {1, 2, 3}, at_least(0)), std::logic_error);
+  CHECK_THROWS_AS(claims.share(statement, 3, 3, at_least(0.1)), std::logic_error);
+  CHECK_THROWS_AS(claims.interval(statement, {0.5, 0.4, 0.6, 0.99, 9}, at_least(0)),
+                  std::logic_error);
+  CHECK_THROWS_AS(claims.equivalent(statement, {0, 0.1, 0.2}, 1), std::logic_error);
+  CHECK_THROWS_AS(claims.no_worse(statement, {0, 0.1, 0.2}, 1), std::logic_error);
+  CHECK_NOTHROW(claims.mean(sampled, {1, 2, 3}, at_least(0)));
+}
 
 TEST_CASE("a mean is judged by Student's confidence interval") {
   // Mean 2, sample standard deviation 1, four trials: half width 5.8409 / sqrt(4) = 2.92 with
@@ -210,8 +223,8 @@ TEST_CASE("equal values have no interval: they are counted, and are not among Ho
       judge_mean(statement, {1, 1, 1.001}, at_least(0)).evidence));
   // {-1, 0, 1} + 6.5 is above 0 with p = 0.0078: a second mean would make it undecided (see below).
   Claims claims;
-  claims.mean(statement, {5.5, 6.5, 7.5}, at_least(0));
-  claims.mean(statement, {1, 1, 1}, compared(at_least(1)));
+  claims.mean(sampled, {5.5, 6.5, 7.5}, at_least(0));
+  claims.mean(sampled, {1, 1, 1}, compared(at_least(1)));
   CHECK(!claims.take()[0].holm_undecided);
 }
 
@@ -229,15 +242,15 @@ TEST_CASE("a share of the trials is judged by the exact binomial interval") {
   CHECK(judge_share(statement, 2, 2, at_least(0)).undecided);
   // Holm by the binomial tail: 12 of 12 at p = 0.64 has 2 * 0.64^12 = 0.00944.
   Claims claims;
-  claims.share(statement, 12, 12, at_least(0.64));
-  claims.mean(statement, {-1, 0, 1}, at_least(0));
+  claims.share(sampled, 12, 12, at_least(0.64));
+  claims.mean(sampled, {-1, 0, 1}, at_least(0));
   CHECK(claims.take()[0].holm_undecided);
 }
 
 TEST_CASE("a mean over half of the trials or fewer confirms nothing") {
   Claims claims;
-  claims.mean(statement, {1, 2, 3, NAN, NAN, NAN}, at_least(-100));
-  claims.mean(statement, {1, 2, 3, 2, NAN, NAN, NAN}, at_least(-100));
+  claims.mean(sampled, {1, 2, 3, NAN, NAN, NAN}, at_least(-100));
+  claims.mean(sampled, {1, 2, 3, 2, NAN, NAN, NAN}, at_least(-100));
   const std::vector<Claim> made = claims.take();
   CHECK(made[0].undecided);
   CHECK(made[0].detail == "3 of 6 seeds have no value");
@@ -296,9 +309,9 @@ TEST_CASE(
   REQUIRE(2 * chance(6.5) > 0.01);
   REQUIRE(3 * chance(20.0) < 0.01);
   Claims claims;
-  claims.mean(statement, around(6.5), at_least(0));
-  claims.mean(statement, around(20), at_least(0));
-  claims.mean(statement, around(0.1), at_least(0));
+  claims.mean(sampled, around(6.5), at_least(0));
+  claims.mean(sampled, around(20), at_least(0));
+  claims.mean(sampled, around(0.1), at_least(0));
   claims.never_violated(statement, Tally{2, 0});
   const std::vector<Claim> made = claims.take();
   CHECK(made[0].verdict == Verdict::holds);
@@ -391,7 +404,7 @@ TEST_CASE(
   claims.never_violated(statement, Tally{2, 0});
   {
     const auto relu = claims.only_where("the run is about gelu");
-    claims.mean(statement, {1, 1, 1}, at_most(0));
+    claims.mean(sampled, {1, 1, 1}, at_most(0));
     const auto met = claims.only_where("");
     claims.number(statement, 1, at_most(2));
   }

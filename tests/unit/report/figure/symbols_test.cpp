@@ -11,6 +11,7 @@ TEST_CASE("plain characters become symbols in Unicode, where it has them") {
            {"lambda (strength of the skip)", "λ (strength of the skip)"},
            {"1 - sigma_1^2 / ||Y||_F^2", "1 − σ₁² / ‖Y‖_F²"},
            {"mu >= 1e-06", "μ ≥ 10⁻⁶"},
+           {"mu_{k+1} = prod_k ||x||_(1,2)", "μₖ₊₁ = prodₖ ‖x‖_1,2"},
            {"max_ij |Q_ij| / sum_i Y~_i, max_gap", "maxᵢⱼ |Qᵢⱼ| / sumᵢ Y~ᵢ, max_gap"},
            {"d^(7/4), x^-1", "d^(7/4), x⁻¹"},
            {"lambda-skip of rank_one_residual", "lambda-skip of rank_one_residual"}})
