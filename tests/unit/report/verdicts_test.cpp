@@ -42,6 +42,7 @@ const PaperStatement unproved = [] {
 Claim claim(Kind kind, Part part, Verdict verdict, const std::string& slip = "") {
   Claim out;
   out.id = "paper/thm-1/a";
+  out.statement = "the bound";
   out.statement_id = theorem.id;
   out.kind = kind;
   out.part = part;
@@ -256,9 +257,9 @@ TEST_CASE("the evidence of a statement is a count of its cases, or the numbers o
   wrong.expected = std::pair(0.5, 1.0);
   right.misprint_of = "printed";
   CHECK(judged({first, wrong, right}).evidence() ==
-        "2, expected 0.5 to 1; corrected: 0 violations in 12 cases");
+        "the bound: 2, expected 0.5 to 1; corrected: 0 violations in 12 cases");
   wrong.holm_undecided = true;
-  CHECK(judged({wrong}).evidence() == "2, expected 0.5 to 1, not after Holm's correction");
+  CHECK(judged({wrong}).evidence() == "the bound: 2, expected 0.5 to 1, not after Holm's correction");
 }
 
 TEST_CASE(
@@ -271,9 +272,9 @@ TEST_CASE(
   const Claim step = showing(Part::proof, "constant", 1),
               typo = showing(Part::statement, "constant", 2),
               error = showing(Part::statement, "false", 3);
-  CHECK(judged({step, typo}).evidence() == "2");
-  CHECK(judged({step, typo, error}).evidence() == "3");
-  CHECK(judged({step}).evidence() == "1");
+  CHECK(judged({step, typo}).evidence() == "the bound: 2");
+  CHECK(judged({step, typo, error}).evidence() == "the bound: 3");
+  CHECK(judged({step}).evidence() == "the bound: 1");
 }
 
 TEST_CASE(
