@@ -216,7 +216,7 @@ const Appearance* JudgedStatement::leading() const {
     const Slip* slip = slip_of(*entry, claim);
     return how && shows(claim, slip) && slip->in_statement() ? slip : nullptr;
   };
-  const std::array<std::function<bool(const Claim&)>, 7> order = {
+  const std::array<std::function<bool(const Claim&)>, 8> order = {
       [&](const Claim& claim) {
         const Slip* slip = shown_slip(claim);
         return slip != nullptr && claim.part == Part::statement && slip->how() == *how;
@@ -228,7 +228,8 @@ const Appearance* JudgedStatement::leading() const {
       [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::fails; },
       [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::not_seen; },
       [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::undecided; },
-      is_own};
+      is_own,
+      [&](const Claim& claim) { return shows(claim, slip_of(*entry, claim)); }};
   for (const auto& wanted : order) {
     if (const Appearance* found = first(wanted)) return found;
   }
@@ -284,7 +285,9 @@ std::string JudgedStatement::evidence() const {
   if (all_hold && cases > 0 && verdict != StatementVerdict::false_as_printed)
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
   const Appearance* best = leading();
-  if (best == nullptr || verdict == StatementVerdict::not_judged) return "";
+  const bool is_silent =
+      verdict == StatementVerdict::not_judged && slips_outside(*this).empty();
+  if (best == nullptr || is_silent) return "";
   const std::string found = evidence_in_words(*best->claim);
   std::string out = best->claim->statement + (found.empty() ? "" : ": " + found);
   for (const auto& [claim, result] : claims) {

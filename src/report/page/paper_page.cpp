@@ -147,8 +147,8 @@ Markdown claim_markdown(const Claim& claim, const Entry& judge) {
   const std::string found = evidence_in_words(claim);
   return on_one_line(escape_markup(words_of(standing_of(claim)).symbol + (" " + standing_text(claim)))) +
          ": " + markdown(prose(claim.statement)) +
-         (found.empty() ? Markdown() : ": " + markdown(prose(found))) + " [" +
-         markdown(link_name(*judge.result)) + "](" + place_target(judge) + ")";
+         (found.empty() ? Markdown() : ": " + markdown(prose(found))) + " (" +
+         markdown(link_name(*judge.result)) + ")";
 }
 
 // What decides the verdict, and apart from it what is not in the paper.
