@@ -88,6 +88,11 @@ Markup row_html(const JudgedStatement& statement, const PaperView& view,
   Markup says = prose(entry.says), found = prose(statement.evidence());
   if (!entry.hypotheses.empty())
     says += " <small>Hypotheses: " + prose(entry.hypotheses) + "</small>";
+  if (!entry.shows.empty()) {
+    says += " <small>The paper shows: " + prose(entry.shows) + "</small>";
+    found += (found.empty() ? Markup() : "<br>") + "Seen here: " + prose(entry.seen) +
+             (entry.differs.empty() ? Markup() : " Why they differ: " + prose(entry.differs));
+  }
   if (!entry.scale.empty()) found += (found.empty() ? Markup() : "; ") + prose(entry.scale);
   if (!results.empty()) found += (found.empty() ? Markup() : "<br>") + joined(results);
   return "<tr id=\"" + anchor_of(entry) + "\"><th scope=row>" + prose(entry.name) +
