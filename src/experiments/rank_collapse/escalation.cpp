@@ -152,7 +152,7 @@ void judge_similarity(const Config& c, const Records& records, Claims& claims) {
                         [](const TrialRecord& record) {
                           return at(record, token_similarity, paper_blocks - 1);
                         }),
-              {near_maximum, 1.0},
+              at_least(near_maximum),
               say("first block that exceeds the threshold, mean over trials: {}",
                   summarize(per_trial(records, first_state_near_maximum)).mean));
 }
@@ -161,13 +161,13 @@ void judge_steps(const Records& records, Claims& claims) {
   for (std::size_t s = 0; s < xi_ratios.size(); ++s) {
     const double level = s == 0 ? 2 : 1, margin = s == 0 ? near_two : near_one;
     const Region allowed = within(level, margin);
-    const Statement about =
-        reading((s == 0 ? middle : other_steps)(
-                    say("step{}", s + 1),
-                    say("The mean xi_1/xi_2 of step {} is about {} at every block: the mean that is "
-                        "farthest from {}",
-                        s + 1, level, level)),
-                say("within {} at every block, ours", margin));
+    const Statement about = reading(
+        (s == 0 ? middle : other_steps)(
+            say("step{}", s + 1),
+            say("The mean xi_1/xi_2 of step {} is about {} at every block: the mean that is "
+                "farthest from {}",
+                s + 1, level, level)),
+        say("within {} at every block, ours", margin));
     claims.add(judge_blocks(about, clean_values(records, xi_ratios[s]), allowed));
   }
 }
@@ -186,7 +186,7 @@ void judge_gap(const Config& c, const Records& records, const std::string& quant
       right(quantity,
             say("The mean {} over heads is far below 1 at every block: the largest", quantity)),
       say("{}, ours", far_below_one));
-  claims.add(judge_blocks(below, clean_values(records, quantity), {0.0, far_below_one}));
+  claims.add(judge_blocks(below, clean_values(records, quantity), at_most(far_below_one)));
 
   const Statement falls =
       reading(right(quantity + "/to-zero",
@@ -203,7 +203,7 @@ void judge_gap(const Config& c, const Records& records, const std::string& quant
       falls,
       per_trial(records,
                 [&](const TrialRecord& record) { return last_over_first(record, quantity); }),
-      {0.0, toward_zero});
+      at_most(toward_zero));
 }
 
 // [Shallow] Section 2.4 prints the variance h/d for the entries of W, and xi_1/xi_2 of about 2 for
@@ -213,7 +213,8 @@ void judge_variance(const Config& c, const Records& records, Claims& claims) {
                     "Section 2.4, variance of the W_k", Part::definition, Kind::reading};
   const auto text = [](const std::string& variance) {
     return say(
-        "With entries of W of variance {}, E[xi_1]/E[xi_2] of step 1 at block 1 is about 2, by (29) "
+        "With entries of W of variance {}, E[xi_1]/E[xi_2] of step 1 at block 1 is about 2, by "
+        "(29) "
         "with the mu-bar measured here: the mean quotient",
         variance);
   };
@@ -287,15 +288,14 @@ void judge_early(const Config& c, const Records& records, Claims& claims) {
                     "factor, within {} %",
                     limit, 100 * rate_margin)},
       say("block {} of 20, ours", early));
-  if (!claims.applies(statement, c.spec.layers < early ? say("requires at least {} blocks", early)
-                                                       : ""))
+  if (!claims.applies(statement,
+                      c.spec.layers < early ? say("requires at least {} blocks", early) : ""))
     return;
-  claims.mean(statement,
-              per_trial(records,
-                        [&](const TrialRecord& record) {
-                          return first_block_at_rate(record, limit);
-                        }),
-              at_most(static_cast<double>(early)));
+  claims.mean(
+      statement,
+      per_trial(records,
+                [&](const TrialRecord& record) { return first_block_at_rate(record, limit); }),
+      at_most(static_cast<double>(early)));
 }
 
 void judge(const Config& c, const Records& records, Claims& claims) {

@@ -798,21 +798,18 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
     diversity = farther(exact_rate(cell, record) / limit, diversity);
   }
   const auto judge = [&](const std::string& id, const std::string& what, double farthest,
-                         const std::string& measured, SourceLine line = SourceLine::current()) {
+                         SourceLine line = SourceLine::current()) {
     const std::string allowed = say("{} %", 100 * margin);
     claims.number(
         asymptotic(Statement{shallow::rem_2_8, id, "Remark 2.8",
-                             say("As t_sim approaches 1, {} approaches 1 + alpha^2 (within {}), "
-                                 "for every alpha",
-                                 what, allowed)},
-                   allowed),
-        farthest, within(1, margin),
-        say("{} divided by 1 + alpha^2, farthest from 1 over attention, alpha and d at t = {}",
-            measured, t),
-        0.0, line);
+                             say("As t_sim approaches 1, {} approaches 1 + alpha^2: their quotient "
+                                 "that is farthest from 1 over attention, alpha and d at t = {}",
+                                 what, t)},
+                   say("within {}, ours", allowed)),
+        farthest, within(1, margin), "", 0.0, line);
   };
-  judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound, "bound (16)");
-  judge("shallow/rem-2.8/rate", "the rate E[r]", diversity, "E[r] by quadrature");
+  judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound);
+  judge("shallow/rem-2.8/rate", "the rate E[r], by quadrature,", diversity);
 }
 
 // [Shallow] Section 2.2.1: if |lambda_2(P_k)| is bounded away from 1, P_k ... P_1 x converges to

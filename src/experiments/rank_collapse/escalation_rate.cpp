@@ -180,8 +180,7 @@ void judge_guarantee(const Config& c, const Records& records, Claims& claims) {
         expected_excess(c.strength(), at(record, mu_1_bound, k), at(record, mu_2_bound, k));
     return (sharpened_excess(c, record, k) - guaranteed) * at(record, token_similarity, k);
   };
-  claims.add(
-      judge_blocks(eq_16, clean_values(records, margin), at_least(0), by_control_variates));
+  claims.add(judge_blocks(eq_16, clean_values(records, margin), at_least(0), by_control_variates));
 }
 
 // [Shallow] eq. (17) is a bound for symmetric P. If P is not symmetric, its distance from the mean
@@ -200,8 +199,7 @@ void judge_symmetric(const Config& c, const Records& records, Claims& claims) {
       for_large_d(c, {shallow::cor_2_7, "shallow/eq-17", "Corollary 2.7, eq. (17)",
                       "E[r] >= 1 + Estimate 2 times t_sim at every block if P is symmetric: "
                       "smallest mean rate minus the rate from Estimate 2"});
-  claims.add(
-      judge_blocks(eq_17, clean_values(records, margin), at_least(0), by_control_variates));
+  claims.add(judge_blocks(eq_17, clean_values(records, margin), at_least(0), by_control_variates));
 }
 
 void judge_estimates(const Config& c, const Records& records, Claims& claims) {
@@ -234,7 +232,7 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
                   "block: their largest relative difference",
                   within_this)),
           say("{}, ours", within_this)),
-      clean_values(records, spread), {0.0, nearly_identical}, by_control_variates));
+      clean_values(records, spread), at_most(nearly_identical), by_control_variates));
 }
 
 // Judges how far estimates are from the values of a formula. `largest` has gaps for the largest

@@ -250,16 +250,15 @@ void judge_figure(const Reading& r, Claims& claims) {
       near_one += summarize(large).mean;
       at_small += summarize(small).mean;
     }
-    claims.mean(
-        b, excess, compared(at_least(0)),
-        say("mean |eta| at t >= {} divided by its mean at t <= {}: {}", large_t.low, small_t.high,
-            near_one / at_small));
+    claims.mean(b, excess, compared(at_least(0)),
+                say("mean |eta| at t >= {} divided by its mean at t <= {}: {}", large_t.low,
+                    small_t.high, near_one / at_small));
   }
 
-  const Statement decreases =
-      observation("c", say("|eta| decreases as d increases: exponent of d in a power-law fit of the "
-                           "mean |eta| over t >= {}",
-                           large_t.low));
+  const Statement decreases = observation(
+      "c", say("|eta| decreases as d increases: exponent of d in a power-law fit of the "
+               "mean |eta| over t >= {}",
+               large_t.low));
   if (claims.applies(decreases,
                      c.dim.size() >= 2 && any_large
                          ? ""

@@ -314,13 +314,11 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
       return record.scalar(of_curve(curve.name, overflow_layer)) > 0 ? undefined : gap;
     });
     claims.mean(
-        judged(figure_1(
-                   "fig-1-same-curve/" + variant,
-                   "Token similarity and cosine similarity have nearly the same curve" + in_model +
-                       ": their largest difference over the blocks"),
+        judged(figure_1("fig-1-same-curve/" + variant,
+                        "Token similarity and cosine similarity have nearly the same curve" +
+                            in_model + ": their largest difference over the blocks"),
                say("a difference of {}, ours", same_curve)),
-        gaps, at_most(same_curve),
-        "tokens with equal norms have t_sim = (1 + (n - 1) t_cos)/n");
+        gaps, at_most(same_curve), "tokens with equal norms have t_sim = (1 + (n - 1) t_cos)/n");
   }
 }
 
@@ -371,12 +369,12 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
       WorstCase::largest);
   if (spec.shares_weights()) return;
   const std::string level = say("a factor of {}", constant_level);
-  claims.never_violated(
-      reading(figure_1("-level/" + spec.model,
-                       "The gradient norm is roughly the same in all blocks of " +
-                           in_capitals(spec.model)),
-              level + ", ours"),
-      off_level, say("{}; roughly the same: within {}", range, level), WorstCase::largest);
+  claims.never_violated(reading(figure_1("-level/" + spec.model,
+                                         "The gradient norm is roughly the same in all blocks of " +
+                                             in_capitals(spec.model)),
+                                level + ", ours"),
+                        off_level, say("{}; roughly the same: within {}", range, level),
+                        WorstCase::largest);
 }
 
 // [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
@@ -467,7 +465,8 @@ void judge_role(const std::string& curve, const Records& records, Claims& claims
     return say("the mean over the trials divided by that of the block before: {}",
                range_text(tally.smallest, tally.largest));
   };
-  const Tally input = falls(measure::branch_input_norm), output = falls(measure::branch_output_norm);
+  const Tally input = falls(measure::branch_input_norm),
+              output = falls(measure::branch_output_norm);
   claims.never_violated(
       asymptotic(section("input",
                          "In the pre-norm model, attention's input becomes smaller relative to the "
@@ -487,10 +486,11 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
   const Place figure_4 =
       in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
   const std::string& curve = group.curves.front().name;
-  judge_rise(figure_4("similarity-rises",
-                      "The token similarity rises in the pre-norm model: after the last block minus "
-                      "that of the input"),
-             curve, records, claims);
+  judge_rise(
+      figure_4("similarity-rises",
+               "The token similarity rises in the pre-norm model: after the last block minus "
+               "that of the input"),
+      curve, records, claims);
   judge_norms(figure_4, curve, records, claims);
   judge_role(curve, records, claims);
 
@@ -539,13 +539,13 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
            {std::pair("after", after), {"before", before_de_escalation(after)}}) {
         // The figure applies (21) to the output of each block: before it is ours.
         const Statement statement = figure_5(when, say("{}, {} (21)", text, when));
-        claims.mean(when == std::string("after")
-                        ? reading(statement, say("within {}, ours", around))
-                        : beyond(statement),
-                    final_values(curve.name, diversity, records), allowed,
-                    tau == 0.5 ? say("the entries of W have variance {}, on which the level depends",
-                                     group.spec.weight_variance)
-                               : "");
+        claims.mean(
+            when == std::string("after") ? reading(statement, say("within {}, ours", around))
+                                         : beyond(statement),
+            final_values(curve.name, diversity, records), allowed,
+            tau == 0.5 ? say("the entries of W have variance {}, on which the level depends",
+                             group.spec.weight_variance)
+                       : "");
       }
     }
   }

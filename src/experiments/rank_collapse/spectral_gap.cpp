@@ -214,8 +214,7 @@ void judge_attention(const Config& c, const Records& records, Claims& claims) {
                                    "1/(3 sqrt(d)): |lambda_2| divided by that value at d = {} and "
                                    "the n where it is farthest from 1",
                                    100 * ratio_margin, d))),
-                farthest, within(1, ratio_margin),
-                say("at n = {}", where),
+                farthest, within(1, ratio_margin), say("at n = {}", where),
                 static_cast<double>(c.tokens.size()));
   }
 }

@@ -101,9 +101,9 @@ class Judge {
 
   /// The `post` curve with this learning rate and warm-up; null if no curve has both.
   const Curve* post_at(const Comparison& comparison, double rate, std::uint64_t warmup) const {
-    const auto found = std::find_if(
-        comparison.post.begin(), comparison.post.end(),
-        [&](const Curve* post) { return post->lr == rate && post->warmup == warmup; });
+    const auto found =
+        std::find_if(comparison.post.begin(), comparison.post.end(),
+                     [&](const Curve* post) { return post->lr == rate && post->warmup == warmup; });
     return found == comparison.post.end() ? nullptr : *found;
   }
   const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
@@ -211,13 +211,13 @@ class Judge {
                           capitalized(variant(curve)), setting(curve)))),
           excess(*comparison.pre, curve), positive(), numbers);
     } else {
-      claims_.equivalent(reading_if(is_shown,
-                                    of("like-pre-norm",
-                                       say("{} and pre-norm end at similar training losses ({}): "
-                                           "pre-norm minus it in nats",
-                                           capitalized(variant(curve)), setting(curve))),
-                                    ours(alike)),
-                         excess(*comparison.pre, curve), alike, numbers);
+      claims_.equivalent(
+          reading_if(is_shown,
+                     of("like-pre-norm", say("{} and pre-norm end at similar training losses ({}): "
+                                             "pre-norm minus it in nats",
+                                             capitalized(variant(curve)), setting(curve))),
+                     ours(alike)),
+          excess(*comparison.pre, curve), alike, numbers);
     }
   }
 
@@ -243,8 +243,8 @@ class Judge {
     };
     const Misprint mean =
         Place{shallow::sec_3_4, "/" + comparison.name + "/", "Section 3.4", Part::definition}
-            .misprint(shallow::sec_3_4_later_tokens, "later-tokens", text("all tokens of a segment"),
-                      text("earlier tokens"));
+            .misprint(shallow::sec_3_4_later_tokens, "later-tokens",
+                      text("all tokens of a segment"), text("earlier tokens"));
     for (const auto& [statement, curve] :
          {std::pair(mean.as_printed, segment), {mean.corrected, strict}}) {
       const auto runs = claims_.about(runs_.divergences({curve}));
@@ -422,11 +422,11 @@ class Judge {
                                              !other->learns_tau && other->tau == curve.tau;
                                     });
     if (fixed != comparison.de_escalated.end()) {
-      claims_.mean(beyond(of("below-fixed",
-                             say("A learned tau ends below one fixed at its initial value in "
-                                 "training loss ({}): the difference in nats",
-                                 setting(curve)))),
-                   excess(**fixed, curve), positive(), losses(**fixed, curve));
+      claims_.mean(
+          beyond(of("below-fixed", say("A learned tau ends below one fixed at its initial value in "
+                                       "training loss ({}): the difference in nats",
+                                       setting(curve)))),
+          excess(**fixed, curve), positive(), losses(**fixed, curve));
     }
     const Tally outside = runs_.tally(curve, [](const TrainedRun& run, Tally& tally) {
       const auto& taus = run.array(learned_tau);
@@ -468,27 +468,26 @@ class Judge {
         tally.count(*most > steady * *least, *least > 0 ? *most / *least : undefined);
       });
       const Statement steadily = gradients(
-          id, say("The largest gradient norm among the blocks of post-norm {} is at most {} times "
-                  "the smallest in every run {} ({})",
-                  images_ ? "vision Transformers" : "language models", steady, when,
-                  setting(post)));
+          id,
+          say("The largest gradient norm among the blocks of post-norm {} is at most {} times "
+              "the smallest in every run {} ({})",
+              images_ ? "vision Transformers" : "language models", steady, when, setting(post)));
       claims_.never_violated(beyond(steadily), unsteady,
                              "largest norm over smallest, " + variant(post) + ": " +
                                  range_text(unsteady.smallest, unsteady.largest),
                              WorstCase::largest);
     }
-    claims_.mean(
-        beyond(similarities("similarities-together",
-                            say("Token and cosine similarity are both near one after the last "
-                                "block of untrained post-norm {} ({}): the smaller of the two",
-                                images_ ? "vision Transformers" : "language models",
-                                setting(post)))),
-        runs_.per_trial(post,
-                        [](const TrainedRun& run) {
-                          return std::min(run.array("start", token_similarity).back(),
-                                          run.array("start", cosine).back());
-                        }),
-        at_least(near_one));
+    claims_.mean(beyond(similarities(
+                     "similarities-together",
+                     say("Token and cosine similarity are both near one after the last "
+                         "block of untrained post-norm {} ({}): the smaller of the two",
+                         images_ ? "vision Transformers" : "language models", setting(post)))),
+                 runs_.per_trial(post,
+                                 [](const TrainedRun& run) {
+                                   return std::min(run.array("start", token_similarity).back(),
+                                                   run.array("start", cosine).back());
+                                 }),
+                 at_least(near_one));
   }
 
   const TrainedRuns& runs_;

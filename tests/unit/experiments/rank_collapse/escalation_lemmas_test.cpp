@@ -176,11 +176,12 @@ TEST_CASE("escalation-lemmas: the growth of a pre-norm block equals eq. (19), to
                                 normals(1, prefix + "W_2", 2 * d, d, 1 / (root * std::sqrt(2.0)));
     CHECK(records[1].array("pre_norm_growth")[k] ==
           close((squared(Y) - squared(X)) / squared(P * X_hat)));
-    const arma::mat rest = Pi[1] * X,
-                    mixed = dense_attention(study::Attention::softmax, rest,
-                                            uniforms(prefix + "W_q", d, 1 / root),
-                                            uniforms(prefix + "W_k", d, 1 / root)) *
-                            rest;
+    arma::mat rest = X;
+    rest.each_row() -= arma::mean(X, 0);
+    const arma::mat mixed =
+        dense_attention(study::Attention::softmax, rest, uniforms(prefix + "W_q", d, 1 / root),
+                        uniforms(prefix + "W_k", d, 1 / root)) *
+        rest;
     CHECK(records[1].array("de_escalated_growth")[k] ==
           close((squared(rest + mixed * normals(1, prefix + "W", d, d, 1 / root)) - squared(rest)) /
                     squared(mixed),

@@ -415,7 +415,8 @@ TEST_CASE("verdicts about [Shallow] Figure 4 for given curves") {
   }
 }
 
-TEST_CASE("[Shallow] Section 3.1: attention's role is its input over the residual, not its output") {
+TEST_CASE(
+    "[Shallow] Section 3.1: attention's role is its input over the residual, not its output") {
   const auto judged = [](const std::string& part, const std::vector<double>& norm,
                          const std::vector<double>& input, const std::vector<double>& output) {
     return Drawn("pre-norm")

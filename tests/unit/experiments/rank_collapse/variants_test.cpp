@@ -224,8 +224,7 @@ TEST_CASE("text: the mean over a segment shows later tokens, the mean over earli
   train::Config config = text_config(folder / "text.txt");
   Judged judged(config);
   const std::string id = "sec-3.4/L=3/later-tokens/";
-  for (const char* form : {"as-printed", "corrected"})
-    CHECK(judged(id + form) == Verdict::holds);
+  for (const char* form : {"as-printed", "corrected"}) CHECK(judged(id + form) == Verdict::holds);
   judged["attention,de-escalated,L=3,mean=segment"].excess = 0.2;
   CHECK(judged(id + "as-printed") == Verdict::fails);
   CHECK(judged(id + "corrected") == Verdict::holds);
