@@ -432,7 +432,8 @@ std::vector<Tail> tails_of(const Config& config, const Records& records, double 
   return tails;
 }
 
-// Wilson's interval of a frequency minus its bound. The level covers all tails of a statement.
+// Wilson's interval of a frequency minus its bound, so wide that those of all tails of a statement
+// hold together at the confidence level.
 MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t tails) {
   const double n = static_cast<double>(draws), p = static_cast<double>(tail.count) / n,
                level = 1 - (1 - confidence_level) / static_cast<double>(tails),
@@ -442,7 +443,7 @@ MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t 
   return {.mean = p - tail.bound,
           .low = center - half - tail.bound,
           .high = center + half - tail.bound,
-          .level = level,
+          .level = confidence_level,
           .n = draws};
 }
 
@@ -469,8 +470,8 @@ void judge_tails(const Statement& statement, const Config& c, const Records& rec
   const auto farthest = std::max_element(
       tails.begin(), tails.end(), [](const Tail& a, const Tail& b) { return a.count < b.count; });
   claims.interval(statement, interval(worst), at_most(0),
-                  say("frequency minus bound, largest of {} events: {}; the largest frequency is "
-                      "{}",
+                  say("largest of {} events, whose intervals hold together: {}; the largest "
+                      "frequency is {}",
                       tails.size(), worst.where,
                       static_cast<double>(farthest->count) / static_cast<double>(draws)),
                   line);
