@@ -112,6 +112,9 @@ constexpr char rate[] = "rate";
 // Over d, for the pre-norm block (19) at the largest t: (||Y||_F^2 - ||X||_F^2) / ||P(X^) X^||_F^2,
 // and (||Z||_F^2 - ||Y||_F^2) / (n d/2) with a feed-forward net of width 2 d.
 constexpr char attention_growth[] = "pre_norm_growth", net_growth[] = "pre_norm_net_growth";
+// The same as the first for step 1 after the de-escalation (21) with tau = 1, X~ = Pi_2 X: (||X~ +
+// P(X~) X~ W||_F^2 - ||X~||_F^2) / ||P(X~) X~||_F^2.
+constexpr char de_escalated_growth[] = "de_escalated_growth";
 
 double at(const TrialRecord& record, const char* name, const Cell& cell) {
   return record.array(name)[cell.index];
@@ -149,8 +152,9 @@ struct Step {
 };
 
 struct Fixed {
-  std::vector<Step> steps;     // over cells
-  std::vector<Step> pre_norm;  // over d
+  std::vector<Step> steps;         // over cells
+  std::vector<Step> pre_norm;      // over d
+  std::vector<Step> de_escalated;  // over d
   TrialRecord record;
 };
 
@@ -160,9 +164,12 @@ Fixed fixed_steps(const Config& c, const Trial& trial) {
   std::map<std::uint64_t, DrawnTokens> drawn;
   for (const std::uint64_t d : c.dim) {
     const DrawnTokens& of = drawn.emplace(d, DrawnTokens(c.tokens, d, trial.first())).first->second;
-    const arma::mat X = of.ev + c.t.back() * of.Q, normed = layer_norm(X);
-    fixed.pre_norm.push_back(
-        {X, normed * attention_of(Attention::softmax, normed, of.W_q, of.W_k)});
+    const arma::mat X = of.ev + c.t.back() * of.Q, normed = layer_norm(X), rest = part(X, 1);
+    const auto mixed = [&](const arma::mat& input) -> arma::mat {
+      return input * attention_of(Attention::softmax, input, of.W_q, of.W_k);
+    };
+    fixed.pre_norm.push_back({X, mixed(normed)});
+    fixed.de_escalated.push_back({rest, mixed(rest)});
   }
   for (const Cell& cell : c.cells()) {
     trial.check_interrupt();
@@ -251,6 +258,10 @@ TrialRecord redraw(const Config& c, const Fixed& fixed, const Trial& trial) {
     W[d] = tensors.matrix("W", d, d, in);
     const arma::mat W_1 = tensors.matrix("W_1", d, width, in),
                     W_2 = tensors.matrix("W_2", width, d, out);
+    const auto growth = [&](const Step& of) {
+      return (squared(of.X + W[d].t() * of.PX) - squared(of.X)) / squared(of.PX);
+    };
+    arrays[de_escalated_growth].push_back(growth(fixed.de_escalated[k]));
     const Step& step = fixed.pre_norm[k];
     const arma::mat Y = step.X + W[d].t() * step.PX,
                     hidden = arma::clamp(W_1.t() * layer_norm(Y), 0.0, arma::datum::inf),
@@ -329,13 +340,46 @@ double tail_of_one_row(double eps) {
   return std::erfc(std::sqrt((1 + eps) / 2));
 }
 
-double rest_after_products(int factors) {
+double rest_after_products(int factors, double skip) {
   const arma::mat odd = {{0, 1, 0}, {0, 0, 1}, {0, 0, 1}}, even = {{1, 0, 0}, {1, 0, 0}, {0, 1, 0}};
   const auto rest = [](const arma::vec& x) { return arma::norm(x - arma::mean(x)); };
   const arma::vec start = {0, 0, 1};
   arma::vec x = start;
-  for (int k = 1; k <= factors; ++k) x = (k % 2 == 1 ? odd : even) * x;
+  for (int k = 1; k <= factors; ++k) {
+    const arma::vec mixed = (k % 2 == 1 ? odd : even) * x;
+    x = (skip * x + mixed) / (skip + 1);
+  }
   return rest(x) / rest(start);
+}
+
+namespace {
+
+Similarities after_relu(const arma::mat& X) {
+  const arma::mat rectified = arma::clamp(X, 0.0, arma::datum::inf);
+  return {token_parts(X).similarity(), token_parts(rectified).similarity()};
+}
+
+}  // namespace
+
+Similarities opposite_tokens_after_relu() {
+  return after_relu({{1, -1}, {-1, 1}});
+}
+
+Similarities equal_tokens_after_relu() {
+  return after_relu({{1, 1}, {-2, -2}});
+}
+
+double excess_of_example(double variance) {
+  constexpr arma::uword d = 64;
+  const arma::rowvec e = {1 / std::sqrt(3), 1 / std::sqrt(3), 1 / std::sqrt(3)},
+                     u = {1 / std::sqrt(2), -1 / std::sqrt(2), 0},
+                     v = {1 / std::sqrt(6), 1 / std::sqrt(6), -2 / std::sqrt(6)};
+  arma::mat X(d, 3, arma::fill::zeros);
+  X.row(0) = e;
+  X.row(1) = u / 3;
+  X.row(2) = std::sqrt(8) / 3 * v;
+  const arma::mat P = e.t() * e + 0.3 * u.t() * u;
+  return expected_ratio(X, X * P, std::sqrt(variance)) - 1;
 }
 
 namespace {
@@ -388,7 +432,8 @@ std::vector<Tail> tails_of(const Config& config, const Records& records, double 
   return tails;
 }
 
-// Wilson's interval of a frequency minus its bound. The level covers all tails of a statement.
+// Wilson's interval of a frequency minus its bound, so wide that those of all tails of a statement
+// hold together at the confidence level.
 MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t tails) {
   const double n = static_cast<double>(draws), p = static_cast<double>(tail.count) / n,
                level = 1 - (1 - confidence_level) / static_cast<double>(tails),
@@ -398,7 +443,7 @@ MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t 
   return {.mean = p - tail.bound,
           .low = center - half - tail.bound,
           .high = center + half - tail.bound,
-          .level = level,
+          .level = confidence_level,
           .n = draws};
 }
 
@@ -425,8 +470,8 @@ void judge_tails(const Statement& statement, const Config& c, const Records& rec
   const auto farthest = std::max_element(
       tails.begin(), tails.end(), [](const Tail& a, const Tail& b) { return a.count < b.count; });
   claims.interval(statement, interval(worst), at_most(0),
-                  say("frequency minus bound, largest of {} events: {}; the largest frequency is "
-                      "{}",
+                  say("largest of {} events, whose intervals hold together: {}; the largest "
+                      "frequency is {}",
                       tails.size(), worst.where,
                       static_cast<double>(farthest->count) / static_cast<double>(draws)),
                   line);
@@ -443,7 +488,8 @@ void judge_square(Claims& claims) {
   }
   claims.number(with_constant({shallow::lemma_A_3, "shallow/eq-26", "Lemma A.3, eq. (26)",
                                "P(||Bw||^2 - ||B||_F^2 >= eps ||B||_F^2) <= exp(-c eps^2/K^2), for "
-                               "w of N(0, 1), K = 1 and B of one row"}),
+                               "w of N(0, 1), K = 1 and B of one row: largest probability minus "
+                               "bound over eps"}),
                 excess, at_most(0),
                 say("probability, which is erfc(sqrt((1 + eps)/2)), minus bound, largest of {} "
                     "values of eps: eps = {}",
@@ -456,7 +502,7 @@ void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
   judge_tails(
       with_constant({shallow::lemma_A_2, "shallow/eq-25", "Lemma A.2, eq. (25)",
                      "P(2 <a, w> >= eps ||a||) <= exp(-c eps^2/K^2), for the terms of xi_i "
-                     "linear in a normal W"}),
+                     "linear in a normal W: largest frequency minus bound over eps and settings"}),
       c, records, 1,
       [](const Cell& cell, const TrialRecord& record, std::size_t i) {
         return at(record, linear[i], cell) / at(record, linear_size[i], cell);
@@ -468,7 +514,8 @@ void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
   judge_tails(
       with_constant({shallow::eq_27, shallow::eq_27, "Appendix A.2, eq. (27)",
                      "P(||Bw + a||^2 - E||Bw + a||^2 >= eps (||B||_F^2 + ||B'a||)) <= 2 "
-                     "exp(-c eps^2/K^2), for xi_i"}),
+                     "exp(-c eps^2/K^2), for xi_i: largest frequency minus bound over eps and "
+                     "settings"}),
       c, records, 2,
       [](const Cell& cell, const TrialRecord& record, std::size_t i) {
         return from_expectation(cell, record, i) / kappa(cell, record, i, Kappa::from_27);
@@ -480,7 +527,7 @@ void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
       beyond(Statement{shallow::lemma_A_3, "shallow/eq-26/both-tails", "Lemma A.3, eq. (26)",
                        "Both tails of ||Bw||^2 around its expectation: P(abs(||Bw||^2 - K^2 "
                        "||B||_F^2) >= eps K^2 ||B||_F^2) <= 2 exp(-c eps^2/K^2) with " +
-                           constant}),
+                           constant + ": largest frequency minus bound"}),
       c, records, 2,
       [](const Cell& cell, const TrialRecord& record, std::size_t i) {
         return std::abs(at(record, quadratic[i], cell) / quadratic_size(cell, record, i) - 1);
@@ -509,7 +556,8 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
   judge_tails(
       with_constant({shallow::lemma_A_5, "shallow/eq-28", "Lemma A.5, eq. (28)",
                      "P(|xi_i - E[xi_i]| >= eps kappa_i) <= 4 exp(-c eps^2 d) with the "
-                     "kappa_i of (27), which grow with d"}),
+                     "kappa_i of (27), which grow with d: largest frequency minus bound over eps "
+                     "and settings"}),
       c, records, 4,
       [](const Cell& cell, const TrialRecord& record, std::size_t i) {
         return std::abs(from_expectation(cell, record, i)) / kappa(cell, record, i, Kappa::from_27);
@@ -519,7 +567,7 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
       beyond(Statement{shallow::lemma_A_5, "shallow/eq-28/without-d", "Lemma A.5, eq. (28)",
                        "The same bound holds with kappa_i = alpha^2 mu_i^2 + ||B'a||, "
                        "which do not grow with d, and " +
-                           constant}),
+                           constant + ": largest frequency minus bound over eps and settings"}),
       c, records, 4,
       [](const Cell& cell, const TrialRecord& record, std::size_t i) {
         return std::abs(from_expectation(cell, record, i)) /
@@ -527,12 +575,12 @@ void judge_lemma_a_5(const Config& c, const Records& records, Claims& claims) {
       },
       claims);
   const Misprint decay =
-      Place{shallow::thm_2_6, "shallow/", "Theorem 2.6, proof, with Lemma A.5, eq. (28)",
-            Part::proof}
+      Place{shallow::lemma_A_5, "shallow/", "Lemma A.5, proof, with eq. (27)", Part::proof}
           .misprint(
-              shallow::thm_2_6_kappa, "eq-28/decay",
-              "With the kappa_1 of (27), the bound (28) on a fixed deviation of xi_1 falls "
-              "from each d to the next if P is doubly stochastic",
+              shallow::lemma_A_5_kappa, "eq-28/decay",
+              "With the kappa_1 that (27) gives, the bound (28) on a fixed deviation of xi_1 "
+              "falls from each d to the next if P is doubly stochastic, as the proof of Theorem "
+              "2.6 needs it",
               "With kappa_1 = alpha^2 mu_1^2 + ||B'a||, the bound (28) on a fixed deviation of "
               "xi_1 falls from each d to the next if P is doubly stochastic");
   for (const auto& [statement, which] :
@@ -590,8 +638,9 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
 
 // [Shallow] (20) for the first pre-norm block: the growth, divided by its expectation at every d,
 // has mean 1. The second half as an equality: the rows of LN(Y) have the squared norm d, so the
-// entries of LN(Y) W_1 are N(0, 1), and half of their square is left after ReLU.
-void judge_pre_norm(const Config& c, const Records& records, Claims& claims) {
+// entries of LN(Y) W_1 are N(0, 1), and half of their square is left after ReLU. Sections 1.3 and
+// 4 in the same way: after (21), attention still mixes the residual itself, nothing smaller.
+void judge_growth(const Config& c, const Records& records, Claims& claims) {
   const auto judge = [&](const char* growth, const Statement& statement,
                          const std::string& expectation, SourceLine line = SourceLine::current()) {
     Distances distances;
@@ -608,6 +657,12 @@ void judge_pre_norm(const Config& c, const Records& records, Claims& claims) {
              "standard errors",
              tolerance::standard_errors)},
         "||P(X^) X^||_F^2");
+  judge(de_escalated_growth,
+        {shallow::sec_1_3, "shallow/sec-1.3/input", "Sections 1.3, 3 and 4",
+         say("After (21) with tau = 1, attention mixes the residual X itself, with the same alpha: "
+             "E||Y||_F^2 - ||X||_F^2 = ||P(X) X||_F^2 for step 1, within {} standard errors",
+             tolerance::standard_errors)},
+        "||P(X) X||_F^2");
   judge(net_growth,
         {shallow::eq_20, "shallow/eq-20/net", "Section 3.1, eq. (20)",
          say("E||Z||_F^2 > E||Y||_F^2 for the pre-norm block (19): the difference is n d/2 for "
@@ -672,8 +727,6 @@ void judge_attention(const Config& c, const TrialRecord& record, Claims& claims)
 
 // [Shallow] Theorem 2.6 and Corollary 2.7.
 void judge_bounds(const Config& c, const TrialRecord& record, Claims& claims) {
-  // Our number for "bounded away from zero" in Theorem 2.6.
-  constexpr double away_from_zero = 1e-4;
   // The hypothesis of Theorem 2.6 about (15).
   const auto is_away = [&](const Cell& cell) {
     const double kept = 1 - at(record, omega, cell), gap = at(record, delta, cell);
@@ -746,36 +799,73 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
     diversity = farther(exact_rate(cell, record) / limit, diversity);
   }
   const auto judge = [&](const std::string& id, const std::string& what, double farthest,
-                         const std::string& measured, SourceLine line = SourceLine::current()) {
+                         SourceLine line = SourceLine::current()) {
     const std::string allowed = say("{} %", 100 * margin);
     claims.number(
         asymptotic(Statement{shallow::rem_2_8, id, "Remark 2.8",
-                             say("As t_sim approaches 1, {} approaches 1 + alpha^2 (within {}), "
-                                 "for every alpha",
-                                 what, allowed)},
-                   allowed),
-        farthest, within(1, margin),
-        say("{} divided by 1 + alpha^2, farthest from 1 over attention, alpha and d at t = {}",
-            measured, t),
-        0.0, line);
+                             say("As t_sim approaches 1, {} approaches 1 + alpha^2: their quotient "
+                                 "that is farthest from 1 over attention, alpha and d at t = {}",
+                                 what, t)},
+                   say("within {}, ours", allowed)),
+        farthest, within(1, margin), "", 0.0, line);
   };
-  judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound, "bound (16)");
-  judge("shallow/rem-2.8/rate", "the rate E[r]", diversity, "E[r] by quadrature");
+  judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound);
+  judge("shallow/rem-2.8/rate", "the rate E[r], by quadrature,", diversity);
 }
 
 // [Shallow] Section 2.2.1: if |lambda_2(P_k)| is bounded away from 1, P_k ... P_1 x converges to
-// span{1}. The catalog has the derivation of this example.
+// span{1}, and so it does with the skip, (I + alpha P_k) for P_k. The catalog has the derivation of
+// the example and the proof of the second half.
 void judge_products(Claims& claims) {
   constexpr int factors = 60;
+  constexpr double left = 0.01;
   claims.number(
       showing(shallow::sec_2_2_1_products,
               Statement{shallow::sec_2_2_1, shallow::sec_2_2_1_products, "Section 2.2.1",
                         say("If |lambda_2(P_k)| is bounded away from 1, P_k ... P_1 x converges to "
-                            "span{1}: in an example with lambda_2 = 0, the part of x outside of "
-                            "it is below 1 % of its size after {} factors",
+                            "span{1}: ||Pi_2 P_k ... P_1 x||/||Pi_2 x|| in an example of two 0/1 "
+                            "matrices of 3 rows in turn, with lambda_2 = 0, after {} factors",
                             factors)}),
-      rest_after_products(factors), at_most(0.01),
-      "||Pi_2 P_k ... P_1 x||/||Pi_2 x|| for two 0/1 matrices of 3 rows in turn");
+      rest_after_products(factors), at_most(left),
+      "each pair of factors leaves the example unchanged");
+  claims.number(
+      Statement{shallow::sec_2_2_1_skip, shallow::sec_2_2_1_skip, "Section 2.2.1",
+                say("With the skip, c_k (I + P_k) ... (I + P_1) x converges to span{1}: the same "
+                    "ratio for the same two matrices, alpha = 1 and c_k = 2^(-k), after {} factors",
+                    factors)},
+      rest_after_products(factors, 1), at_most(left), "");
+}
+
+// [Shallow] Section 2.3: elementwise functions preserve similarity. They do so if all tokens are
+// equal.
+void judge_relu(Claims& claims) {
+  const auto [printed, corrected] =
+      Place{shallow::sec_2_3, "shallow/sec-2.3/", "Section 2.3"}.misprint(
+          shallow::sec_2_3_similarity, "relu",
+          "ReLU preserves token similarity: t_sim after ReLU for the tokens (1, -1) and (-1, 1), "
+          "whose t_sim is 0",
+          "ReLU preserves the token similarity 1 of equal tokens: t_sim after ReLU for two tokens "
+          "(1, -2)");
+  const Similarities opposite = opposite_tokens_after_relu(), equal = equal_tokens_after_relu();
+  claims.number(printed, opposite.after, within(opposite.before, 0));
+  claims.number(corrected, equal.after, within(equal.before, 0), "", tolerance::residual<double>);
+}
+
+// [Shallow] Theorem 2.6 names the sub-Gaussian norm of the entries, not their variance. The norm of
+// its reference [36] is 1/sqrt(d) for N(0, 3/(8 d)).
+void judge_norm(Claims& claims) {
+  const std::string example =
+      ", for a symmetric P with mu_2 = 0.1, delta = 0.3 and alpha = 1: (E[r] - 1)/t_sim at d = 64";
+  const auto [printed, corrected] =
+      Place{shallow::thm_2_6, "shallow/thm-2.6/", "Theorem 2.6, assumption on W", Part::definition}
+          .misprint(shallow::thm_2_6_norm, "norm",
+                    "(16) holds for normal entries of sub-Gaussian norm 1/sqrt(d) as [36] defines "
+                    "it, which is variance 3/(8 d)" +
+                        example,
+                    "(16) holds for normal entries of variance 1/d" + example);
+  const double bound = (1 - 0.3 * 0.3) / (1 + 0.3 * 0.3);
+  claims.number(printed, excess_of_example(3.0 / 8), at_least(bound));
+  claims.number(corrected, excess_of_example(1), at_least(bound));
 }
 
 void judge(const Config& c, const Records& records, Claims& claims) {
@@ -785,8 +875,10 @@ void judge(const Config& c, const Records& records, Claims& claims) {
   judge_attention(c, records.front(), claims);
   judge_bounds(c, records.front(), claims);
   judge_remark(c, records.front(), claims);
-  judge_pre_norm(c, records, claims);
+  judge_growth(c, records, claims);
   judge_products(claims);
+  judge_relu(claims);
+  judge_norm(claims);
 }
 
 // The result --------------------------------------------------------------------------------------
@@ -838,7 +930,7 @@ Result report(const Config& config, const Records& records) {
   ResultBuilder out("Lemmas behind the expected escalation rate", records);
   out.claims().set_unit(Unit::draw);
   for (std::size_t k = 0; k < c.dim.size(); ++k) {
-    for (const char* name : {attention_growth, net_growth}) {
+    for (const char* name : {attention_growth, net_growth, de_escalated_growth}) {
       out.scalar(say("{}.d={}", name, c.dim[k]),
                  per_trial(records, [&](const TrialRecord& of) { return of.array(name)[k]; }));
     }

@@ -54,8 +54,23 @@ double kappa(const Cell& cell, const TrialRecord& record, std::size_t i, Kappa w
 /// P(||Bw||^2 >= (1 + eps) ||B||_F^2) for w of N(0, I) and B of one row.
 double tail_of_one_row(double eps);
 
-/// ||Pi_2 P_k ... P_1 x|| / ||Pi_2 x|| for a worked example of Section 2.2.1: x = (0, 0, 1)', and
-/// P_k of odd and of even k are two 0/1 matrices of 3 rows with the eigenvalues 1, 0, 0.
-double rest_after_products(int factors);
+/// ||Pi_2 F_k ... F_1 x|| / ||Pi_2 x|| with F_k = (alpha_0 I + P_k)/(alpha_0 + 1) for a worked
+/// example of Section 2.2.1: x = (0, 0, 1)', and P_k of odd and of even k are two 0/1 matrices of
+/// 3 rows with the eigenvalues 1, 0, 0. Without a skip (0), F_k is P_k.
+double rest_after_products(int factors, double skip = 0);
+
+/// Token similarity before and after ReLU, for the tokens (1, -1) and (-1, 1), which ReLU takes to
+/// (1, 0) and (0, 1), and for two equal tokens (1, -2).
+struct Similarities {
+  double before, after;
+};
+Similarities opposite_tokens_after_relu();
+Similarities equal_tokens_after_relu();
+
+/// (E[r] - 1)/t_sim of a worked example of Theorem 2.6, with normal entries of W of variance
+/// `variance`/d. P = Pi_1 + 0.3 u u' with u = (1, -1, 0)'/sqrt(2) is symmetric and stochastic, so
+/// mu_1 = 1, omega = 0 and delta = 0.3. The rest Pi_2 X has the squared share 1/9 along u, and P
+/// removes the other 8/9, so mu_2 = 0.1.
+double excess_of_example(double variance);
 
 }  // namespace ranklab::escalation_lemmas

@@ -295,6 +295,12 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
 
 // [Shallow] Figure 1 ------------------------------------------------------------------------------
 
+// "BERT" for the model bert.
+std::string in_capitals(std::string model) {
+  std::ranges::transform(model, model.begin(), [](unsigned char c) { return std::toupper(c); });
+  return model;
+}
+
 void judge_encoder(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::string& model = group.spec.model;
   const Place figure_1 =
@@ -304,19 +310,20 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
     const auto run = claims.about(overflows({curve.name}, records));
     const bool has_dropout = curve.dropout > 0;
     const std::string variant = model + (has_dropout ? "/dropout" : ""),  // in the id
-        in_model =
-            say(" in {}{}", model, has_dropout ? say(" with dropout {}", curve.dropout) : "");
-    // The figure has no dropout.
+        in_model = say(" in {}{}", in_capitals(model),
+                       has_dropout ? say(" with dropout {}", curve.dropout) : "");
+    // The paper names no dropout; without it is our reading.
     const auto judged = [&](const Statement& statement, const std::string& threshold) {
       return has_dropout ? beyond(statement) : reading(statement, threshold);
     };
     for (const auto& [kind, similarity] :
          {std::pair("token", measure::token_similarity), {"cosine", measure::cosine_similarity}}) {
       claims.mean(judged(figure_1(say("fig-1-{}-similarity/{}", kind, variant),
-                                  say("The {} similarity rises to near one{}", kind, in_model)),
-                         short_number(near_one)),
-                  final_values(curve.name, similarity, records), at_least(near_one),
-                  say("{} similarity after the last block; near one: above {}", kind, near_one));
+                                  say("The {} similarity rises to near one{}: its value after the "
+                                      "last block",
+                                      kind, in_model)),
+                         say("{}, ours", near_one)),
+                  final_values(curve.name, similarity, records), at_least(near_one));
     }
     const std::vector<double> gaps = per_trial(records, [&](const TrialRecord& record) {
       const auto &t_sim = record.array(of_curve(curve.name, measure::token_similarity)),
@@ -327,13 +334,11 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
       return record.scalar(of_curve(curve.name, overflow_layer)) > 0 ? undefined : gap;
     });
     claims.mean(
-        judged(figure_1(
-                   "fig-1-same-curve/" + variant,
-                   "Token similarity and cosine similarity have nearly the same curve" + in_model),
-               say("a distance of {}", same_curve)),
-        gaps, at_most(same_curve),
-        "largest difference of the two similarities over the blocks; tokens with equal norms have "
-        "t_sim = (1 + (n - 1) t_cos)/n");
+        judged(figure_1("fig-1-same-curve/" + variant,
+                        "Token similarity and cosine similarity have nearly the same curve" +
+                            in_model + ": their largest difference over the blocks"),
+               say("a difference of {}, ours", same_curve)),
+        gaps, at_most(same_curve), "tokens with equal norms have t_sim = (1 + (n - 1) t_cos)/n");
   }
 }
 
@@ -371,11 +376,11 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
       figure_1("/" + spec.model,
                say("Gradients neither vanish nor explode in {}: the largest gradient norm of a "
                    "block is at most {} times the smallest",
-                   spec.model, stable_gradients));
+                   in_capitals(spec.model), stable_gradients));
   claims.never_violated(
       spec.shares_weights()  // the paper leaves the gradients of such models out
           ? beyond(stable)
-          : reading(stable, say("a factor of {}", stable_gradients)),
+          : reading(stable, say("a factor of {}, ours", stable_gradients)),
       unstable,
       range + (spec.shares_weights()
                    ? "; each norm is that of one block's part of the gradient with respect to the "
@@ -384,11 +389,12 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
       WorstCase::largest);
   if (spec.shares_weights()) return;
   const std::string level = say("a factor of {}", constant_level);
-  claims.never_violated(
-      reading(figure_1("-level/" + spec.model,
-                       "The gradient norm is roughly the same in all blocks of " + spec.model),
-              level),
-      off_level, say("{}; roughly the same: within {}", range, level), WorstCase::largest);
+  claims.never_violated(reading(figure_1("-level/" + spec.model,
+                                         "The gradient norm is roughly the same in all blocks of " +
+                                             in_capitals(spec.model)),
+                                level + ", ours"),
+                        off_level, say("{}; roughly the same: within {}", range, level),
+                        WorstCase::largest);
 }
 
 // [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
@@ -400,15 +406,16 @@ void judge_rise(const Statement& statement, const std::string& curve, const Reco
     return t_sim.back() - t_sim.front();
   });
   const auto run = claims.about(overflows({curve}, records));
-  claims.mean(statement, rises, positive(),
-              "token similarity after the last block minus that of the input", 1, line);
+  claims.mean(statement, rises, positive(), "", 1, line);
 }
 
 void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {
   // Figure 2 has 20 blocks, and the study escalation judges them.
   const Statement rises =
       beyond(in_figure(shallow::fig_2, "shallow/", "Section 2.4, Figure 2", {"Figure 2"})(
-          "fig-2-similarity-rises", "The token similarity rises in the post-norm model"));
+          "fig-2-similarity-rises",
+          "The token similarity rises in the post-norm model: after the last block minus that of "
+          "the input"));
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
   if (curve == group.curves.end())
     return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
@@ -447,11 +454,50 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
     return *most / *least - 1;
   });
   claims.mean(
-      reading(figure_4("normed-constant", "||LN(X)||_F is constant in the pre-norm model"),
-              say("a relative spread of {}", nearly_constant)),
-      spread, at_most(nearly_constant),
-      say("largest ||LN(X)||_F of a block relative to the smallest, minus 1; constant: at most {}",
-          nearly_constant));
+      reading(figure_4("normed-constant",
+                       "||LN(X)||_F is constant in the pre-norm model: the largest of a block "
+                       "relative to the smallest, minus 1"),
+              say("a relative spread of {}, ours", nearly_constant)),
+      spread, at_most(nearly_constant));
+}
+
+// [Shallow] Section 3.1: attention's role diminishes with depth. By Section 3 its role is the size
+// of its input relative to the residual, ||LN(X)||_F/||X||_F. That of its output is ours.
+void judge_role(const std::string& curve, const Records& records, Claims& claims) {
+  const Place section = {shallow::sec_3_1, "/", "Section 3.1"};
+  const auto run = claims.about(overflows({curve}, records));
+  const auto norms = arrays_of(records, of_curve(curve, measure::norm));
+  const auto falls = [&](const std::string& measured) {
+    const auto sizes = arrays_of(records, of_curve(curve, measured));
+    Tally tally;
+    double before = undefined;
+    for (std::size_t k = 0; k < sizes.front().size(); ++k) {
+      double share = 0;
+      for (std::size_t t = 0; t < sizes.size(); ++t)
+        share += sizes[t][k] / norms[t][k] / static_cast<double>(sizes.size());
+      if (std::isfinite(before) && std::isfinite(share))
+        tally.count(!(share < before), share / before);
+      before = share;
+    }
+    return tally;
+  };
+  const auto say_range = [](const Tally& tally) {
+    return say("the mean over the trials divided by that of the block before: {}",
+               range_text(tally.smallest, tally.largest));
+  };
+  const Tally input = falls(measure::branch_input_norm),
+              output = falls(measure::branch_output_norm);
+  claims.never_violated(
+      asymptotic(section("input",
+                         "In the pre-norm model, attention's input becomes smaller relative to the "
+                         "residual: ||LN(X)||_F/||X||_F falls from block to block"),
+                 "60 blocks"),
+      input, say_range(input), WorstCase::largest);
+  claims.never_violated(
+      beyond(section("output",
+                     "In the pre-norm model, attention's output becomes smaller relative to the "
+                     "residual: ||A||_F/||X||_F falls from block to block")),
+      output, say_range(output), WorstCase::largest);
 }
 
 void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& groups,
@@ -460,13 +506,18 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
   const Place figure_4 =
       in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
   const std::string& curve = group.curves.front().name;
-  judge_rise(figure_4("similarity-rises", "The token similarity rises in the pre-norm model"),
-             curve, records, claims);
+  judge_rise(
+      figure_4("similarity-rises",
+               "The token similarity rises in the pre-norm model: after the last block minus "
+               "that of the input"),
+      curve, records, claims);
   judge_norms(figure_4, curve, records, claims);
+  judge_role(curve, records, claims);
 
   const Statement slower = figure_4(
       "slower",
-      "The token similarity rises more slowly in the pre-norm than in the post-norm model");
+      "The token similarity rises more slowly in the pre-norm than in the post-norm model: the "
+      "post-norm minus the pre-norm one, mean over the blocks");
   const auto post = std::find_if(groups.begin(), groups.end(), [](const DepthGroup& g) {
     return g.spec.row().figure == DepthFigure::shallow_2;
   });
@@ -483,22 +534,10 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
     return sum / static_cast<double>(blocks - 1);
   });
   const auto runs = claims.about(overflows({curve, post->curves.front().name}, records), true);
-  claims.mean(slower, leads, positive(),
-              "token similarity of the post-norm minus that of the pre-norm model, mean over the "
-              "blocks");
+  claims.mean(slower, leads, positive());
 }
 
 // [Shallow] Figure 5 ------------------------------------------------------------------------------
-
-// The level at tau = 1/2 depends on the variance of the entries of W: t_sim/t_div is multiplied by
-// (1 - tau)^2 (1 + alpha^2 d sigma^2) per block.
-std::string variance_matters(const ModelSpec& spec) {
-  return say(
-      "the entries of W have variance {}, on which the level depends: at 20 blocks, n = 64, d = "
-      "512 and h = 8 it is 0.99 (0.97 before) with 1/d, and 5e-6 (1e-6 before) with the printed "
-      "h/d",
-      spec.weight_variance);
-}
 
 void judge_de_escalation(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::vector<std::pair<double, double>> levels = {
@@ -511,19 +550,22 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
           in_figure(shallow::fig_5, say("shallow/fig-5-tau-{}/", series_number(tau)),
                     "Section 3.2, Figure 5", {"Figure 5"});
       const std::string text =
-          say("The token diversity at the last block is around {} with tau = {}",
+          say("The token diversity is around {} with tau = {}: t_div at the last block",
               series_number(level), series_number(tau));
       const Region allowed = {level > 0 ? level - around : -infinity,
                               level < 1 ? level + around : infinity};
       const std::string after = measure::token_diversity;
       for (const auto& [when, diversity] :
            {std::pair("after", after), {"before", before_de_escalation(after)}}) {
+        // The figure applies (21) to the output of each block: before it is ours.
+        const Statement statement = figure_5(when, say("{}, {} (21)", text, when));
         claims.mean(
-            reading(figure_5(when, say("{} ({} de-escalation)", text, when)), short_number(around)),
+            when == std::string("after") ? reading(statement, say("within {}, ours", around))
+                                         : beyond(statement),
             final_values(curve.name, diversity, records), allowed,
-            clauses(
-                say("t_div at the last block, {} de-escalation; around: within {}", when, around),
-                tau == 0.5 ? variance_matters(group.spec) : ""));
+            tau == 0.5 ? say("the entries of W have variance {}, on which the level depends",
+                             group.spec.weight_variance)
+                       : "");
       }
     }
   }

@@ -142,7 +142,7 @@ void judge_order(const Config& c, const Records& records, const Statement& state
                   records, n,
                   [&](const TrialRecord& record, std::size_t i) { return record.array(array)[i]; },
                   fit_power),
-              allowed, "exponent of |lambda_2| in n", 1, line);
+              allowed, "", 1, line);
 }
 
 void judge_laws(const Config& c, const Records& records, Claims& claims) {
@@ -150,32 +150,32 @@ void judge_laws(const Config& c, const Records& records, Claims& claims) {
   for (const Law& law : laws) {
     judge_order(c, records,
                 asymptotic(section(law.name + "/order",
-                                   say("|lambda_2| of a random stochastic matrix is O(1/sqrt(n)): "
-                                       "independent {} entries, rows divided by their sums",
+                                   say("|lambda_2| of a random stochastic matrix (independent {} "
+                                       "entries, rows divided by their sums) is O(1/sqrt(n)): "
+                                       "exponent of n in |lambda_2|",
                                        law.name)),
-                           say("{} in the exponent of n", exponent_margin)),
+                           say("{} in the exponent, ours", exponent_margin)),
                 array_of(law), at_most(-0.5 + exponent_margin), claims);
     claims.mean(
         beyond(section(law.name + "/limit",
                        say("|lambda_2| is near its limit for large n, which is the standard "
-                           "deviation of an entry divided by its mean and by sqrt(n): independent "
-                           "{} entries",
-                           law.name))),
+                           "deviation of an entry divided by its mean and by sqrt(n), for "
+                           "independent {} entries: |lambda_2| divided by the limit at n = {}",
+                           law.name, most_tokens))),
         per_trial(records,
                   [&](const TrialRecord& record) {
                     return record.array(array_of(law)).back() * root(most_tokens) / law.variation;
                   }),
-        within(1, ratio_margin), say("|lambda_2| divided by the limit at n = {}", most_tokens));
+        within(1, ratio_margin));
   }
 }
 
 void judge_attention(const Config& c, const Records& records, Claims& claims) {
   claims.mean(
       reading(section("attention/large",
-                      say("Attention matrices with random weights have large spectral gaps: "
-                          "|lambda_2| is at most {} at every n and d",
-                          largest_eigenvalue)),
-              say("|lambda_2| of {}", largest_eigenvalue)),
+                      "Softmax attention matrices with random weights have large spectral gaps: "
+                      "the largest |lambda_2| over n and d"),
+              say("|lambda_2| of {}, ours", largest_eigenvalue)),
       per_trial(records,
                 [&](const TrialRecord& record) {
                   double largest = 0;
@@ -183,13 +183,13 @@ void judge_attention(const Config& c, const Records& records, Claims& claims) {
                     largest = std::max(largest, std::ranges::max(record.array(array_of(d))));
                   return largest;
                 }),
-      at_most(largest_eigenvalue), "largest |lambda_2| over n and d");
+      at_most(largest_eigenvalue));
   for (const std::uint64_t d : c.dim) {
     judge_order(c, records,
                 beyond(section(say("d={}/order", d),
-                               say("|lambda_2| of softmax attention falls like 1/sqrt(n) too, at a "
-                                   "fixed d (exponent -0.5 +- {})",
-                                   exponent_margin))),
+                               say("|lambda_2| of softmax attention falls like 1/sqrt(n) too, at "
+                                   "d = {}: exponent of n in |lambda_2|",
+                                   d))),
                 array_of(d), within(-0.5, exponent_margin), claims);
   }
   // The farthest n for each d, by the mean over trials.
@@ -211,10 +211,10 @@ void judge_attention(const Config& c, const Records& records, Claims& claims) {
     claims.mean(beyond(section(say("d={}/limit", d),
                                say("|lambda_2| of softmax attention before training is sqrt(1/n + "
                                    "1/d)/3 (within {} %) at every n, so it does not fall below "
-                                   "1/(3 sqrt(d))",
-                                   100 * ratio_margin))),
-                farthest, within(1, ratio_margin),
-                say("|lambda_2| divided by that value, farthest from 1 at n = {}", where),
+                                   "1/(3 sqrt(d)): |lambda_2| divided by that value at d = {} and "
+                                   "the n where it is farthest from 1",
+                                   100 * ratio_margin, d))),
+                farthest, within(1, ratio_margin), say("at n = {}", where),
                 static_cast<double>(c.tokens.size()));
   }
 }

@@ -129,6 +129,10 @@ struct Distances {
 /// Shared by the studies escalation and escalation-rate: the path of a representation through the
 /// blocks, with the steps inside each block, and statements about every block that are judged from
 /// means over trials.
+/// Our number for "bounded away from zero", the hypothesis of Theorem 2.6 about the left-hand side
+/// of (15).
+inline constexpr double away_from_zero = 1e-4;
+
 namespace token_escalation {
 
 struct PathConfig {

@@ -1,6 +1,6 @@
 // Claims of [Shallow] about post-norm, pre-norm and de-escalated Transformers in training: Figures
-// 6 and 7, the gradients of Figure 1, the role of attention (Sections 1.3, 4), and tau and its
-// place (Section 3.5).
+// 6 and 7, the mean over a segment of text (Section 3.4), and tau and its place (Section 3.5); and,
+// beyond the paper, the gradients of Figure 1 and the size of attention's output.
 //
 // The paper shows curves without numbers. The thresholds for "significant", "slightly" and
 // "similarly" are ours, in nats of training loss.
@@ -32,6 +32,9 @@ struct Comparison {
 std::string nats(double value) {
   return short_number(value) + " nats";
 }
+std::string ours(double value) {
+  return nats(value) + ", ours";
+}
 
 std::vector<Comparison> comparisons_of(const TrainedRuns& runs) {
   std::vector<Comparison> out;
@@ -62,6 +65,7 @@ class Judge {
     const std::vector<Comparison> comparisons = comparisons_of(runs_);
     for (const Comparison& comparison : comparisons) {
       for (const Curve* curve : comparison.de_escalated) judge_de_escalated(comparison, *curve);
+      if (!images_) judge_later_tokens(comparison);
       judge_rates(comparison);
       if (!images_) judge_failure(comparison);
       judge_start(comparison);
@@ -84,15 +88,26 @@ class Judge {
     return out;
   }
   std::string losses(const Curve& a, const Curve& b) const {
-    return say("{} nats, {}; {}, {}", mean_loss(a), a.name, mean_loss(b), b.name);
+    return say("{} nats, {}; {}, {}", mean_loss(a), variant(a), mean_loss(b), variant(b));
   }
 
-  /// The `post` curve with the same learning rate and warm-up; null if no curve has both.
-  const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
-    const auto found = std::find_if(
-        comparison.post.begin(), comparison.post.end(),
-        [&](const Curve* post) { return post->lr == curve.lr && post->warmup == curve.warmup; });
+  /// "de-escalated, strict mean".
+  std::string variant(const Curve& curve) const { return variant_name(config_, curve); }
+  /// "48 blocks, PyTorch's initial weights": ends the text of every claim, before its number.
+  std::string setting(const Curve& curve) const {
+    const std::string words = setting_name(config_, curve);
+    return plural(curve.layers, "block") + (words.empty() ? "" : ", " + words);
+  }
+
+  /// The `post` curve with this learning rate and warm-up; null if no curve has both.
+  const Curve* post_at(const Comparison& comparison, double rate, std::uint64_t warmup) const {
+    const auto found =
+        std::find_if(comparison.post.begin(), comparison.post.end(),
+                     [&](const Curve* post) { return post->lr == rate && post->warmup == warmup; });
     return found == comparison.post.end() ? nullptr : *found;
+  }
+  const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
+    return post_at(comparison, curve.lr, curve.warmup);
   }
   const Curve* best_post(const Comparison& comparison) const {
     const auto best = std::min_element(
@@ -107,20 +122,16 @@ class Judge {
                : in_figure(shallow::fig_7, "/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
   }
 
-  /// Whether losses of this depth and these initial weights are about Figure 6 or 7. Figure 6 does
-  /// not name its weights; those of Figure 7 are Transformer-XL's. Runs that compare initial
-  /// weights are about Section 1.3.
+  /// Whether losses of this depth are about Figure 6 or 7. Runs that compare initial weights have
+  /// too few steps.
   bool shows_figure(const Curve& curve) const {
     if (!config_.removal.empty() || config_.init.size() > 1) return false;
-    return 2 * curve.layers >= (images_ ? blocks_of_figure_6 : blocks_of_figure_7) &&
-           (images_ || curve.init == "normal");
+    return 2 * curve.layers >= (images_ ? blocks_of_figure_6 : blocks_of_figure_7);
   }
-  /// The same for a de-escalated curve: Figure 7 takes the mean over the segment, and Section 3.5
-  /// leaves open which places and taus it tried, the end of the block and the input of the net
-  /// among them.
+  /// Section 3.5 leaves open which places and taus it tried. "The input of each FFN block" can mean
+  /// the input of the net and its skip, or of the net alone.
   bool shows_gap(const Curve& curve) const {
-    if (!config_.removal.empty()) return curve.at != "branch";
-    return shows_figure(curve) && (images_ || curve.mean == "segment");
+    return !config_.removal.empty() || shows_figure(curve);
   }
   static Statement reading_if(bool in_paper, const Statement& statement,
                               const std::string& threshold) {
@@ -151,24 +162,24 @@ class Judge {
                     const Place& of) {
     const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
     const Curve* const best = best_post(comparison);
-    if (same) {
-      claims_.mean(
-          reading_if(shows_gap(curve),
-                     of("gap",
-                        "Final training loss of post-norm exceeds that of de-escalated post-norm "
-                        "by at least 0.1 nats at the same learning rate and warm-up"),
-                     nats(clear_gap)),
-          excess(*same, curve), at_least(clear_gap), losses(*same, curve));
-    }
-    if (best && comparison.post.size() > 1) {
-      claims_.mean(
-          reading_if(shows_gap(curve),
-                     of("gap-at-best",
-                        "Final training loss of post-norm at its best learning rate and warm-up "
-                        "exceeds that of de-escalated post-norm by at least 0.1 nats"),
-                     nats(clear_gap)),
-          excess(*best, curve), at_least(clear_gap), losses(*best, curve));
-    }
+    // Section 3.3 trains post-norm at half the learning rate, without warm-up.
+    const Curve* const half = images_ ? post_at(comparison, curve.lr / 2, 0) : nullptr;
+    const auto above = [&](const std::string& id, const std::string& how, const Curve& post,
+                           bool is_shown, SourceLine line = SourceLine::current()) {
+      claims_.mean(reading_if(is_shown,
+                              of(id, say("Post-norm ends clearly above {} in training loss, {} "
+                                         "({}): the difference in nats",
+                                         variant(curve), how, setting(curve))),
+                              ours(clear_gap)),
+                   excess(post, curve), at_least(clear_gap), losses(post, curve), 1, line);
+    };
+    if (half)
+      above("gap-at-half-rate", "at half the learning rate as in the paper", *half,
+            shows_gap(curve));
+    if (same)
+      above("gap", "at the same learning rate and warm-up", *same, shows_gap(curve) && !half);
+    if (best && comparison.post.size() > 1)
+      above("gap-at-best", "at the best learning rate and warm-up tried", *best, false);
     if (comparison.pre) judge_against_pre(comparison, curve, of);
   }
 
@@ -196,15 +207,48 @@ class Judge {
       claims_.mean(
           paper_if(is_shown,
                    of("below-pre-norm",
-                      "Final training loss of de-escalated post-norm is below that of pre-norm")),
+                      say("{} ends below pre-norm in training loss ({}): pre-norm minus it in nats",
+                          capitalized(variant(curve)), setting(curve)))),
           excess(*comparison.pre, curve), positive(), numbers);
     } else {
-      claims_.equivalent(reading_if(is_shown,
-                                    of("like-pre-norm",
-                                       "Final training losses of pre-norm and de-escalated "
-                                       "post-norm differ by less than 0.1 nats"),
-                                    nats(alike)),
-                         excess(*comparison.pre, curve), alike, numbers);
+      claims_.equivalent(
+          reading_if(is_shown,
+                     of("like-pre-norm", say("{} and pre-norm end at similar training losses ({}): "
+                                             "pre-norm minus it in nats",
+                                             capitalized(variant(curve)), setting(curve))),
+                     ours(alike)),
+          excess(*comparison.pre, curve), alike, numbers);
+    }
+  }
+
+  /// By how many nats the loss of each run rises if later tokens are replaced.
+  std::vector<double> leaks_of(const Curve& curve) const {
+    return runs_.per_trial(curve, [](const TrainedRun& run) { return run(future_excess); });
+  }
+
+  /// Section 3.4 adds (21), which takes the mean over all tokens, to a language model.
+  void judge_later_tokens(const Comparison& comparison) {
+    const auto curve_with = [&](const std::string& mean) {
+      const auto found = std::ranges::find_if(
+          comparison.de_escalated, [&](const Curve* curve) { return curve->mean == mean; });
+      return found == comparison.de_escalated.end() ? nullptr : *found;
+    };
+    const Curve *const segment = curve_with("segment"), *const strict = curve_with("strict");
+    if (!segment || !strict) return;
+    const auto text = [&](const std::string& mean) {
+      return say(
+          "With the mean over {} in (21), the loss at a token does not depend on later tokens "
+          "({}): rise of the loss in nats if they are replaced",
+          mean, setting(*segment));
+    };
+    const Misprint mean =
+        Place{shallow::sec_3_4, "/" + comparison.name + "/", "Section 3.4", Part::definition}
+            .misprint(shallow::sec_3_4_later_tokens, "later-tokens",
+                      text("all tokens of a segment"), text("earlier tokens"));
+    for (const auto& [statement, curve] :
+         {std::pair(mean.as_printed, segment), {mean.corrected, strict}}) {
+      const auto runs = claims_.about(runs_.divergences({curve}));
+      claims_.mean(reading(statement, ours(leaks)), leaks_of(*curve), at_most(leaks));
     }
   }
 
@@ -212,9 +256,7 @@ class Judge {
   /// reason, or an empty string.
   std::string leak_of(const Curve& curve) const {
     if (images_) return "";
-    const double leak = summarize(runs_.per_trial(curve, [](const TrainedRun& run) {
-                          return run(future_excess);
-                        })).mean;
+    const double leak = summarize(leaks_of(curve)).mean;
     return leak > leaks ? say("the mean over the segment shows later tokens to earlier ones: "
                               "replacing later tokens raises the loss by {} nats",
                               leak)
@@ -237,7 +279,9 @@ class Judge {
             paper_if(
                 is_shown,
                 in_text("half-the-rate",
-                        "Final training loss of post-norm is lower at half the learning rate")),
+                        say("Post-norm ends lower in training loss at half the learning rate ({}): "
+                            "the loss at {} minus that at {} in nats",
+                            setting(*whole), whole->lr, half->lr))),
             excess(*whole, *half), positive(), losses(*whole, *half));
       }
     }
@@ -251,12 +295,12 @@ class Judge {
         reading_if(shows_figure(*best),
                    place(comparison.name)(
                        "post-norm-fails",
-                       "Final training loss of post-norm at its best learning rate and warm-up is "
-                       "at least the entropy of single tokens minus 0.05 nats"),
-                   nats(fails_within)),
-        runs_.losses(*best), at_least(guessing_ - fails_within),
-        "training loss at the best learning rate and warm-up; the entropy is " +
-            short_number(guessing_));
+                       say("Post-norm essentially fails: it does not get below the entropy of "
+                           "single letters, {} nats ({}): its final training loss at the best "
+                           "learning rate and warm-up",
+                           guessing_, setting(*best))),
+                   nats(fails_within) + " below the entropy, ours"),
+        runs_.losses(*best), at_least(guessing_ - fails_within));
   }
 
   /// The gap at the largest depth minus the gap at the smallest, for curves that differ only in
@@ -287,16 +331,16 @@ class Judge {
     claims_.mean(
         beyond(place(with_mean(say("L={}-{}{}", low.layers, high.layers, shallow.setting), low))(
             "gap-grows",
-            "The gap in final training loss between post-norm and de-escalated post-norm "
-            "is larger at the largest depth than at the smallest")),
-        growth(*high_post, high, *low_post, low), positive(),
-        "gap in nats at the largest depth minus that at the smallest");
+            say("Post-norm ends farther above {} in deeper models: the gap at {} minus that at {} "
+                "in nats",
+                variant(low), setting(high), plural(low.layers, "block")))),
+        growth(*high_post, high, *low_post, low), positive());
   }
 
   // Tokens and gradients --------------------------------------------------------------------------
 
-  /// Block 1 is left out: both variants see the same input there. The paper speaks of attention
-  /// over all blocks (judge_share); block by block it is ours.
+  /// Block 1 is left out: both variants see the same input there. The paper does not measure the
+  /// role of attention; the size of its output relative to the residual is ours.
   void judge_branch(const Comparison& comparison, const Curve& curve, const Place& of) {
     const Place by_block = {shallow::sec_1_3, of.prefix, "Sections 1.3, 4"};
     for (const auto& measured :
@@ -319,15 +363,16 @@ class Judge {
                             : claims_.about({});
       claims_.never_violated(
           beyond(by_block("attention-not-discounted/" + moment,
-                          "||A||_F / ||X||_F of de-escalated post-norm is at least that of "
-                          "pre-norm in every block from the second on " +
-                              when)),
+                          say("||A||_F/||X||_F, the size of attention's output relative to the "
+                              "residual, is at least that of pre-norm in every block of {} from "
+                              "the second on {} ({})",
+                              variant(curve), when, setting(curve)))),
           tally, "ratio to pre-norm: " + range_text(tally.smallest, tally.largest),
           WorstCase::smallest);
     }
   }
 
-  /// The sentence is about all starts, so it is judged if there are several.
+  /// The same over all blocks, in runs that compare initial weights.
   void judge_share(const std::string& name, const Curve& other, const Curve& curve) {
     const std::string than = other.variant == "pre" ? "pre-norm" : "post-norm";
     for (const auto& [moment, when] :
@@ -335,15 +380,14 @@ class Judge {
       const std::string at = moment;
       const auto runs = claims_.about(runs_.divergences({&curve, &other}), true);
       claims_.mean(
-          reading(Place{shallow::sec_1_3, "/" + name + "/", "Sections 1.3, 4"}(
-                      "share-of-" + than + "/" + moment,
-                      "De-escalation does not discount attention: the geometric mean of "
-                      "||A||_F / ||X||_F over blocks is at least that of " +
-                          than + " " + when),
-                  "a ratio of 1"),
+          beyond(Place{shallow::sec_1_3, "/" + name + "/", "Sections 1.3, 4"}(
+              "share-of-" + than + "/" + moment,
+              say("The size of attention's output relative to the residual, ||A||_F/||X||_F, is at "
+                  "least that of {} {} ({}): quotient of the geometric means over blocks",
+                  than, when, setting(curve)))),
           runs_.per_trial(curve,
                           [&](const TrainedRun& run) { return attention_share(run, other, at); }),
-          at_least(1), "ratio to " + than);
+          at_least(1));
     }
   }
 
@@ -362,9 +406,9 @@ class Judge {
         if (other->tau != curve->tau || other->learns_tau || curve->learns_tau) continue;
         claims_.equivalent(
             beyond(of("like-at-" + other->at,
-                      "The place hardly matters: final training losses differ by less than 0.1 "
-                      "nats from those of the same removal at " +
-                          other->at)),
+                      say("The place hardly matters: {} and {} differ by less than {} in final "
+                          "training loss ({}): the first minus the second in nats",
+                          variant(*other), variant(*curve), nats(alike), setting(*curve)))),
             excess(*other, *curve), alike, losses(*other, *curve));
       }
       if (curve->learns_tau) judge_learned(comparison, *curve, of);
@@ -378,10 +422,11 @@ class Judge {
                                              !other->learns_tau && other->tau == curve.tau;
                                     });
     if (fixed != comparison.de_escalated.end()) {
-      claims_.mean(beyond(of("below-fixed",
-                             "Final training loss with a learned tau is below that with tau fixed "
-                             "at its initial value")),
-                   excess(**fixed, curve), positive(), losses(**fixed, curve));
+      claims_.mean(
+          beyond(of("below-fixed", say("A learned tau ends below one fixed at its initial value in "
+                                       "training loss ({}): the difference in nats",
+                                       setting(curve)))),
+          excess(**fixed, curve), positive(), losses(**fixed, curve));
     }
     const Tally outside = runs_.tally(curve, [](const TrainedRun& run, Tally& tally) {
       const auto& taus = run.array(learned_tau);
@@ -423,24 +468,26 @@ class Judge {
         tally.count(*most > steady * *least, *least > 0 ? *most / *least : undefined);
       });
       const Statement steadily = gradients(
-          id, std::string("The largest gradient norm among the blocks of post-norm is at most 10 "
-                          "times the smallest in every run ") +
-                  when);
+          id,
+          say("The largest gradient norm among the blocks of post-norm {} is at most {} times "
+              "the smallest in every run {} ({})",
+              images_ ? "vision Transformers" : "language models", steady, when, setting(post)));
       claims_.never_violated(beyond(steadily), unsteady,
-                             "largest norm over smallest, " + post.name + ": " +
+                             "largest norm over smallest, " + variant(post) + ": " +
                                  range_text(unsteady.smallest, unsteady.largest),
                              WorstCase::largest);
     }
-    claims_.mean(
-        beyond(similarities("similarities-together",
-                            "Token similarity and cosine similarity after the last block are both "
-                            "at least 0.95 in untrained post-norm")),
-        runs_.per_trial(post,
-                        [](const TrainedRun& run) {
-                          return std::min(run.array("start", token_similarity).back(),
-                                          run.array("start", cosine).back());
-                        }),
-        at_least(near_one), "smaller of the two similarities after the last block");
+    claims_.mean(beyond(similarities(
+                     "similarities-together",
+                     say("Token and cosine similarity are both near one after the last "
+                         "block of untrained post-norm {} ({}): the smaller of the two",
+                         images_ ? "vision Transformers" : "language models", setting(post)))),
+                 runs_.per_trial(post,
+                                 [](const TrainedRun& run) {
+                                   return std::min(run.array("start", token_similarity).back(),
+                                                   run.array("start", cosine).back());
+                                 }),
+                 at_least(near_one));
   }
 
   const TrainedRuns& runs_;

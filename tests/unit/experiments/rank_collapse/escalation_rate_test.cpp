@@ -259,6 +259,12 @@ TEST_CASE("escalation-rate: verdicts follow from the numbers of the records") {
   CHECK(find_claim(good, "shallow/eq-16").kind == Kind::asymptotic);
   CHECK(find_claim(good, "shallow/eq-16").threshold == "d = 512 counts as large");
   CHECK(find_claim(good, "shallow/thm-2.6-hypothesis").kind == Kind::beyond);
+  // Where the left-hand side of (15) is nearly 0, a hypothesis of the theorem is not met.
+  const Result near = judged([](Arrays& arrays) {
+    arrays.at("mu_1_bound") = arrays.at("mu_1");
+    arrays.at("mu_2_bound") = arrays.at("mu_2");
+  });
+  CHECK(find_claim(near, "shallow/eq-16").verdict == Verdict::not_applicable);
   // At lambda = 2, E[xi_1] = 5 and E[xi_2] = 4. The records contradict that, and the figure is not
   // judged.
   const Result skip = judged([](Arrays&) {}, "2");

@@ -134,7 +134,7 @@ TEST_CASE(
 
 TEST_CASE("escalation: verdicts follow from the numbers of the records") {
   const Result good = judged([](Arrays&) {});
-  CHECK(good.claims.size() == 16);
+  CHECK(good.claims.size() == 17);
   for (const Claim& claim : good.claims) {
     CAPTURE(claim.id);
     CAPTURE(claim.detail);
@@ -176,6 +176,14 @@ TEST_CASE("escalation: verdicts follow from the numbers of the records") {
   CHECK(find_claim(two, "shallow/fig-2-step3").detail.find("outside at blocks 1, 2: 1.2 to 1.6") !=
         std::string::npos);
   CHECK(find_claim(two, "shallow/fig-2-step3").measured == 1.6);
+  // A factor of 0.7 in the first ten blocks, and 1/2 from block 11 on.
+  const Result late = judged([](Arrays& arrays) {
+    std::vector<double>& diversity = arrays["token_diversity"];
+    for (std::size_t k = 1; k < diversity.size(); ++k)
+      diversity[k] = diversity[k - 1] * (k <= 10 ? 0.7 : 0.5);
+  });
+  CHECK(find_claim(late, "shallow/rem-2.8/early").verdict == Verdict::fails);
+  CHECK(find_claim(late, "shallow/rem-2.8/early").measured == 11);
   const Result falls = judged([](Arrays& arrays) { arrays["token_diversity"][3] = 0.5; });
   CHECK(find_scalar(falls, "decreases")[2] == 1);
 }
@@ -214,10 +222,11 @@ TEST_CASE("escalation: our tolerances make readings, and limits asymptotic state
     CHECK(find_claim(good, id).kind == Kind::reading);
     CHECK(find_claim(good, id).statement_id == statement);
   }
-  CHECK(find_claim(good, "shallow/fig-2-step1").threshold == "0.5");
-  CHECK(find_claim(good, "shallow/fig-2-step3").threshold == "0.1");
+  CHECK(find_claim(good, "shallow/fig-2-step1").threshold == "within 0.5 at every block, ours");
+  CHECK(find_claim(good, "shallow/fig-2-step3").threshold == "within 0.1 at every block, ours");
+  CHECK(find_claim(good, "shallow/rem-2.8/early").kind == Kind::reading);
   CHECK(find_claim(good, "shallow/rem-2.8/step1").kind == Kind::asymptotic);
-  CHECK(find_claim(good, "shallow/rem-2.8/step1").threshold == "10 %");
+  CHECK(find_claim(good, "shallow/rem-2.8/step1").threshold == "within 10 %, ours");
 }
 
 TEST_CASE(

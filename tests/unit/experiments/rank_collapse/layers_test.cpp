@@ -415,6 +415,25 @@ TEST_CASE("verdicts about [Shallow] Figure 4 for given curves") {
   }
 }
 
+TEST_CASE(
+    "[Shallow] Section 3.1: attention's role is its input over the residual, not its output") {
+  const auto judged = [](const std::string& part, const std::vector<double>& norm,
+                         const std::vector<double>& input, const std::vector<double>& output) {
+    return Drawn("pre-norm")
+        .curve("lambda=1.norm", norm)
+        .curve("lambda=1.branch_input_norm", input)
+        .curve("lambda=1.branch_output_norm", output)
+        .claim("shallow/sec-3.1/" + part);
+  };
+  const std::vector<double> grows = {1, 2, 4};
+  CHECK(judged("input", grows, {5, 5}, {1, 3}).verdict == Verdict::holds);
+  CHECK(judged("input", grows, {5, 11}, {1, 1}).verdict == Verdict::fails);
+  CHECK(judged("output", grows, {5, 5}, {1, 3}).verdict == Verdict::fails);
+  CHECK(judged("output", grows, {5, 11}, {1, 1}).verdict == Verdict::holds);
+  CHECK(judged("input", grows, {5, 5}, {1, 1}).kind == Kind::asymptotic);
+  CHECK(judged("output", grows, {5, 5}, {1, 1}).kind == Kind::beyond);
+}
+
 TEST_CASE("verdicts about [Shallow] Figure 5 for given curves, before and after the operation") {
   const auto judged = [](const std::string& tau, double before, double after,
                          const std::string& when) {
@@ -439,7 +458,9 @@ TEST_CASE("verdicts about [Shallow] Figure 5 for given curves, before and after 
         .claim("shallow/fig-5-tau-" + tau + "/after");
   };
   CHECK(claim_of("0.5", "1/d").kind == Kind::reading);
-  CHECK(claim_of("0.5", "1/d").threshold == "0.1");
+  CHECK(claim_of("0.5", "1/d").threshold == "within 0.1, ours");
+  CHECK(Drawn("post-norm", {{"tau", "0.5"}}).claim("shallow/fig-5-tau-0.5/before").kind ==
+        Kind::beyond);
   CHECK(claim_of("0.5", "h/d").detail.find("the entries of W have variance h/d") !=
         std::string::npos);
   CHECK(claim_of("1", "1/d").detail.find("variance") == std::string::npos);

@@ -137,7 +137,7 @@ TEST_CASE("spectral-gap: verdicts follow the order of |lambda_2|") {
   const Claim order = find_claim(result_of(make_spectral_gap_study(), tiny, power_law(-0.5, 5)),
                                  "shallow/sec-2.5/uniform/order");
   CHECK(order.kind == Kind::asymptotic);
-  CHECK(order.threshold == "0.1 in the exponent of n");
+  CHECK(order.threshold == "0.1 in the exponent, ours");
   // The exponential law has variation 1; for attention with d = 512 the limit is near 1/(3
   // sqrt(n)).
   CHECK(verdict_of(power_law(-0.5, 5), "shallow/sec-2.5/exponential/limit") == Verdict::holds);

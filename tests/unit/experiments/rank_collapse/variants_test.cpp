@@ -125,6 +125,7 @@ TEST_CASE("images: the gap is judged at the same rate, at the best rate and agai
   CHECK(judged("fig-6/L=3/gap-at-best") == Verdict::fails);
   judged[half].loss = 1.2;
   CHECK(judged("fig-6/L=3/gap-at-best") == Verdict::holds);
+  CHECK(judged("fig-6/L=3/gap-at-half-rate") == Verdict::holds);
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::holds);
   judged[half].loss = 1.4;
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::fails);
@@ -154,7 +155,7 @@ TEST_CASE("losses are not compared if no variant is below guessing by a tenth of
   CHECK(judged("fig-6/L=3/gap") == Verdict::holds);
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") != Verdict::not_applicable);
   judged[own].loss = guessing - 0.09;
-  for (const char* id : {"gap", "gap-at-best", "below-pre-norm"})
+  for (const char* id : {"gap", "gap-at-half-rate", "gap-at-best", "below-pre-norm"})
     CHECK(judged("fig-6/L=3/" + std::string(id)) == Verdict::not_applicable);
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::not_applicable);
   CHECK(judged("fig-6/L=3/attention-not-discounted/start") != Verdict::not_applicable);
@@ -166,7 +167,7 @@ TEST_CASE("claims are about Figure 6 from half of its depth on, with one start a
   config.layers = {39, 40};
   config.warmup_post = {0, 20};
   const Judged judged(config);
-  for (const char* id : {"gap", "gap-at-best", "below-pre-norm"}) {
+  for (const char* id : {"gap-at-half-rate", "below-pre-norm"}) {
     CAPTURE(id);
     CHECK(judged.claim("fig-6/L=39/" + std::string(id)).kind == Kind::beyond);
     const Claim deep = judged.claim("fig-6/L=40/" + std::string(id));
@@ -178,7 +179,7 @@ TEST_CASE("claims are about Figure 6 from half of its depth on, with one start a
   CHECK(half.kind == Kind::figure);
   CHECK(half.part == Part::text);
   for (const char* id : {"L=39,lr=0.001,warmup=0/half-the-rate", "L=39-40/gap-grows",
-                         "L=40,lr=0.001,warmup=20/half-the-rate",
+                         "L=40,lr=0.001,warmup=20/half-the-rate", "L=40/gap", "L=40/gap-at-best",
                          "L=40/attention-not-discounted/start", "L=40/similarities-together"}) {
     CAPTURE(id);
     CHECK(judged.claim("fig-6/" + std::string(id)).kind == Kind::beyond);
@@ -194,11 +195,11 @@ TEST_CASE("claims are about Figure 6 from half of its depth on, with one start a
   const Judged starts(config);
   CHECK(starts.claim("fig-6/L=40,init=alg1/gap").kind == Kind::beyond);
   const Claim share = starts.claim("sec-1.3/L=40,init=alg1/share-of-pre-norm/start");
-  CHECK(share.kind == Kind::reading);
+  CHECK(share.kind == Kind::beyond);
   CHECK(share.statement_id == "shallow/sec-1.3");
 }
 
-TEST_CASE("claims are about Figure 7 only with its weights, its mean and half of its depth") {
+TEST_CASE("claims are about Figure 7 from half of its depth on, as about Figure 6") {
   const TemporaryFolder folder;
   write_file_atomically(folder / "text.txt", four_letters());
   train::Config config = text_config(folder / "text.txt");
@@ -207,13 +208,32 @@ TEST_CASE("claims are about Figure 7 only with its weights, its mean and half of
     config.layers = {layers};
     return Judged(config).claim("fig-7/L=" + std::to_string(layers) + rest).kind;
   };
-  for (const char* id : {",mean=segment/gap", ",mean=segment/like-pre-norm", "/post-norm-fails"}) {
+  for (const char* id : {",mean=segment/gap", ",mean=segment/like-pre-norm", "/post-norm-fails",
+                         ",mean=strict/gap", ",mean=strict/like-pre-norm"}) {
     CAPTURE(id);
-    CHECK(kind("normal", 30, id) == Kind::reading);
-    CHECK(kind("normal", 29, id) == Kind::beyond);
-    CHECK(kind("alg1", 30, id) == Kind::beyond);
+    for (const char* init : {"normal", "alg1"}) {
+      CHECK(kind(init, 30, id) == Kind::reading);
+      CHECK(kind(init, 29, id) == Kind::beyond);
+    }
   }
-  CHECK(kind("normal", 30, ",mean=strict/gap") == Kind::beyond);
+}
+
+TEST_CASE("text: the mean over a segment shows later tokens, the mean over earlier ones does not") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "text.txt", four_letters());
+  train::Config config = text_config(folder / "text.txt");
+  Judged judged(config);
+  const std::string id = "sec-3.4/L=3/later-tokens/";
+  for (const char* form : {"as-printed", "corrected"}) CHECK(judged(id + form) == Verdict::holds);
+  judged["attention,de-escalated,L=3,mean=segment"].excess = 0.2;
+  CHECK(judged(id + "as-printed") == Verdict::fails);
+  CHECK(judged(id + "corrected") == Verdict::holds);
+  CHECK(judged.claim(id + "as-printed").slip == "shallow/sec-3.4/later-tokens");
+  CHECK(judged.claim(id + "as-printed").part == Part::definition);
+  judged["attention,de-escalated,L=3,mean=strict"].excess = 0.2;
+  CHECK(judged(id + "corrected") == Verdict::fails);
+  config.mean = {"strict"};
+  CHECK_FALSE(Judged(config).has(id + "corrected"));
 }
 
 TEST_CASE("removals: places are compared at the same tau, and a learned tau with its start") {
@@ -227,7 +247,7 @@ TEST_CASE("removals: places are compared at the same tau, and a learned tau with
   const Claim gap = judged.claim(id + "ffn:1/gap");
   CHECK(gap.kind == Kind::reading);
   CHECK(gap.statement_id == "shallow/sec-3.5");
-  CHECK(judged.claim(id + "branch:1/gap").kind == Kind::beyond);
+  CHECK(judged.claim(id + "branch:1/gap").kind == Kind::reading);
   for (const char* ours : {"ffn:1/below-pre-norm", "branch:1/like-at-ffn", "ffn:0.5/like-at-end",
                            "ffn:learned/below-fixed", "ffn:learned/tau-in-range"})
     CHECK(judged.claim(id + ours).kind == Kind::beyond);
