@@ -59,10 +59,11 @@ Measured evidence_of(const Claim& claim, const std::string& field) {
     if (field == "cases") return {count->cases};
     if (field == "units") return {static_cast<double>(count->units)};
     if (field == "violated") return {static_cast<double>(count->units_violated)};
+    if (field == "share") return {count->violations / count->cases};
     if (field == "worst") return {count->worst};
     if (field.empty() && count->value) return {*count->value};
     throw UsageError("the evidence of '" + claim.id +
-                     "' is a count; allowed: violations, cases, units, violated, worst");
+                     "' is a count; allowed: violations, cases, share, worst, units, violated");
   }
   return std::visit(
       [&](const auto& e) -> Measured {
@@ -79,14 +80,22 @@ Measured evidence_of(const Claim& claim, const std::string& field) {
       claim.evidence);
 }
 
+// "ID [FIELD]"; "max GLOB [FIELD]" and "min GLOB [FIELD]" of all claims that match.
 Measured of_claim(const ResultFile& result, std::string_view words) {
-  const std::string id = taken(words, " "), field = trimmed(words);
+  std::string id = taken(words, " ");
+  const bool least = id == "min", is_one = !least && id != "max";
+  if (!is_one) id = taken(words, " ");
+  const std::string field = trimmed(words);
   std::vector<std::string> ids;
+  std::optional<Measured> out;
   for (const Claim& claim : result.claims) {
-    if (claim.id == id) return evidence_of(claim, field);
     ids.push_back(claim.id);
+    if (is_one ? claim.id != id : !matches_glob(id, claim.id)) continue;
+    const Measured each = evidence_of(claim, field);
+    if (!out || (least ? each.value < out->value : each.value > out->value)) out = each;
   }
-  throw UsageError("no claim '" + printable_key(id) + "'" + did_you_mean(id, ids, ""));
+  if (!out) throw UsageError("no claim '" + printable_key(id) + "'" + did_you_mean(id, ids, ""));
+  return *out;
 }
 
 // The formula with the numbers of claims: "10^claim(ID)".
@@ -122,7 +131,8 @@ Measured of_summary(const std::vector<double>& per_trial) {
 Measured of_formula(const ResultFile& result, const std::string& text, bool with_interval) {
   for (const Scalar& scalar : result.scalars)
     if (scalar.name == text) return of_summary(scalar.per_trial);
-  const std::string words = with_claims(result, text);
+  std::string words = with_claims(result, text);
+  if (words != text) words = "abs(0) + " + words;  // the parser wants a name
   const std::size_t from = words.find(" from ");
   const own::Formula formula = own::parse("mean " + words.substr(0, from) + " >= 0" +
                                           (from == words.npos ? "" : words.substr(from)));

@@ -7,11 +7,12 @@
 // `ranklab numbers` writes the values anew; readers see the values alone.
 //
 //   reference  = preset ":" what "|" format     with "\|" in a cell of a Markdown table
-//   what       = [ "-" ] "claim" ID [ field ]    of a claim: its mean or number, or a field of its
+//   what       = [ "-" ] "claim" which         of a claim: its mean or number, or a field of its
 //                                               evidence
 //              | value [ "from" condition ]     of the means over the trials, as in `ranklab judge`;
-//                                               claim(ID field) is a number in it
-//   field      = violations, cases, units, violated, worst, low, high
+//                                               claim(which) is a number in it
+//   which      = ( ID | "min" GLOB | "max" GLOB ) [ field ]
+//   field      = violations, cases, share (of the two), worst, units, violated, low, high
 //   format     = .2f | .3g | .0% | ,d  [ "+-" ]  with the half width of the 99 % interval; of a
 //                                               value: over its numbers in the trials
 //
