@@ -132,7 +132,10 @@ Measured of_formula(const ResultFile& result, const std::string& text, bool with
   for (const Scalar& scalar : result.scalars)
     if (scalar.name == text) return of_summary(scalar.per_trial);
   std::string words = with_claims(result, text);
-  if (words != text) words = "abs(0) + " + words;  // the parser wants a name
+  if (words != text) {
+    if (with_interval) throw UsageError("a formula of claims has no interval");
+    words = "abs(0) + " + words;  // the parser wants a name
+  }
   const std::size_t from = words.find(" from ");
   const own::Formula formula = own::parse("mean " + words.substr(0, from) + " >= 0" +
                                           (from == words.npos ? "" : words.substr(from)));
