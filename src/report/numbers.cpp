@@ -59,9 +59,11 @@ Measured evidence_of(const Claim& claim, const std::string& field) {
     if (field == "cases") return {count->cases};
     if (field == "units") return {static_cast<double>(count->units)};
     if (field == "violated") return {static_cast<double>(count->units_violated)};
+    if (field == "share") return {count->violations / count->cases};
+    if (field == "worst") return {count->worst};
     if (field.empty() && count->value) return {*count->value};
     throw UsageError("the evidence of '" + claim.id +
-                     "' is a count; allowed: violations, cases, units, violated");
+                     "' is a count; allowed: violations, cases, share, worst, units, violated");
   }
   return std::visit(
       [&](const auto& e) -> Measured {
@@ -78,14 +80,35 @@ Measured evidence_of(const Claim& claim, const std::string& field) {
       claim.evidence);
 }
 
+// "ID [FIELD]"; "max GLOB [FIELD]" and "min GLOB [FIELD]" of all claims that match.
 Measured of_claim(const ResultFile& result, std::string_view words) {
-  const std::string id = taken(words, " "), field = trimmed(words);
+  std::string id = taken(words, " ");
+  const bool least = id == "min", is_one = !least && id != "max";
+  if (!is_one) id = taken(words, " ");
+  const std::string field = trimmed(words);
   std::vector<std::string> ids;
+  std::optional<Measured> out;
   for (const Claim& claim : result.claims) {
-    if (claim.id == id) return evidence_of(claim, field);
     ids.push_back(claim.id);
+    if (is_one ? claim.id != id : !matches_glob(id, claim.id)) continue;
+    const Measured each = evidence_of(claim, field);
+    if (!out || (least ? each.value < out->value : each.value > out->value)) out = each;
   }
-  throw UsageError("no claim '" + printable_key(id) + "'" + did_you_mean(id, ids, ""));
+  if (!out) throw UsageError("no claim '" + printable_key(id) + "'" + did_you_mean(id, ids, ""));
+  return *out;
+}
+
+// The formula with the numbers of claims: "10^claim(ID)".
+std::string with_claims(const ResultFile& result, std::string words) {
+  constexpr std::string_view call = "claim(";
+  for (std::size_t at; (at = words.find(call)) != words.npos;) {
+    const std::size_t begin = at + call.size(), close = words.find(')', begin);
+    if (close == words.npos) throw UsageError("no ) after claim(");
+    const double value = of_claim(result, trimmed(words.substr(begin, close - begin))).value;
+    words.replace(at, close + 1 - at,
+                  "(" + digits_of(value, std::chars_format::scientific, 17) + ")");
+  }
+  return words;
 }
 
 // One trial, which has the means over the trials.
@@ -100,15 +123,30 @@ ResultFile of_means(const ResultFile& result) {
   return out;
 }
 
-Measured of_formula(const ResultFile& result, const std::string& words) {
-  for (const Scalar& scalar : result.scalars) {
-    if (scalar.name != words) continue;
-    const Summary summary = summarize(scalar.per_trial);
-    return {summary.mean, confidence_half_width(summary)};
+Measured of_summary(const std::vector<double>& per_trial) {
+  const Summary summary = summarize(per_trial);
+  return {summary.mean, confidence_half_width(summary)};
+}
+
+Measured of_formula(const ResultFile& result, const std::string& text, bool with_interval) {
+  for (const Scalar& scalar : result.scalars)
+    if (scalar.name == text) return of_summary(scalar.per_trial);
+  std::string words = with_claims(result, text);
+  if (words != text) {
+    if (with_interval) throw UsageError("a formula of claims has no interval");
+    words = "abs(0) + " + words;  // the parser wants a name
   }
   const std::size_t from = words.find(" from ");
   const own::Formula formula = own::parse("mean " + words.substr(0, from) + " >= 0" +
                                           (from == words.npos ? "" : words.substr(from)));
+  if (with_interval) {
+    const own::Run run(result, "");
+    own::Evaluation evaluation(formula, run, {});
+    std::vector<double> per_trial;
+    for (std::size_t trial = 0; trial < run.trials(); ++trial)
+      per_trial.push_back(evaluation.number(formula.first, trial));
+    return of_summary(per_trial);
+  }
   const ResultFile means = of_means(result);
   const own::Run run(means, "");
   own::Evaluation evaluation(formula, run, {});
@@ -136,8 +174,12 @@ std::optional<ReferencePlace> place_in_markdown(std::string_view text, std::size
   const std::size_t begin = text.find(opening, from), value = text.find(opened, begin),
                     close = text.find(closing, value);
   if (begin == text.npos || value == text.npos || close == text.npos) return std::nullopt;
+  std::string reference =
+      trimmed(text.substr(begin + opening.size(), value - begin - opening.size()));
+  if (const std::size_t bar = reference.find("\\|"); bar != reference.npos)
+    reference.erase(bar, 1);  // in a cell of a table
   return ReferencePlace{begin, value + opened.size(), close, close + closing.size(),
-               trimmed(text.substr(begin + opening.size(), value - begin - opening.size()))};
+                        std::move(reference)};
 }
 
 std::optional<ReferencePlace> first_place(std::string_view text, std::size_t from) {
@@ -195,11 +237,15 @@ std::string NumberedResults::value_of(std::string_view reference) const {
   const bool with_interval = format.ends_with("+-");
   if (with_interval) format = trimmed(std::string_view(format).substr(0, format.size() - 2));
   const ResultFile& of = result(preset);
-  const Measured measured = what.starts_with("claim ")
-                                ? of_claim(of, std::string_view(what).substr(6))
-                                : of_formula(of, what);
-  const std::string value = formatted(measured.value, format);
-  return with_interval ? value + " +- " + formatted(measured.half_width, format) : value;
+  const bool negative = what.starts_with("-claim ");
+  Measured measured = negative || what.starts_with("claim ")
+                          ? of_claim(of, std::string_view(what).substr(negative ? 7 : 6))
+                          : of_formula(of, what, with_interval);
+  if (negative) measured.value = -measured.value;
+  std::string value = formatted(measured.value, format);
+  if (!with_interval) return value;
+  if (value.ends_with(" %")) value.resize(value.size() - 2);  // 97 +- 8 %
+  return value + " +- " + formatted(measured.half_width, format);
 }
 
 std::string NumberedResults::renewed(std::string_view text,

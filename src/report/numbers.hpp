@@ -6,11 +6,15 @@
 //
 // `ranklab numbers` writes the values anew; readers see the values alone.
 //
-//   reference  = preset ":" what "|" format
-//   what       = "claim" ID [ field ]       of a claim: its mean or number, or a field of its evidence
-//              | value [ "from" condition ] of the means over the trials, as in `ranklab judge`
-//   field      = violations, cases, units, violated, low, high
-//   format     = .2f | .3g | .0% | ,d  [ "+-" ]: with the half width of the 99 % interval
+//   reference  = preset ":" what "|" format     with "\|" in a cell of a Markdown table
+//   what       = [ "-" ] "claim" which         of a claim: its mean or number, or a field of its
+//                                               evidence
+//              | value [ "from" condition ]     of the means over the trials, as in `ranklab judge`;
+//                                               claim(which) is a number in it
+//   which      = ( ID | "min" GLOB | "max" GLOB ) [ field ]
+//   field      = violations, cases, share (of the two), worst, units, violated, low, high
+//   format     = .2f | .3g | .0% | ,d  [ "+-" ]  with the half width of the 99 % interval; of a
+//                                               value: over its numbers in the trials
 //
 // "papers: numbered" counts the numbered statements, "papers: numbered false-as-printed constant"
 // those with a verdict and class, "papers: verdict spectral/thm-3.7" is a verdict in words.
