@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/fits.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/bare_block.hpp"
 

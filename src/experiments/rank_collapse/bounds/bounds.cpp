@@ -216,8 +216,10 @@ void judge_halving(double slack, TrialRecord& record) {
 // (-1, 2), divided by sqrt 5. Then M = I, so that the tokens never move: in whole numbers, because
 // rounding errors would double from layer to layer.
 void judge_standing(double slack, TrialRecord& record) {
-  constexpr int u[2][2] = {{1, 2}, {-1, 2}}, S[2] = {20, 5};  // 8 S, so that 40 M_ij = u_i'(8 S) u_j
-  const auto entry = [](int i, int j) { return u[i][0] * S[0] * u[j][0] + u[i][1] * S[1] * u[j][1]; };
+  static constexpr int u[2][2] = {{1, 2}, {-1, 2}}, S[2] = {20, 5};  // 8 S
+  constexpr auto entry = [](int i, int j) {  // 40 M_ij
+    return u[i][0] * S[0] * u[j][0] + u[i][1] * S[1] * u[j][1];
+  };
   static_assert(entry(0, 0) == 40 && entry(1, 1) == 40 && entry(1, 0) == 0);  // M = I
   const double c = 3.0 / 5, mu = std::sqrt(1 - c);  // mu^2 = 1 - <y_1, y_2> for two unit rows
   const SelectiveNorms norms{2, 1, c, 0.625, 2.5};
