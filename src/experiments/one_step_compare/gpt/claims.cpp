@@ -108,17 +108,15 @@ void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& cla
   const double d = view.dim();
   const Place place = in_text(spectral::fig_5, "/", "Figure 5", {"Figure 5"});
   const std::vector<std::string> ratios = view.in_layers(rank_ratio, {"W1", "W2"});
-  const auto smallest = view.per_trial([&](const TrialRecord& record) {
-    double out = std::numeric_limits<double>::infinity();
-    for (const std::size_t i : view.steps(late.steps))
-      out = std::min(out, view.mean_at(record, ratios, i));
-    return std::isfinite(out) ? out : undefined;
-  });
-  claims.mean(named(place, "mlp-ratio",
-                    "Smallest nr(G)/st of the incoming activation along the run from step 32 on, "
-                    "mean over W1 and W2 of all layers: at least 2",
-                    "2, the factor of the paper's two-sided comparison; the paper says \"large\""),
-              smallest, at_least(2.0), "smallest over the measured steps from 32 on");
+  const auto mean_ratio = view.mean_over_steps(
+      [&](const TrialRecord& record, std::size_t i) { return view.mean_at(record, ratios, i); },
+      late.steps);
+  claims.mean(
+      named(place, "mlp-ratio",
+            "nr(G)/st of the incoming activation, mean over W1 and W2 of all layers and the "
+            "measured steps from 32 on: at least 2",
+            "2, the factor of the paper's two-sided comparison; the paper says \"large\""),
+      mean_ratio, at_least(2.0));
   const Tally large = view.count(
       view.in_layers(gradient_rank, {"W1", "W2"}), [&](double nr) { return nr > d / 4; },
       at_least(50));
