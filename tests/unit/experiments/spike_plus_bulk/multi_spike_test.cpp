@@ -397,7 +397,7 @@ TEST_CASE("the theorems lack a condition: a largest spike below d^u shortens the
   // d = 2: the eigenvalues are 1 + spike and 2. With c = 1 the first step removes the top one.
   CHECK(multi_spike::nuclear_rank_of_example(2, 4, 1, 3) == doctest::Approx(1).epsilon(1e-12));
   // At t = 0 the gradient is B itself: (5 + 2)^2/(25 + 4).
-  CHECK(multi_spike::nuclear_rank_of_example(2, 4, 1, 0) ==
+  CHECK(multi_spike::nuclear_rank_of_example(2, 4, 2, 0) ==
         doctest::Approx(49.0 / 29.0).epsilon(1e-12));
   // c = 2, t = 1: 5 * 0.5 and 2 * 0.8.
   CHECK(multi_spike::nuclear_rank_of_example(2, 4, 2, 1) ==
