@@ -550,9 +550,12 @@ void judge_quadratic(const Config& config, const Records& records, Claims& claim
                     : "",
             27.0 * std::pow(3.0, 3.0 * power) / (2.0 * c),
             18.0 * std::pow(3.0, 2.0 * power) * std::log(1.0 / c), needed);
-    const Statement statement = thm_2_8(
-        say("layer-{}", layer),
-        "st(A_l) <= 27 * 3^(2^(l+2))/(2c) with probability 1 - 2c for quadratic activations");
+    const Statement statement =
+        asymptotic(thm_2_8(say("layer-{}", layer),
+                           say("st(A_l) <= 27 * 3^(2^(l+2))/(2c) for quadratic activations, layer "
+                               "{}, in all draws but a share of at most 2c",
+                               layer)),
+                   say("n = {} samples of one network, ours", config.n));
     const std::string too_few =
         say("the theorem requires n >= {}; here n = {}; {}", needed, n, detail);
     if (!claims.applies(statement, n < needed ? too_few : "")) continue;

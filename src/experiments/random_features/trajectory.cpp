@@ -456,12 +456,12 @@ void judge_violated_early(const Method& method, const Records& records, Claims& 
   const Place fig_11{spectral::fig_11,   "/eq-1.5-violated-early/",
                      "Figure 11, right", Part::text,
                      Kind::figure,       {"Figure 11"}};
-  const Statement violated =
-      fig_11(method.run, say("Eq. (1.5), nr(grad L(W_t)) >= st(A), is violated within the first "
-                             "quarter of the iterations of {} on SwiGLU features",
-                             method.label));
+  const Statement violated = fig_11(
+      method.run, say("First iteration of {} on SwiGLU features that violates (1.5), "
+                      "nr(grad L(W_t)) >= st(A), as a fraction of the run: at most a quarter",
+                      method.label));
   const auto of_run = claims.about({divergence_of(records, method)});
-  claims.mean(reading(violated, "the first quarter of the iterations"),
+  claims.mean(reading(violated, "a quarter of the iterations, ours"),
               first_violation(records, method.run), {0.0, early},
               "first iteration that violates (1.5), as a fraction of the run; 1 if no iteration "
               "does; undefined if the run diverges before it is known");
@@ -484,16 +484,17 @@ void judge(const Config& c, const Records& records, Claims& claims) {
                         "counted at every such iterate of SpecGD and of its restarts");
   {
     const auto hypothesis = claims.only_where(unless_activation("relu"));
-    judge_order(
-        in_caption(spectral::fig_3, "Figure 3 (ii)", "Figure 3")(
-            "specgd-ahead", "The final loss of SpecGD is below that of GD on ReLU features"),
-        at_most(0.0), records, claims);
+    judge_order(in_caption(spectral::fig_3, "Figure 3 (ii)", "Figure 3")(
+                    "specgd-ahead",
+                    "log10 of the final loss of SpecGD over that of GD on ReLU features: below 0"),
+                at_most(0.0), records, claims);
     judge_restarts(c, records, claims);
   }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const Method& method : methods) judge_violated_early(method, records, claims);
   judge_order(in_caption(spectral::fig_11, "Figure 11, left", "Figure 11")(
-                  "gd-ahead", "The final loss of GD is below that of SpecGD on SwiGLU features"),
+                  "gd-ahead",
+                  "log10 of the final loss of SpecGD over that of GD on SwiGLU features: above 0"),
               at_least(0.0), records, claims);
 }
 

@@ -417,8 +417,10 @@ std::string fits_of_means(const SizeClaims& over_k, const Metric& metric) {
 // Claim: the mean exponent of k over trials is allowed by the order.
 void judge_exponent(const SizeClaims& over_k, const Statement& statement, const Metric& metric,
                     const Order& order, SourceLine line = SourceLine::current()) {
-  over_k.exponent(statement.kind == Kind::theorem ? asymptotic(statement, order.slack) : statement,
-                  metric, order.region, fits_of_means(over_k, metric), line);
+  Statement judged =
+      statement.kind == Kind::theorem ? asymptotic(statement, order.slack) : statement;
+  judged.text += " (the number is an exponent of k)";
+  over_k.exponent(judged, metric, order.region, fits_of_means(over_k, metric), line);
 }
 
 // Claim: lower <= upper in each trial at each k, or lower < upper if `strict`. If either is
@@ -453,7 +455,8 @@ void judge_bound(const SizeClaims& over_k, const Config& c, const Place& section
     const Statement printed =
         showing(spectral::section_3_2_2_spikes,
                 section("nr-0-bound/as-printed",
-                        bound + ", if ||W-bar|| <= C and ||W-bar u|| >= kappa ||u||"));
+                        bound + ", if ||W-bar|| <= C and ||W-bar u|| >= kappa ||u|| (the number "
+                                "is the nuclear rank in an example)"));
     const double right = std::pow(2 * k_of_example / (k_of_example - std::sqrt(k_of_example)), 2);
     over_k.claims.number(printed, k_of_example - 1, at_most(right),
                          say("an example: u = sqrt(k) e_1, v = sqrt(k) e_2, Sigma = I, W-bar = I - "

@@ -205,10 +205,10 @@ void judge_attention(const Records& records, Claims& claims) {
   for (const auto& [id, name, size] : {std::tuple{"J/normal/width", normal_by_width, "d"},
                                        {"J/normal/length", normal_by_length, "T"}}) {
     claims.mean(
-        reading(section(id, say("J of attention does not grow with {}, for normal tokens and "
-                                "Gaussian projections of operator norm 1",
+        reading(section(id, say("Exponent of {} in J of attention, for normal tokens and Gaussian "
+                                "projections of operator norm 1: at most 0.1",
                                 size)),
-                in_exponent + ", normal tokens"),
+                in_exponent + ", normal tokens; ours"),
         growth(name), at_most(largest_growth), "exponent, from 16 to 256");
   }
   // The examples are the same in every trial.
@@ -216,8 +216,9 @@ void judge_attention(const Records& records, Claims& claims) {
        {std::tuple{&slope_and_width.as_printed, two_sided_by_width, "d"},
         {&slope_and_length, one_sided_by_length, "T"},
         {&second_and_width.as_printed, second_by_width, "d"}}) {
-    claims.number(asymptotic(*statement, say("{} of {}, an example", in_exponent, size)),
-                  growth(name).front(), at_most(largest_growth),
+    Statement judged = asymptotic(*statement, say("{} of {}, an example", in_exponent, size));
+    judged.text += say(" (the number is an exponent of {} in an example)", size);
+    claims.number(judged, growth(name).front(), at_most(largest_growth),
                   "exponent, from 16 to 256, in an example");
   }
   for (const Misprint* statement : {&slope_and_width, &second_and_width}) {

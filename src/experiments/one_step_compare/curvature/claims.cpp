@@ -13,9 +13,10 @@ constexpr double about = 2;
 void judge_scaling(const Records& records, Claims& claims) {
   const Place place{spectral::section_4_2_scaling, "spectral/section-4.2/",
                     "Section 4.2, scaling with the number of samples"};
-  const std::string weights = ", for Gaussian weights of operator norm 2",
-                    of_n = say("{} in the exponent of n", largest_exponent),
-                    detail = "exponent, from half to four times the samples of the run";
+  const std::string
+      weights = ", for Gaussian weights of operator norm 2 (the number is an exponent of n)",
+      of_n = say("{} in the exponent of n", largest_exponent),
+      detail = "exponent, from half to four times the samples of the run";
   // C_F, or n C_F: ||A_(l-1)||_F^2 is of order n.
   const auto judge = [&](const Statement& statement, double power, double largest,
                          SourceLine line = SourceLine::current()) {

@@ -47,8 +47,9 @@ void judge_pair(const Statement& statement, const RunPair& pair, const std::stri
 // Nats. "Changes little" is judged as a change by less than this.
 constexpr double slight = 0.05;
 
+// That Muon matches Adam is cited from others, about large models.
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
-  const Place one = in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1");
+  const Place one = ours(in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1"));
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
              {plan.main_run("muon"), plan.main_run("adam")}, "needs --optimizer adam,muon", records,
              claims);
@@ -71,9 +72,9 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
   const Statement small_change =
       reading(in_text(spectral::section_1_2_1_emb_muon, "spectral/section-1.2.1/", "Section 1.2.1")(
                   "emb-muon",
-                  "Muon on the embedding in addition to the matrices inside the layers changes the "
-                  "final validation loss by less than 0.05 nats"),
-              say("{} nats", slight));
+                  "Change of the final validation loss, in nats, if Muon updates the embedding in "
+                  "addition to the matrices inside the layers: less than 0.05"),
+              say("{} nats, ours; the paper says \"slightly\"", slight));
   if (!claims.applies(
           small_change,
           with_embedding ? "" : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
@@ -157,20 +158,18 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
     std::vector<std::string> of;
     Region allowed;
   } both[] = {{"nr/width",
-               "The nuclear ranks of the gradients inside the layers grow at least as fast as the "
-               "fourth root of the width",
+               "Exponent of the width in the mean nuclear rank of the gradients inside the layers: "
+               "at least 1/4",
                gradient_rank,
                {"Wq", "Wk", "Wv", "Wo", "W1", "W2"},
                at_least(0.25)},
               {"st/width",
-               "The stable ranks of the activations grow at most as fast as the fourth root of the "
-               "width",
+               "Exponent of the width in the mean stable rank of the activations: at most 1/4",
                stable_rank,
                {"A", "Am", "S"},
                at_most(0.25)}};
   for (const auto& each : both) {
-    const Statement statement =
-        asymptotic(place(each.id, each.text), "an exponent of 0.25 of the width");
+    const Statement statement = asymptotic(place(each.id, each.text), "an exponent of 1/4, ours");
     if (!claims.applies(statement, missing)) continue;
     const auto compared_runs = claims.about(divergences(runs, records), true);
     std::vector<std::vector<double>> ranks;  // of each run, in every trial
@@ -217,15 +216,17 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
     const char* text;
   } cases[] = {
       {"init/gated", stable_rank, at_least(0.0), false,
-       "A gate raises the stable rank of the post-activations at the first measured step"},
+       "Stable rank of the post-activations at the first measured step, with a gate minus without: "
+       "at least 0"},
       {"mean-init/gated", mean_share, at_most(0.0), false,
-       "A gate lowers the share of the squared norm of the post-activations that lies in their "
-       "mean over tokens at the first measured step"},
+       "Share of the squared norm of the post-activations that lies in their mean over tokens, at "
+       "the first measured step, with a gate minus without: at most 0"},
       {"trained/gated", stable_rank, at_least(0.0), true,
-       "A gate raises the stable rank of the post-activations after training"},
+       "Stable rank of the post-activations after training, with a gate minus without: at least "
+       "0"},
       {"mean-trained/gated", mean_share, at_most(0.0), true,
-       "A gate lowers the share of the squared norm of the post-activations that lies in their "
-       "mean over tokens after training"}};
+       "Share of the squared norm of the post-activations that lies in their mean over tokens, "
+       "after training, with a gate minus without: at most 0"}};
   for (const auto& each : cases) {
     const Statement statement = place(each.id, each.text);
     if (!claims.applies(statement, pair ? ""
@@ -290,23 +291,25 @@ Share share_of_gain(const Plan& plan, const Records& records, bool gated, double
 
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   const auto [plain, gated] = table_2(plan, records);
-  const Place place = in_figure(spectral::table_2, "/", "Table 2", {"Table 2"});
-  const auto judge_share = [&](const Statement& about, const Share& share) {
-    const Statement statement = reading(about, "15 percentage points");
+  // The table is quoted from another paper, about a larger model.
+  const Place place = ours(in_figure(spectral::table_2, "/", "Table 2", {"Table 2"}));
+  const auto judge_share = [&](const Statement& statement, const Share& share) {
     if (!claims.applies(statement, share.missing)) return;
     const auto runs = claims.about(divergences(share.runs(), records), true);
     claims.mean(statement, share.per_trial, within(share.printed, 0.15), share.detail);
   };
-  judge_share(place("table2", "Muon on W2 alone achieves about 62 % of Muon's gain over Adam"),
+  judge_share(place("table2",
+                    "Share of Muon's gain over Adam that Muon on W2 alone achieves: within 15 "
+                    "percentage points of 62 %"),
               plain);
   judge_share(place("gated/table2",
-                    "With a gated activation, Muon on W2 alone achieves about 27 % of Muon's gain "
-                    "over Adam"),
+                    "With a gated activation, the share of Muon's gain over Adam that Muon on W2 "
+                    "alone achieves: within 15 percentage points of 27 %"),
               gated);
-  const Statement order = in_text(place.statement_id, place.prefix, place.source, place.figures)(
-      "order/table2",
-      "A gated activation lowers the share of Muon's gain over Adam that Muon on W2 alone "
-      "achieves");
+  const Statement order =
+      place("order/table2",
+            "A gated activation lowers the share of Muon's gain over Adam that Muon on W2 alone "
+            "achieves");
   if (!claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) return;
   std::vector<const Run*> both_runs = plain.runs();
   for (const Run* run : gated.runs()) both_runs.push_back(run);
@@ -512,8 +515,9 @@ std::vector<MeanTokenEffect> mean_token_effects() {
   const char *const ranks = "layers and measured steps from 32 on",
                     *const single_steps = "matrices and steps from 32 on";
   return {
-      {"st", "st of A and Am", "the stable ranks of the inputs of attention and net are higher",
-       at_least(0.0), ranks, false,
+      {"st", "st of A^rms, A^rms_mlp",
+       "the stable ranks of the inputs of attention and net are higher", at_least(0.0), ranks,
+       false,
        [](const RunRecords& view, const TrialRecord& record) {
          return mean_log(view.points(record, view.in_layers(stable_rank, {"A", "Am"}), late.steps));
        }},

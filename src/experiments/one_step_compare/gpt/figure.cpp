@@ -329,9 +329,10 @@ bool draw_mean_token(ResultBuilder& out, const Plan& plan) {
   const struct {
     const char* title;
     std::string what, y_label;
-  } panels[] = {{"Input A of attention, mean over layers", stable_rank.of("A"), stable_rank.label},
-                {"Input Am of the net, mean over layers", stable_rank.of("Am"), stable_rank.label},
-                {"Gradient of W1, mean over layers", gradient_rank.of("W1"), "nuclear rank"}};
+  } panels[] = {
+      {"A^rms, input of attention, mean over layers", stable_rank.of("A"), stable_rank.label},
+      {"A^rms_mlp, input of the net, mean over layers", stable_rank.of("Am"), stable_rank.label},
+      {"Gradient of W1, mean over layers", gradient_rank.of("W1"), "nuclear rank"}};
   for (const auto& [title, what, y_label] : panels) {
     PanelBuilder panel = out.panel(title, {"training step"}, rank_axis(y_label));
     for (const Run* run : runs)
@@ -373,25 +374,24 @@ PanelBuilder layer_panel(ResultBuilder& out, const Run& run, const std::string& 
   return panel.group(group);
 }
 
-/// The gradients of W2 and W1 are below the inputs of these matrices.
+/// The gradients of W2 and W1 are below the inputs of these matrices. The last panel has the input
+/// of the activation, where the authors' published code records the ranks of Figure 2.
 void draw_mlp_and_inputs(ResultBuilder& out, const Run& run) {
   const double width = static_cast<double>(run.hidden_width()),
                d = static_cast<double>(run.config.dim);
-  const auto input = [&](const std::string& title, const std::string& name,
-                         const std::string& y_label = stable_rank.label) {
-    return layer_panel(out, run, title, stable_rank.of(name), y_label, "ranks");
+  const auto input = [&](const std::string& title, const std::string& name) {
+    return layer_panel(out, run, title, stable_rank.of(name), stable_rank.label, "ranks");
   };
   const auto gradient = [&](const std::string& title, const std::string& name) {
     return layer_panel(out, run, title, gradient_rank.of(name), gradient_rank.label, "ranks");
   };
   out.columns(3);
-  input("Post-activations S, input of W2 (Figure 2)", "S").line(0.1 * width, "width/10");
-  input("Normalized input Am of W1 (Figure 6)", "Am").line(d / 4, "d/4");
-  input("Normalized input A of attention (Figure 6)", "A").line(d / 4, "d/4");
+  input("B, input of W2 (Figure 2)", "S").line(0.1 * width, "width/10");
+  input("A^rms_mlp, input of W1 (Figure 6)", "Am").line(d / 4, "d/4");
+  input("A^rms, input of attention (Figure 6)", "A").line(d / 4, "d/4");
   gradient("Gradient of W2 (Figure 5)", "W2").line(d, "d").line(d / 4, "d/4");
   gradient("Gradient of W1 (Figure 5)", "W1").line(d, "d").line(d / 4, "d/4");
-  input("Pre-activations Z (Figure 2's tracker)", "Z", "stable rank of Z")
-      .line(0.1 * width, "width/10");
+  input("W1 A^rms_mlp, before the activation", "Z").line(0.1 * width, "width/10");
 }
 
 void draw_other_gradients(ResultBuilder& out, const Run& run) {
@@ -411,7 +411,7 @@ void draw_other_gradients(ResultBuilder& out, const Run& run) {
              look(3));
   out.panel("Head (Figures 6 and 7)", step_axis(run), rank_axis("rank"))
       .curve(prefix + gradient_rank.of("head"), "nuclear rank of its gradient", look(0))
-      .curve(prefix + stable_rank.of("Af"), "stable rank of its input Af", look(1));
+      .curve(prefix + stable_rank.of("Af"), "stable rank of its input A^rms_final", look(1));
 }
 
 // Condition (1.8) and single steps ----------------------------------------------------------------
@@ -436,16 +436,16 @@ void draw_condition(ResultBuilder& out, const Plan& plan) {
   }
 }
 
-/// [Spectral] Section 1.2.2: the stable rank of S and the ratio at W2, of each optimizer that has a
+/// [Spectral] Section 1.2.2: the stable rank of B and the ratio at W2, of each optimizer that has a
 /// run without and one with a gate.
 void draw_gate(ResultBuilder& out, const Plan& plan) {
   const std::vector<RunPair> pairs = plan.gated_pairs();
   if (pairs.empty()) return;
   out.next_figure("Without and with a gate (SwiGLU), means over layers");
   PanelBuilder rank =
-      out.panel("Post-activations S, input of W2", {"training step"}, rank_axis(stable_rank.label));
+      out.panel("Post-activations B, input of W2", {"training step"}, rank_axis(stable_rank.label));
   PanelBuilder ratio =
-      out.panel("Condition (1.8) at W2", {"training step"}, log_axis("nr(G) / st(S)"));
+      out.panel("Condition (1.8) at W2", {"training step"}, log_axis("nr(G) / st(B)"));
   for (const auto& [plain, gated] : pairs) {
     const int color = look_of(*plain, plan).color;
     for (const auto& [run, style] :

@@ -158,7 +158,7 @@ inline Statement small_stable_rank(const Method& method) {
                             Part::text,
                             Kind::figure,
                             {"Figure 1"}},
-                  "a tenth of d");
+                  "a tenth of d, ours; the paper says \"small\"");
 }
 
 // The printed maximum is half of what the shapes allow, and less than the ranks of the matrices. A

@@ -109,6 +109,13 @@ const Inequality expansion =
                    "The computed difference L(W) - L(W + U) equals the expansion (1.3) up to "
                    "rounding for both steps");
 
+const Inequality guaranteed_ratio =
+    Place{spectral::eq_1_1, "/", "Section 1, eq. (1.1), and Section 1.2, eq. (1.5)"}.counted(
+        "guarantees",
+        "The guaranteed decrease of the spectral step over that of the Euclidean step is "
+        "nr(G)/st(A) "
+        "up to rounding, so it is at least 1 if and only if nr(G) >= st(A)");
+
 const Place eq_1_4{spectral::eq_1_4, "/", "Section 1.2, after eq. (1.4)"};
 const Inequality guarantee_gd = eq_1_4.counted(
     "guarantee-gd", "A Euclidean step 1/L_F decreases the loss by at least ||G||_F^2 / (2 L_F)",
@@ -287,6 +294,9 @@ void record_steps(const StepComparison& c, const Recorder& to) {
   to.value(actual_ratio, actual);
   to.value(margin_gd, gd / c.guarantee_gd() - 1);
   to.value(margin_spec, specgd / c.guarantee_specgd() - 1);
+  const double guaranteed = c.guarantee_specgd() / c.guarantee_gd();
+  to.count(guaranteed_ratio, below(guaranteed, predicted) || below(predicted, guaranteed),
+           std::fabs(guaranteed / predicted - 1));
   to.count(guarantee_gd, below(gd, c.guarantee_gd()));
   to.count(guarantee_spec, below(specgd, c.guarantee_specgd()));
   to.count_where(predicted >= 2, two_sided, below(specgd, gd));
@@ -450,6 +460,8 @@ void judge(const Records& records, Claims& claims) {
                                   SourceLine line = SourceLine::current()) {
     claims.never_violated(statement, records, detail, WorstCase::unsaid, line);
   };
+  claims.never_violated(guaranteed_ratio, records, "largest relative difference of the two ratios",
+                        WorstCase::largest);
   never_violated(expansion, expansion_text(records));
   never_violated(guarantee_gd, margin_text(records, margin_gd));
   never_violated(guarantee_spec, margin_text(records, margin_spec));

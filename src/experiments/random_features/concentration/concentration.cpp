@@ -92,7 +92,10 @@ void judge_probability(const Config& c, const Statement& statement,
   double failures = 0.0;
   for (const double share : shares) failures += std::round(std::clamp(share, 0.0, 1.0) * draws);
   claims.set_unit(Unit::draw);
-  claims.share(statement, failures, all, allowed, detail, candidates, line);
+  // A share of samples of one law cannot show a statement about all laws.
+  claims.share(statement.kind == Kind::theorem ? asymptotic(statement, "samples of one law, ours")
+                                               : statement,
+               failures, all, allowed, detail, candidates, line);
   claims.set_unit(Unit::seed);
 }
 

@@ -147,12 +147,14 @@ double largest_rank(const Config& c) {
 
 // (2.3) at one layer, with the p0, c_0 and er(M) of the run's own inputs.
 void judge_layer(const Config& config, std::size_t l, const Records& records, Claims& claims) {
-  const Statement statement = {
-      spectral::thm_2_8, say("spectral/thm-2.2/quadratic/layer-{}", l + 1),
-      "Theorem 2.2, as in the proof of Theorem 2.8",
-      "st(A_l) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c for quadratic activations, "
-      "with p0, c0 and er(M) of the inputs' own law",
-      Part::proof};
+  const Statement statement = asymptotic(
+      Statement{spectral::thm_2_8, say("spectral/thm-2.2/quadratic/layer-{}", l + 1),
+                "Theorem 2.2, as in the proof of Theorem 2.8",
+                say("Share of draws in which st(A_l) exceeds 2/(p0 c0 c) er(M), quadratic "
+                    "activations, layer {}: at most 2c, with p0, c0 and er(M) of the inputs' law",
+                    l + 1),
+                Part::proof},
+      "one law of inputs, ours");
   const double c = config.failure_probability, n = static_cast<double>(layer_samples),
                p0 = std::ranges::min(entry_of(records, layer_p0, l));
   const std::string too_few =

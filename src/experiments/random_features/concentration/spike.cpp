@@ -78,7 +78,7 @@ SpikeSample draw_sample(const Config& c, std::uint64_t n, const Trial& trial,
 // Claims ------------------------------------------------------------------------------------------
 
 const std::string holds_if =
-    "st(Z_n) <= 2/(p0 c0 c) er(M) with probability at least 1 - 2c if n >= ";
+    "Share of samples in which st(Z_n) > 2/(p0 c0 c) er(M): at most 2c, if n >= ";
 const Misprint theorem_2_2 =
     Place{spectral::thm_2_2, "spectral/", "Theorem 2.2, eq. (2.3)"}.misprint(
         spectral::thm_2_2_sample_size, "thm-2.2", holds_if + "log(1/(2c))/(8 p0)",

@@ -267,6 +267,13 @@ Metric FeatureClaims::of_order(const Order& order) const {
   return [all = sizes, value = order.at](const AtSize& at) { return value(all[at.i]); };
 }
 
+void FeatureClaims::exponent(const Statement& statement, const Metric& metric, Region allowed,
+                             const std::string& detail, SourceLine line) const {
+  Statement judged = statement;
+  judged.text += " (the number is an exponent of d)";
+  SizeClaims::exponent(judged, metric, allowed, detail, line);
+}
+
 void FeatureClaims::rate(const Statement& statement, const Metric& metric, Region allowed,
                          const std::string& more, SourceLine line) const {
   exponent(statement, metric, allowed, say("measured {}{}", range(metric), more), line);
@@ -283,8 +290,8 @@ void FeatureClaims::at_largest(const Statement& statement, const char* name, Reg
                                SourceLine line) const {
   constexpr std::uint64_t fewest_measured =
       64;  // features and samples from which constants are judged
-  const Statement judged =
-      statement.kind == Kind::theorem ? asymptotic(statement, threshold) : statement;
+  Statement judged = statement.kind == Kind::theorem ? asymptotic(statement, threshold) : statement;
+  judged.text += " (the number is the measured coefficient)";
   const Size& size = sizes.back();
   const std::string unmet =
       std::min(size.k, size.n) < fewest_measured

@@ -306,6 +306,9 @@ struct FeatureClaims : SizeClaims {
   std::vector<Size> sizes;
 
   Metric of_order(const Order& order) const;
+  /// As SizeClaims::exponent, with a text that says what the number is.
+  void exponent(const Statement& statement, const Metric& metric, Region allowed,
+                const std::string& detail, SourceLine line = SourceLine::current()) const;
   /// Claim: the exponent of d in the metric lies in `allowed`.
   void rate(const Statement& statement, const Metric& metric, Region allowed,
             const std::string& more = "", SourceLine line = SourceLine::current()) const;

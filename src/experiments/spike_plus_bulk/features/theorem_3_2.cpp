@@ -103,33 +103,13 @@ double taylor_margin(const AtSize& at) {
   return smallest;
 }
 
-void judge_interval(const FeatureClaims& over_d) {
+void judge_remainder(const FeatureClaims& over_d) {
   const Place proof{spectral::thm_3_2, "spectral/eq-3.5/", "Theorem 3.2, proof, eq. (3.5)",
-                    Part::proof},
-      after{proof.statement_id, proof.prefix, "Theorem 3.2, proof, after eq. (3.5)", Part::proof},
-      with_3_3{proof.statement_id, proof.prefix, after.source + ", and eq. (3.3)", Part::proof};
+                    Part::proof};
   over_d.everywhere(proof("remainder",
                           "|phi(t) - pi t/2 - t^2/2| is at most max |phi''''| t^4/4! for |t| up to "
                           "the largest cosine of the run"),
                     taylor_margin, "largest cosine " + over_d.range(row_cosine));
-  const Metric scaled = ratio(row_cosine, [](const AtSize& at) { return 1.0 / std::sqrt(at.x); });
-  const Metric with_log = ratio(row_cosine, over_d.of_order(root_log_k_over_d));
-  // The points xi are between 0 and the cosines t, near t/sqrt(15) for small t.
-  const std::string points =
-      "The points at which D takes the fourth derivative, between 0 and the cosines of the rows of "
-      "V, lie in ";
-  const Statement printed = showing(
-      spectral::thm_3_2_interval,
-      asymptotic(after("interval/as-printed", points + "[-c/sqrt(d), c/sqrt(d)] for a constant c"),
-                 "none: an exponent above 0 at 99 %"));
-  over_d.exponent(
-      printed, scaled, at_most(0.0),
-      say("largest cosine times sqrt(d) is {}; judged without slack because log k grows "
-          "slowly",
-          over_d.range(scaled)));
-  const std::string corrected = points + "[-c sqrt(log(k)/d), c sqrt(log(k)/d)] for a constant c";
-  over_d.exponent(correcting(printed, with_3_3("interval/corrected", corrected)), with_log,
-                  does_not_grow, "largest cosine over sqrt(log(k)/d) is " + over_d.range(with_log));
 }
 
 }  // namespace
@@ -138,7 +118,7 @@ void judge_phi(const FeatureClaims& over_d) {
   judge_figure(over_d);
   const auto relu = over_d.claims.only_where(over_d.config.not_relu());
   judge_derivatives(over_d.claims);
-  judge_interval(over_d);
+  judge_remainder(over_d);
 }
 
 // The Gram matrix: the trial ----------------------------------------------------------------------
@@ -373,20 +353,13 @@ void judge_expansion(const FeatureClaims& over_d) {
       O_term("remainder",
              "The remainder of the expansion of Sigma is O(k log^2 k/d^2) in operator norm"),
       ratio(remainder_norm, order), does_not_grow, "measured: the remainder over k log^2 k/d^2");
-  const Misprint last =
-      eq_3_6.misprint(spectral::thm_3_2_lambda_E, "eq-3.6",
-                      "The last term of the expansion of Sigma is E/(2 pi), where E is the error "
-                      "of the expansion of K",
-                      "The last term of the expansion of Sigma is Lambda E Lambda/(2 pi), where E "
-                      "is the error of the expansion of K, because Sigma conjugates K by Lambda");
-  const auto exact = [&](const Statement& statement, const char* left) {
-    over_d.everywhere(
-        statement, [=](const AtSize& at) { return at(remainder_rounding) - at(left); },
-        "Frobenius norm of the error of the identity, over that of E/(2 pi): " +
-            over_d.range(left));
-  };
-  exact(last.as_printed, remainder_as_printed);
-  exact(last.corrected, remainder_corrected);
+  over_d.everywhere(
+      eq_3_6("eq-3.6",
+             "The last term of the expansion of Sigma is Lambda E Lambda/(2 pi), where E is the "
+             "error of the expansion of K, because Sigma conjugates K by Lambda"),
+      [](const AtSize& at) { return at(remainder_rounding) - at(remainder_corrected); },
+      "Frobenius norm of the error of the identity, over that of E/(2 pi): " +
+          over_d.range(remainder_corrected));
 
   // The proof bounds the Hadamard square by its Lemma 3.1 (2) and leaves out the largest diagonal
   // entry. A worked example with k = d = 2: V V' = 1.5 I, and its Hadamard square is 2.25 I.

@@ -456,7 +456,8 @@ void judge_assumption_G(const FeatureClaims& over_d) {
   const double third = singular_values(B_bar)(2);
   const Misprint range = after.misprint(
       spectral::section_3_2_separation_range, "singular-values",
-      "s_i(A-bar A'/n) is bounded below for every i from 2 to r, if s_r(Sigma) >= c_1",
+      "s_i(A-bar A'/n) is bounded below for every i from 2 to r, if s_r(Sigma) >= c_1 (the number "
+      "is s_r in an example)",
       "s_(i+1)(Sigma) <= s_i(A-bar A'/n) <= s_(i-1)(Sigma), so s_i(A-bar A'/n) is bounded below "
       "for i from 2 to r - 1");
   over_d.claims.number(

@@ -124,13 +124,15 @@ void judge_window(const Config& config, const SpikeFamily& family, const SizeCla
   judge_passage(
       family, over_d,
       asymptotic(
-          theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u"),
+          with_spike_order(
+              theorem("window", level + " at every iteration from c u d^(u-l) log d to c d^u")),
           config.teacher() ? "C_1 = c u, C_3 = c, level 0.2 d" : "C_1 = c u, C_2 = c, C_3 = 1/4"),
       burn_in, window_end, &Setting::window);
-  judge_order(config, family, over_d,
-              theorem("window-order",
-                      say("The length of the window with {} is at least of order d^u", level)),
-              window_length, &SpikePair::window_scale, "length / d^u");
+  judge_order(
+      config, family, over_d,
+      with_spike_order(theorem(
+          "window-order", say("The length of the window with {} is at least of order d^u", level))),
+      window_length, &SpikePair::window_scale, "length / d^u");
 
   const ValueAtSize burn_in_ratio =
       over_d.at_sizes(over(burn_in_crossing, family.pair, &SpikePair::burn_in_scale));
@@ -146,12 +148,13 @@ void judge_window(const Config& config, const SpikeFamily& family, const SizeCla
     if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios), line))
       over_d.claims.mean(statement, slopes, allowed, ratios, 1, line);
   };
-  const std::string fitted =
-      say("The burn-in (the first t with {}) divided by d^(u-l) is a + b log d with ", level);
-  slope_in(
-      at_most(constant),
-      asymptotic(theorem("burn-in-at-most", fitted + "b at most the constant c u of the proof"),
-                 "C_1 = c u, for the coefficient of d^(u-l) log d"));
+  const std::string fitted = say(
+      "The burn-in (the first t with {}) divided by d^(u-l) is a + b log d; the number is b, and ",
+      level);
+  slope_in(at_most(constant),
+           asymptotic(with_spike_order(theorem("burn-in-at-most",
+                                               fitted + "b at most the constant c u of the proof")),
+                      "C_1 = c u, for the coefficient of d^(u-l) log d"));
   // The theorem bounds the burn-in from above only.
   slope_in(
       {positive().low, constant},
@@ -167,14 +170,16 @@ void judge_longer_window(const Config& config, const SpikeFamily& family,
                     level = "nr >= d^(1-eps) with " + epsilon;
   judge_passage(
       family, over_d,
-      asymptotic(
-          remark("window",
-                 level + " at every iteration from c u d^(u-l) log d to c eps d^u log d / (2 c_2)"),
-          epsilon + ", c_0 = c u, c(eps) = c eps/(2 c_2)"),
+      asymptotic(with_spike_order(
+                     remark("window", level + " at every iteration from c u d^(u-l) log d to c eps "
+                                              "d^u log d / (2 c_2)")),
+                 epsilon + ", c_0 = c u, c(eps) = c eps/(2 c_2)"),
       remark_burn_in, remark_window_end, &Setting::remark_window);
   judge_order(
       config, family, over_d,
-      remark("order", say("The end of the window with {} is at least of order d^u log d", level)),
+      with_spike_order(remark("order", say("The end of the window with {} is at least of order "
+                                           "d^u log d",
+                                           level))),
       remark_window_end, &SpikePair::remark_scale, "end / (d^u log d)");
   const Tally longer = over_d.tally([&](const AtSize& at, Tally& t) {
     const Setting& setting = family.settings[at.i];
@@ -184,9 +189,10 @@ void judge_longer_window(const Config& config, const SpikeFamily& family,
     t.count(at(remark_window_end) <= end);
   });
   over_d.claims.never_violated(
-      asymptotic(remark("longer",
-                        say("The window with {} ends after the window with nr of order d", level)),
-                 epsilon + ", level of order d as in the theorem"),
+      asymptotic(
+          with_spike_order(remark(
+              "longer", say("The window with {} ends after the window with nr of order d", level))),
+          epsilon + ", level of order d as in the theorem"),
       longer, "judged at the sizes at which d^(1-eps) is below the level of the shorter window");
 }
 
@@ -225,17 +231,19 @@ void judge_norms(const Config& config, const SpikeFamily& family, const SizeClai
           "exp(-2 c_2)",
           teacher ? "||M-bar||_* - p d^(u-l) - d^(-1)" : "||M-bar||_* - r");
   over_d.claims.never_violated(
-      asymptotic(theorem("nuclear", lower_bound), constants + "C = c_1 exp(-2 c_2)"), nuclear,
+      asymptotic(with_spike_order(theorem("nuclear", lower_bound)),
+                 constants + "C = c_1 exp(-2 c_2)"),
+      nuclear,
       nuclear.cases > 0 ? say("smallest ratio of the norm to the parenthesis {}", nuclear.smallest)
                         : "the right side is never positive");
   over_d.claims.never_violated(
       asymptotic(
-          theorem("frobenius",
-                  teacher
-                      ? "||grad L(W_t)||_F <= C (||W-bar||_F + sqrt(p) d^(u-l) + d^(-1)) at every "
+          with_spike_order(theorem(
+              "frobenius",
+              teacher ? "||grad L(W_t)||_F <= C (||W-bar||_F + sqrt(p) d^(u-l) + d^(-1)) at every "
                         "iteration of the predicted window, with C = 2 c_2 ||W-bar||_op"
                       : "||grad L(W_t)||_F <= C (||M-bar||_F + sqrt(r)) at every iteration of the "
-                        "predicted window, with C = max(c_2, ||W#||_op)"),
+                        "predicted window, with C = max(c_2, ||W#||_op)")),
           constants + (teacher ? "C = 2 c_2 ||W-bar||" : "C = max(c_2, ||W#||)")),
       frobenius,
       say("largest ratio of the norm to the parenthesis {}", std::max(0.0, frobenius.largest)));
@@ -287,8 +295,9 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
     errors.push_back(fit.slope_error);
   }
   const std::string text = detail + and_fitted("standard error of a fit", summarize(errors).mean);
-  const Statement judged =
+  Statement judged =
       statement.kind == Kind::theorem ? asymptotic(statement, over_d.slack) : statement;
+  judged.text += " (the number is an exponent of d)";
   if (over_d.claims.applies(judged, too_few_sizes(over_d, text), line))
     over_d.claims.mean(judged, exponents, allowed, text, 1, line);
 }
@@ -309,6 +318,7 @@ void judge(const Config& config, const Records& records, Claims& claims) {
     const auto hypothesis = claims.only_where(unmet_hypothesis(config, family));
     judge_norms(config, family, over_d);
   }
+  judge_spike_order(config, claims);
 }
 
 }  // namespace ranklab::multi_spike

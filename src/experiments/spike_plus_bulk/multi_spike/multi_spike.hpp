@@ -7,6 +7,8 @@
 // trial records, and the steps from records to the result.
 #pragma once
 
+#include <array>
+
 #include "experiments/kit.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
 #include "experiments/spike_plus_bulk/window.hpp"
@@ -159,6 +161,20 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
 
 /// Claims on one pair's matrices: Assumption F, or Assumption H and the proof of Theorem 3.11.
 void judge_matrices(const Config& config, const SpikePair& pair, const SizeClaims& over_d);
+
+/// The sizes of the counterexample to the theorems as printed (spike_order.cpp).
+inline constexpr std::array<double, 4> sizes_of_example = {64, 128, 256, 512};
+/// nr(B (I - eta B)^t) for one spike and a bulk evenly spread over [1, 2]; eta = 1/(c ||B||).
+double nuclear_rank_of_example(double d, double spike, double c, double t);
+/// Claims that the theorems are false without a spike of order d^u, and true of this model with it.
+void judge_spike_order(const Config& config, Claims& claims);
+/// Marks a claim as one about the theorem with that condition, under which a family is judged.
+template <class S>
+S with_spike_order(S statement) {
+  statement.misprint_of = statement.statement_id + "/spike-order/as-printed";
+  statement.text += ", if lambda_1(B) is of order d^u";
+  return statement;
+}
 
 /// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem 3.11,
 /// Remark 1 or 2.

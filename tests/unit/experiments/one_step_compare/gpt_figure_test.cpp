@@ -128,10 +128,10 @@ TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each
   const Figure& figure = result.figure;
   CHECK(figure.tables.empty());
   CHECK(figure.columns == 3);
-  CHECK(titles_of(figure) ==
-        Words{"Post-activations S, input of W2 (Figure 2)", "Normalized input Am of W1 (Figure 6)",
-              "Normalized input A of attention (Figure 6)", "Gradient of W2 (Figure 5)",
-              "Gradient of W1 (Figure 5)", "Pre-activations Z (Figure 2's tracker)"});
+  CHECK(titles_of(figure) == Words{"B, input of W2 (Figure 2)", "A^rms_mlp, input of W1 (Figure 6)",
+                                   "A^rms, input of attention (Figure 6)",
+                                   "Gradient of W2 (Figure 5)", "Gradient of W1 (Figure 5)",
+                                   "W1 A^rms_mlp, before the activation"});
   const Words series = {"S.stable_rank",   "Am.stable_rank",  "A.stable_rank",
                         "W2.nuclear_rank", "W1.nuclear_rank", "Z.stable_rank"};
   for (std::size_t i = 0; i < series.size(); ++i) {
@@ -275,7 +275,7 @@ TEST_CASE("the first figure of the runs of Table 2 is the table, printed and mea
 TEST_CASE("the effect of a gate is drawn for each optimizer, dashed in the optimizer's color") {
   const Result result = drawn(table_2());
   const Figure& gate = figure_with(result, "Without and with a gate (SwiGLU), means over layers");
-  REQUIRE(titles_of(gate) == Words{"Post-activations S, input of W2", "Condition (1.8) at W2"});
+  REQUIRE(titles_of(gate) == Words{"Post-activations B, input of W2", "Condition (1.8) at W2"});
   for (const Panel& panel : gate.panels) {
     CHECK(labels_of(panel) == Words{"Adam", "Adam, SwiGLU", "Muon", "Muon, SwiGLU"});
     CHECK(panel.curves[0].color == panel.curves[1].color);

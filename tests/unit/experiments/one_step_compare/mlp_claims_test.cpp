@@ -240,7 +240,7 @@ TEST_CASE(
                                  "spectral/fig-18/layer3-drops-to-3/specgd");
   CHECK(third.verdict == Verdict::fails);
   CHECK(third.kind == Kind::reading);
-  CHECK(third.threshold == "from 2 to 4");
+  CHECK(third.threshold == "from 2 to 4, ours");
   for (const std::string& id : {small, large, same})
     CHECK(find_claim(mlp::report(few, ahead), id).statement_id == "spectral/fig-18");
 }

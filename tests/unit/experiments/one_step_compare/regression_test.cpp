@@ -95,7 +95,7 @@ TEST_CASE(
 TEST_CASE("the true statements of regression hold on drawn problems") {
   const Result result = judged(some_records());
   for (const char* id :
-       {"eq-1.3/expansion", "eq-1.4/guarantee-gd", "eq-1.4/guarantee-specgd",
+       {"eq-1.1/guarantees", "eq-1.3/expansion", "eq-1.4/guarantee-gd", "eq-1.4/guarantee-specgd",
         "eq-1.5/within-a-factor-of-two", "eq-1.6/guarantee-gd/corrected",
         "eq-1.6/guarantee-specgd/corrected", "eq-4.14/guarantee", "eq-4.15/guarantee",
         "eq-4.16/guarantees", "eq-4.17/st-at-most-nr", "eq-4.18/equivalent", "eq-4.18/implies-4.16",

@@ -276,10 +276,6 @@ TEST_CASE("errors and quotients of the laws equal those recomputed from the name
     CHECK(record.array("relu.moment.quotient").at(i) == close(moment_quotient, 1e-8));
     CHECK(record.array("relu.noise.share_above").at(i) == close(noise));
   }
-  CHECK(record.tally("spectral/thm-B.2/split/corrected").violations == 0.0);
-  // The means of two laws are not zero, so the printed identity misses mu mu'.
-  CHECK(record.tally("spectral/thm-B.2/split/as-printed").violations == 6.0);
-  CHECK(record.tally("spectral/thm-B.2/split/as-printed").largest == close(0.75, 1e-9));
 }
 
 TEST_CASE("constants of the quadratic layers equal those recomputed by loops") {
@@ -374,19 +370,12 @@ TEST_CASE("too few draws leave a small probability undecided, and unmet hypothes
         std::string::npos);
 }
 
-TEST_CASE("worked examples: the constants of Appendix B.1 and of Lemma 2.12") {
+TEST_CASE("worked example: the constant of Appendix B.1") {
   const auto records = tiny_records(3);
   CHECK(claim_from(records, "thm-B.1/cross-term/as-printed").measured ==
         close(std::sqrt(8.0 / 3.0)));
   CHECK(claim_from(records, "thm-B.1/cross-term/corrected").measured ==
         close(std::sqrt(8.0 / 9.0)));
-  const double p = 0.5 * std::erfc(1.0 / std::sqrt(2.0));
-  const double fails =
-      gaussian_expectation([&](double g) { return g < std::sqrt(0.1 * p / 2.0) ? 1.0 : 0.0; }, 1.0);
-  CHECK(claim_from(records, "lemma-2.12/constant/as-printed").measured ==
-        close(fails / (2.0 * std::exp(-50.0 * p * 0.81)), 2e-2));
-  CHECK(claim_from(records, "lemma-2.12/constant/corrected").measured ==
-        close(fails / (2.0 * std::exp(-0.5 * p * 0.81)), 2e-2));
 }
 
 TEST_CASE("the numbers of the exact statements are those of hand calculations") {
@@ -439,6 +428,7 @@ TEST_CASE("the numbers of the exact statements are those of hand calculations") 
 TEST_CASE("Lemma 2.5 allows what its proof gives with the constants 1/4 and 1/9") {
   FlagValues more = {{"epsilon", "0.5"}};
   const Claim claim = claim_from(tiny_records(3), "lemma-2.5/shifted", more);
+  CHECK(claim.kind == Kind::asymptotic);  // a share of samples of one law
   // N(1, I) in three dimensions: ||mu||^2 = 3, E||z||^2 = 6, K^2 = 8/3, L of the law.
   const double relative = 3.0 / make_laws(3)[1].L;
   const double allowed = 2.0 * std::exp(-0.25 * 40.0 * 0.25 * 3.0 / (8.0 / 3.0)) +
