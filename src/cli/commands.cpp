@@ -41,7 +41,7 @@ std::vector<Utility> utilities() {
   return {ranks_command(),   run_command(),       plot_command(),   report_command(),
           verify_command(),  reproduce_command(), merge_command(),  status_command(),
           compare_command(), export_command(),    papers_command(), where_command(),
-          judge_command(),   numbers_command(), list_command(),   man_command()};
+          judge_command(),   numbers_command(),   list_command(),   man_command()};
 }
 
 namespace {

@@ -240,8 +240,9 @@ std::string topic_text(const std::vector<std::string>& words) {
     const std::string figure =
         preset.source ? ": " + preset.source->paper + " " + preset.source->figure : "";
     return preset.name + "\n    " + wrapped(printable(preset.title), 4) + "    " +
-           printable(preset.command + figure) + "\n\n    " + wrapped(printable(without_references(preset.see)), 4) +
-           "    `ranklab run " + preset.name + "` runs it.\n";
+           printable(preset.command + figure) + "\n\n    " +
+           wrapped(printable(without_references(preset.see)), 4) + "    `ranklab run " +
+           preset.name + "` runs it.\n";
   }
   const std::string figure = joined(words, " ");
   if (const auto presets = presets_of_figure(figure); !presets.empty())

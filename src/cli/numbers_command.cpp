@@ -31,7 +31,8 @@ int renew(const std::vector<std::string>& paths, const NumbersOptions& options) 
     std::vector<std::string> mistakes;
     const std::string renewed = source.renewed(text, mistakes);
     for (const std::string& mistake : mistakes)
-      std::fprintf(stderr, "ranklab: %s, %s\n", printable(path).c_str(), printable(mistake).c_str());
+      std::fprintf(stderr, "ranklab: %s, %s\n", printable(path).c_str(),
+                   printable(mistake).c_str());
     if (!mistakes.empty()) status = 1;
     if (renewed == text) continue;
     std::fprintf(stderr, "%s\n", printable(path).c_str());

@@ -198,8 +198,7 @@ void print_uses(const PaperStatement& entry, const Printer& print) {
   std::vector<const PaperStatement*> used;
   for (const std::string& id : entry.uses) used.push_back(find_statement(id));
   if (!used.empty()) print.line("Uses: " + names_of(used));
-  if (const auto users = users_of(entry); !users.empty())
-    print.line("Used by: " + names_of(users));
+  if (const auto users = users_of(entry); !users.empty()) print.line("Used by: " + names_of(users));
 }
 
 // The version that was read, and that a later one exists.

@@ -82,9 +82,15 @@ AuthorsCode code_from(const nlohmann::json& json) {
 
 Paper paper_from(const nlohmann::json& json) {
   const std::string name = json.at("paper"), arxiv = json.at("arxiv"), version = json.at("version");
-  Paper out{
-      "[" + name + "]",           name, json.at("anchor"), json.at("authors"), json.at("title"),
-      "arXiv:" + arxiv + version, {},   {},                {}};
+  Paper out{"[" + name + "]",
+            name,
+            json.at("anchor"),
+            json.at("authors"),
+            json.at("title"),
+            "arXiv:" + arxiv + version,
+            {},
+            {},
+            {}};
   for (const nlohmann::json& later : json.value("later", nlohmann::json::array()))
     out.later.push_back({later.at("version"), later.at("date"), later.at("read")});
   if (json.contains("code")) out.code = code_from(json["code"]);

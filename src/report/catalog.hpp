@@ -61,7 +61,7 @@ struct PaperStatement {
   std::vector<std::string> pictures = {};  // the presets whose pictures a page shows here
   std::vector<std::string> proof = {};     // why it is true, in lines; empty: no proof was read
   std::vector<std::string> uses = {};      // ids of the statements that its proof or terms use
-  std::string in_later = {};  // in the paper's later version: same, mended or not-read
+  std::string in_later = {};               // in the paper's later version: same, mended or not-read
   // Of a figure or table: what the paper shows, what is seen here, why they differ.
   std::string shows = {}, seen = {}, differs = {};
 

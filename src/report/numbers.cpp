@@ -45,7 +45,8 @@ std::string formatted(double value, const std::string& format) {
   const bool reads = format.size() >= 3 && format[0] == '.' &&
                      std::from_chars(format.data() + 1, end, digits).ptr == end - 1;
   const char kind = format.empty() ? ' ' : format.back();
-  if (!reads || digits < 0 || digits > 15 || std::string_view("fg%").find(kind) == std::string::npos)
+  if (!reads || digits < 0 || digits > 15 ||
+      std::string_view("fg%").find(kind) == std::string::npos)
     throw UsageError("unknown format '" + printable_key(format) +
                      "'; allowed: .2f, .3g, .0%, ,d, each with +- or without");
   if (kind == '%') return digits_of(100 * value, std::chars_format::fixed, digits) + " %";
@@ -165,7 +166,8 @@ std::optional<ReferencePlace> place_in_json(std::string_view text, std::size_t f
   const std::size_t equals = text.substr(0, close).rfind(" = ");
   const bool has_value = equals != text.npos && equals > text.substr(0, close).rfind('|');
   const std::size_t value = has_value && equals > begin ? equals : close;
-  return ReferencePlace{begin, value, close, close + 2, trimmed(text.substr(begin + 2, value - begin - 2))};
+  return ReferencePlace{begin, value, close, close + 2,
+                        trimmed(text.substr(begin + 2, value - begin - 2))};
 }
 
 constexpr std::string_view opening = "<!--{", opened = "}-->", closing = "<!--/-->";
@@ -183,7 +185,8 @@ std::optional<ReferencePlace> place_in_markdown(std::string_view text, std::size
 }
 
 std::optional<ReferencePlace> first_place(std::string_view text, std::size_t from) {
-  const std::optional<ReferencePlace> json = place_in_json(text, from), page = place_in_markdown(text, from);
+  const std::optional<ReferencePlace> json = place_in_json(text, from),
+                                      page = place_in_markdown(text, from);
   return !json || (page && page->begin < json->begin) ? page : json;
 }
 
@@ -207,7 +210,8 @@ const ResultFile& NumberedResults::result(const std::string& preset) const {
     if (each.preset == preset) return each;
     names.push_back(each.preset.value_or(""));
   }
-  throw UsageError("no result of '" + printable_key(preset) + "'" + did_you_mean(preset, names, ""));
+  throw UsageError("no result of '" + printable_key(preset) + "'" +
+                   did_you_mean(preset, names, ""));
 }
 
 std::string NumberedResults::of_papers(const std::string& what) const {

@@ -9,7 +9,8 @@
 //   reference  = preset ":" what "|" format     with "\|" in a cell of a Markdown table
 //   what       = [ "-" ] "claim" which         of a claim: its mean or number, or a field of its
 //                                               evidence
-//              | value [ "from" condition ]     of the means over the trials, as in `ranklab judge`;
+//              | value [ "from" condition ]     of the means over the trials, as in `ranklab
+//              judge`;
 //                                               claim(which) is a number in it
 //   which      = ( ID | "min" GLOB | "max" GLOB ) [ field ]
 //   field      = violations, cases, share (of the two), worst, units, violated, low, high
@@ -37,12 +38,12 @@ class NumberedResults {
  public:
   explicit NumberedResults(const std::vector<ResultFile>& results) : results_(results) {}
 
-  /// The number in words: "0.0123", "0.013 +- 0.012". Throws UsageError that says what is wrong with
-  /// the reference, without a label.
+  /// The number in words: "0.0123", "0.013 +- 0.012". Throws UsageError that says what is wrong
+  /// with the reference, without a label.
   std::string value_of(std::string_view reference) const;
 
-  /// The text with all its values written anew. Appends "line 12: ..." to `mistakes` for a reference
-  /// that has no value; it keeps the old one.
+  /// The text with all its values written anew. Appends "line 12: ..." to `mistakes` for a
+  /// reference that has no value; it keeps the old one.
   std::string renewed(std::string_view text, std::vector<std::string>& mistakes) const;
 
  private:

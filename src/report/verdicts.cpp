@@ -261,9 +261,7 @@ std::string with_expected(const Claim& claim) {
 // Of an undecided claim, why it is; the interval beside it may lie inside the region.
 std::string why_undecided(const Claim& claim) {
   if (claim.holm_undecided) return ", not after Holm's correction";
-  return claim.undecided && !claim.detail.empty()
-             ? "; undecided: " + claim.detail
-             : "";
+  return claim.undecided && !claim.detail.empty() ? "; undecided: " + claim.detail : "";
 }
 
 }  // namespace
@@ -285,8 +283,7 @@ std::string JudgedStatement::evidence() const {
   if (all_hold && cases > 0 && verdict != StatementVerdict::false_as_printed)
     return "0 violations in " + grouped_count(cases) + (cases == 1 ? " case" : " cases");
   const Appearance* best = leading();
-  const bool is_silent =
-      verdict == StatementVerdict::not_judged && slips_outside(*this).empty();
+  const bool is_silent = verdict == StatementVerdict::not_judged && slips_outside(*this).empty();
   if (best == nullptr || is_silent) return "";
   const std::string found = evidence_in_words(*best->claim);
   std::string out = best->claim->statement + (found.empty() ? "" : ": " + found);
@@ -328,11 +325,9 @@ const std::array<VerdictGroup, verdict_groups> groups_of_verdicts = {{
     {StatementVerdict::true_slip_in_proof, {}, "true, slip in the proof"},
     {StatementVerdict::no_violation, {}, "no violation found"},
     {StatementVerdict::consistent, {}, "consistent at the sizes run"},
-    {StatementVerdict::false_as_printed,
-     SlipClass::constant,
+    {StatementVerdict::false_as_printed, SlipClass::constant,
      "false as printed: a typo or a wrong constant"},
-    {StatementVerdict::false_as_printed,
-     SlipClass::condition,
+    {StatementVerdict::false_as_printed, SlipClass::condition,
      "false as printed: a missing condition"},
     {StatementVerdict::false_as_printed, SlipClass::error, "false as printed: an error"},
     {StatementVerdict::not_seen, {}, "not seen"},
@@ -346,7 +341,8 @@ VerdictCounts count_numbered(const std::vector<JudgedStatement>& statements) {
     if (!statement.entry->is_numbered()) continue;
     for (std::size_t i = 0; i < verdict_groups; ++i) {
       const VerdictGroup& group = groups_of_verdicts[i];
-      if (group.verdict == statement.verdict && group.slip_class == statement.slip_class()) ++out[i];
+      if (group.verdict == statement.verdict && group.slip_class == statement.slip_class())
+        ++out[i];
     }
   }
   return out;

@@ -82,8 +82,8 @@ struct Judge {
 };
 
 /// Every statement of the paper, in its order, judged from the claims of several results. The
-/// `result` of an appearance is an index into `judges`; claims are taken in the order of the judges'
-/// names, so that evidence does not depend on the order in which results are given.
+/// `result` of an appearance is an index into `judges`; claims are taken in the order of the
+/// judges' names, so that evidence does not depend on the order in which results are given.
 std::vector<JudgedStatement> judge_statements(const Paper& paper, const std::vector<Judge>& judges);
 
 /// A group of verdicts in the order in which they are counted, with the words for it.

@@ -366,18 +366,17 @@ void judge_dip(const Sweep& sweep, const Place& figure_2, bool single_precision,
 // "Very low" at lambda = 0, with our number for it.
 void judge_low(const Sweep& sweep, const Place& figure_2, Claims& claims) {
   constexpr double very_low = 0.1;
-  const Statement low =
-      figure_2("low-at-0", "mu/||Y||_F at the last layer is very low at lambda = 0" + sweep.in_model);
+  const Statement low = figure_2(
+      "low-at-0", "mu/||Y||_F at the last layer is very low at lambda = 0" + sweep.in_model);
   const auto zero = std::find(sweep.lambda.begin(), sweep.lambda.end(), 0.0);
   if (zero == sweep.lambda.end())
     return claims.not_applicable(low, "lambda = 0 is not in the list");
   const auto at_zero = static_cast<std::size_t>(zero - sweep.lambda.begin());
   const auto used = [](double lambda) { return lambda == 0; };
   const auto runs = claims.about(sweep.overflows(used));
-  claims.mean(
-      figure_2.part == Part::ours ? low : reading(low, say("mu/||Y||_F of {}", very_low)),
-      sweep.per_trial(used, [&](const std::vector<double>& mu) { return mu[at_zero]; }),
-      at_most(very_low), say("normalized mu at lambda = 0; very low: below {}", very_low));
+  claims.mean(figure_2.part == Part::ours ? low : reading(low, say("mu/||Y||_F of {}", very_low)),
+              sweep.per_trial(used, [&](const std::vector<double>& mu) { return mu[at_zero]; }),
+              at_most(very_low), say("normalized mu at lambda = 0; very low: below {}", very_low));
 }
 
 struct MirrorPair {

@@ -267,30 +267,33 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
         curves_where([](double lambda) { return std::abs(lambda) <= small_lambda; }), true);
   judge(figure_1("lambda-1-collapses", "The tokens collapse for the usual lambda = 1" + in_model),
         curves_where([](double lambda) { return lambda == 1; }), true);
-  const std::vector<std::string> strong = curves_where([&](double lambda) {
-    return std::abs(lambda) == largest;
-  }), weak = curves_where([](double lambda) { return std::abs(lambda) <= small_lambda; });
+  const std::vector<std::string> strong = curves_where(
+                                     [&](double lambda) { return std::abs(lambda) == largest; }),
+                                 weak = curves_where([](double lambda) {
+                                   return std::abs(lambda) <= small_lambda;
+                                 });
   judge(
       figure_1("large-lambda-keeps", "The tokens do not collapse for large abs(lambda)" + in_model),
       strong, false);
   // Collapse is convergence to rank one (Sections 3.1 and 3.2), for which no threshold is printed.
-  const Statement order =
-      figure_1("order-of-residuals",
-               "After the last layer the output is farther from rank one at every large abs(lambda) "
-               "than at every abs(lambda) up to 1" +
-                   in_model);
+  const Statement order = figure_1(
+      "order-of-residuals",
+      "After the last layer the output is farther from rank one at every large abs(lambda) "
+      "than at every abs(lambda) up to 1" +
+          in_model);
   if (!claims.applies(order, strong.empty() || weak.empty()
                                  ? "hypothesis not met: no such lambda in the list"
                                  : ""))
     return;
   const auto runs = claims.about(overflows(strong, records));
-  claims.mean(is_shown ? order : beyond(order),
-              differences(extreme_final(measure::rank_one_residual, strong, records, false),
-                          extreme_final(measure::rank_one_residual, weak, records, true)),
-              positive(),
-              clauses("1 - sigma_1^2/||Y||_F^2, the smallest at large abs(lambda) minus the largest "
-                      "at small",
-                      is_shown ? scale + "; Mamba-2 keeps its own skip D at lambda = 0" : ""));
+  claims.mean(
+      is_shown ? order : beyond(order),
+      differences(extreme_final(measure::rank_one_residual, strong, records, false),
+                  extreme_final(measure::rank_one_residual, weak, records, true)),
+      positive(),
+      clauses("1 - sigma_1^2/||Y||_F^2, the smallest at large abs(lambda) minus the largest "
+              "at small",
+              is_shown ? scale + "; Mamba-2 keeps its own skip D at lambda = 0" : ""));
 }
 
 // [Shallow] Figure 1 ------------------------------------------------------------------------------

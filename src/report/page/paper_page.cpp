@@ -84,9 +84,8 @@ Markdown picture_markdown(const Entry& entry) {
   const Markdown maker = result.preset ? "`make " + markdown(link_name(result)) + "` " : "";
   return "\n" + anchor(entry.anchor) + image(markdown(short_name(result)), picture_target(entry)) +
          "\n\n" + maker + "(" + markdown(joined(facts)) +
-         "): " + markdown(escape_markup(result.title)) + "\n\n" + 
-         markdown(prose(without_references(result.see))) +
-         "\n" + more_pictures(entry);
+         "): " + markdown(escape_markup(result.title)) + "\n\n" +
+         markdown(prose(without_references(result.see))) + "\n" + more_pictures(entry);
 }
 
 Markdown folded(const Markdown& summary, const std::vector<Markdown>& lines) {
@@ -106,8 +105,7 @@ Markdown slips_markdown(const PaperStatement& entry) {
     }
     out += "* *Slip, " + on_one_line(escape_markup(words_of(slip.consequence))) + ".* " +
            catalog_words(sentence_of(slip)) +
-           (slip.answer.empty() ? Markdown()
-                                : " *The authors:* " + catalog_words(slip.answer)) +
+           (slip.answer.empty() ? Markdown() : " *The authors:* " + catalog_words(slip.answer)) +
            "\n";
   }
   if (!notation.empty()) out += "* *Notation.* " + joined(notation, " ") + "\n";
@@ -145,7 +143,8 @@ Markdown uses_markdown(const JudgedStatement& statement, const PaperView& view) 
 
 Markdown claim_markdown(const Claim& claim, const Entry& judge) {
   const std::string found = evidence_in_words(claim);
-  return on_one_line(escape_markup(words_of(standing_of(claim)).symbol + (" " + standing_text(claim)))) +
+  return on_one_line(
+             escape_markup(words_of(standing_of(claim)).symbol + (" " + standing_text(claim)))) +
          ": " + markdown(prose(claim.statement)) +
          (found.empty() ? Markdown() : ": " + markdown(prose(found))) + " (" +
          markdown(link_name(*judge.result)) + ")";
@@ -196,8 +195,8 @@ Markdown code_markdown(const Paper& paper) {
   if (code.runs.empty()) return out;
   out += "\n| figure | published code, seed | what it does |\n|---|---|---|\n";
   for (const AuthorsCode::Run& run : code.runs)
-    out += table_row(
-        {catalog_words(run.figure), catalog_words(run.seed), catalog_words(run.found)});
+    out +=
+        table_row({catalog_words(run.figure), catalog_words(run.seed), catalog_words(run.found)});
   return out;
 }
 
@@ -282,8 +281,8 @@ std::string markdown_statements(const std::vector<ResultFile>& results,
     const Paper& paper = *view.paper;
     const Markdown page = link_target(paper.anchor + ".md");
     out += "\n## " + on_one_line(escape_markup(paper.key)) + "\n\n" + citation_markdown(paper) +
-           ": [what each statement says](" + page + ")\n" +
-           versions_markdown(paper) + "\n| statement | verdict |\n|---|---|\n";
+           ": [what each statement says](" + page + ")\n" + versions_markdown(paper) +
+           "\n| statement | verdict |\n|---|---|\n";
     for (const JudgedStatement& statement : view.statements)
       out += table_row({"[" + catalog_words(statement.entry->name) + "](" + page + "#" +
                             on_one_line(anchor_of(*statement.entry)) + ")",

@@ -102,8 +102,7 @@ Markup row_html(const JudgedStatement& statement, const PaperView& view,
          "<td>" + says + "<td>" + verdict_html(statement) +
          (reason.empty() ? "" : "<br>" + reason) + slips_html(entry) +
          (entry.proof.empty() ? Markup() : derivation_html("why it is true", entry.proof)) +
-         uses_html(entry, view) + "<td>" + found +
-         "</tr>\n";
+         uses_html(entry, view) + "<td>" + found + "</tr>\n";
 }
 
 Markup counts_row_html(const Markup& name, const VerdictCounts& counts) {
@@ -257,7 +256,8 @@ Markup views_html(const std::vector<PaperView>& views, const std::vector<Entry>&
            table_start("What the paper says, and what was found",
                        {"Statement", "Says", "Verdict", "Evidence"}, "cards statements") +
            "<tbody>\n";
-    for (const JudgedStatement& statement : view.statements) out += row_html(statement, view, entries);
+    for (const JudgedStatement& statement : view.statements)
+      out += row_html(statement, view, entries);
     out += "</tbody></table>\n";
   }
   return out;

@@ -29,7 +29,8 @@ std::vector<Finding> findings_of(const std::vector<Entry>& entries) {
     if (claim == nullptr || of_paper[entry.paper] == findings_per_paper) continue;
     if (claim->verdict == Verdict::not_applicable) continue;
     const bool as_written = claim->verdict == finding->verdict;
-    out.push_back({&entry, as_written ? without_references(finding->sentence) : claim->statement, claim, as_written});
+    out.push_back({&entry, as_written ? without_references(finding->sentence) : claim->statement,
+                   claim, as_written});
     ++of_paper[entry.paper];
   }
   return out;

@@ -114,12 +114,14 @@ TEST_CASE("only a slip in the statement itself makes it false, and only if it sh
   CHECK(judged({shows("constant", Part::statement, fails), shows("false", Part::statement, fails)})
             .words() == "false as printed: an error");
   CHECK(judged({shows("false", Part::statement, fails)}).words() == "false as printed: an error");
-  CHECK(judged({shows("constant", Part::statement, fails), shows("missing", Part::statement, fails)})
-            .words() == "false as printed: a missing condition");
+  CHECK(
+      judged({shows("constant", Part::statement, fails), shows("missing", Part::statement, fails)})
+          .words() == "false as printed: a missing condition");
   CHECK(judged({shows("missing", Part::statement, fails)}).slip_class() == SlipClass::condition);
-  CHECK(judged({claim(Kind::figure, Part::statement, holds), shows("caption", Part::caption, fails)},
-               unproved)
-            .words() == "seen: 1 of 1 observation; slip in the caption");
+  CHECK(
+      judged({claim(Kind::figure, Part::statement, holds), shows("caption", Part::caption, fails)},
+             unproved)
+          .words() == "seen: 1 of 1 observation; slip in the caption");
   CHECK(verdict({shows("caption", Part::caption, fails)}) == "not-judged");
   CHECK(judged({shows("law", Part::definition, fails)}).words() == "slip in the definition");
   CHECK(judged({holding, shows("law", Part::definition, fails)}).words() ==
@@ -259,7 +261,8 @@ TEST_CASE("the evidence of a statement is a count of its cases, or the numbers o
   CHECK(judged({first, wrong, right}).evidence() ==
         "the bound: 2, expected 0.5 to 1; corrected: 0 violations in 12 cases");
   wrong.holm_undecided = true;
-  CHECK(judged({wrong}).evidence() == "the bound: 2, expected 0.5 to 1, not after Holm's correction");
+  CHECK(judged({wrong}).evidence() ==
+        "the bound: 2, expected 0.5 to 1, not after Holm's correction");
 }
 
 TEST_CASE(

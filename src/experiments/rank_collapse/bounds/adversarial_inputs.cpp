@@ -58,7 +58,8 @@ void judge_lti_stack(const Config& config, Sizes sizes, const Trial& trial, Tria
   const double aimed = log_normalized_mu(state_of(tokens));
   for (std::size_t k = blocks.size(); k-- > 0;)
     tokens = lti_preimage(blocks[k]->mixing_matrix(input), tokens);
-  const Collapse reached = tokens.is_finite() ? run(blocks, state_of(tokens)) : Collapse{0, undefined};
+  const Collapse reached =
+      tokens.is_finite() ? run(blocks, state_of(tokens)) : Collapse{0, undefined};
   // A W with a large inverse hides Z behind rounding errors.
   if (std::abs(reached.after - aimed) < std::log(2.0)) judge_lti_input(reached, record);
   const double after = run(blocks, input).after;
@@ -159,12 +160,13 @@ void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& tr
 void judge_adversarial_claims(const StackClaims& stacks) {
   using namespace adversarial;
   stacks.counted(lti_size, "the input times 1e-8");
-  stacks.counted(lti_input,
-                 "one case for each stack of four layers; solving for the input is simple because W "
-                 "is triangular, and possible for every W without a zero on its diagonal; "
-                 "without the stacks in which rounding errors hide Z; worked example: W = ((1, 0), "
-                 "(2, 1)) and tokens 1, -1",
-                 "mu is 0 in every stack");
+  stacks.counted(
+      lti_input,
+      "one case for each stack of four layers; solving for the input is simple because W "
+      "is triangular, and possible for every W without a zero on its diagonal; "
+      "without the stacks in which rounding errors hide Z; worked example: W = ((1, 0), "
+      "(2, 1)) and tokens 1, -1",
+      "mu is 0 in every stack");
   stacks.counted(attention,
                  "drawn tokens times 1e-2 to 1e-8, weights times 0.1 to 100: small tokens have "
                  "nearly equal logits",

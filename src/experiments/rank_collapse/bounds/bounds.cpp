@@ -217,7 +217,7 @@ void judge_halving(double slack, TrialRecord& record) {
 // rounding errors would double from layer to layer.
 void judge_standing(double slack, TrialRecord& record) {
   static constexpr int u[2][2] = {{1, 2}, {-1, 2}}, S[2] = {20, 5};  // 8 S
-  constexpr auto entry = [](int i, int j) {  // 40 M_ij
+  constexpr auto entry = [](int i, int j) {                          // 40 M_ij
     return u[i][0] * S[0] * u[j][0] + u[i][1] * S[1] * u[j][1];
   };
   static_assert(entry(0, 0) == 40 && entry(1, 1) == 40 && entry(1, 0) == 0);  // M = I
@@ -243,7 +243,8 @@ void judge_cubing(double slack, TrialRecord& record) {
   }
 }
 
-// Footnote 2: four orthonormal tokens in eight dimensions, W_B = W_C = I: M = I and ||M||_F = 2, but
+// Footnote 2: four orthonormal tokens in eight dimensions, W_B = W_C = I: M = I and ||M||_F = 2,
+// but
 // ||W_B||_2 ||W_C||_F = sqrt 8.
 void judge_orthogonal_tokens(double slack, TrialRecord& record) {
   compare(record, footnote_2::selective_as_printed, std::sqrt(8.0), 2, slack);

@@ -44,11 +44,11 @@ inline const Statement lemma_A_4 =
 inline const Place after_theorem = {lambda_skip::section_4_2_1_lambda_min,
                                     "lambda-skip/section-4.2.1/lambda-min/",
                                     "Section 4.2.1, after Theorem 4.3"};
-inline const Statement lambda_min_collapse =
-    showing(lambda_skip::section_4_2_1_lambda_min,
-            after_theorem("as-printed",
-                          "mu(Y^K) falls from layer to layer under the hypotheses of Theorem 4.3 if "
-                          "lambda_min <= 2/(c^2 alpha^(2N))"));
+inline const Statement lambda_min_collapse = showing(
+    lambda_skip::section_4_2_1_lambda_min,
+    after_theorem("as-printed",
+                  "mu(Y^K) falls from layer to layer under the hypotheses of Theorem 4.3 if "
+                  "lambda_min <= 2/(c^2 alpha^(2N))"));
 inline const Statement lambda_min_limit =
     ours(after_theorem, "bound", "the sentence says it of the model",
          "The bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 alpha^(2N))");

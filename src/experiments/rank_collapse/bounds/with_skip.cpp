@@ -530,9 +530,10 @@ void judge_own_lambda_claims(const StackClaims& stacks) {
   using namespace own_lambda;
   const std::size_t rates = stacks.config.a.size();
   const std::string unmet = "mu is 0 in every stack";
-  stacks.counted(layer_as_printed,
-                 "worked example: Sys-1 at lambda = -0.9, a = 0.04, where b < 0 demands nothing: mu_1 "
-                 "= 0.0353 < 0.04");
+  stacks.counted(
+      layer_as_printed,
+      "worked example: Sys-1 at lambda = -0.9, a = 0.04, where b < 0 demands nothing: mu_1 "
+      "= 0.0353 < 0.04");
   stacks.counted(
       layer,
       "lambda_k 1 % above the smallest one of its layer, with each sign; with |lambda_k| "

@@ -242,9 +242,10 @@ inline const Place place = {lambda_skip::section_4_1_own_lambda, "lambda-skip/th
 // because a < 1.
 inline const Statement layer_as_printed = showing(
     lambda_skip::section_4_1_own_lambda_absolute_value,
-    place("layer/as-printed",
-          "mu_{k+1} >= a mu_k if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 lambda_k N d S_k "
-          "C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2), b as printed"));
+    place(
+        "layer/as-printed",
+        "mu_{k+1} >= a mu_k if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 lambda_k N d S_k "
+        "C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2), b as printed"));
 inline const Statement layer = correcting(
     layer_as_printed,
     place("layer",
@@ -363,9 +364,8 @@ inline const Place place = {lambda_skip::section_4_1_footnote_2, "/", "Section 4
 inline const Statement attention_as_printed =
     showing(lambda_skip::section_4_1_footnote_2_bounds,
             place("attention/as-printed", "||M||_F is at least sqrt N in a layer of attention"));
-inline const Statement attention =
-    correcting(attention_as_printed,
-               place("attention", "||M||_F is at most sqrt N in a layer of attention"));
+inline const Statement attention = correcting(
+    attention_as_printed, place("attention", "||M||_F is at most sqrt N in a layer of attention"));
 inline const Statement selective_as_printed =
     showing(lambda_skip::section_4_1_footnote_2_bounds,
             place("selective/as-printed",
