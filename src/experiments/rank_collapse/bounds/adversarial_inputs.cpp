@@ -61,7 +61,8 @@ void judge_lti_stack(const Config& config, Sizes sizes, const Trial& trial, Tria
   const Collapse reached =
       tokens.is_finite() ? run(blocks, state_of(tokens)) : Collapse{0, undefined};
   // A W with a large inverse hides Z behind rounding errors.
-  if (std::abs(reached.after - aimed) < std::log(2.0)) judge_lti_input(reached, record);
+  if (std::abs(reached.after - aimed) < std::log(2.0) && reached.before >= std::log(spread_input))
+    judge_lti_input(reached, record);
   const double after = run(blocks, input).after;
   State<double> scaled = input;
   scaled.Y *= std::end(input_sizes)[-1];
@@ -164,7 +165,8 @@ void judge_adversarial_claims(const StackClaims& stacks) {
       lti_input,
       "one case for each stack of four layers; solving for the input is simple because W "
       "is triangular, and possible for every W without a zero on its diagonal; "
-      "without the stacks in which rounding errors hide Z; worked example: W = ((1, 0), "
+      "without the stacks in which rounding errors hide Z, or in which the input is as equal; "
+      "worked example: W = ((1, 0), "
       "(2, 1)) and tokens 1, -1",
       "mu is 0 in every stack");
   stacks.counted(attention,
