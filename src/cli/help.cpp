@@ -12,7 +12,7 @@
 #include "core/text.hpp"
 #include "report/catalog.hpp"
 #include "report/environment.hpp"
-#include "report/numbers.hpp"
+#include "report/references.hpp"
 #include "report/result_json.hpp"
 
 namespace ranklab {

@@ -190,7 +190,7 @@ void print_slip(const Slip& slip, const Printer& print) {
 std::string names_of(const std::vector<const PaperStatement*>& statements) {
   std::vector<std::string> names;
   for (const PaperStatement* each : statements) names.push_back(each->name);
-  return joined(names);
+  return joined(names, "; ");
 }
 
 // "Uses" and "Used by", with the verdicts of what it uses that is false as printed.

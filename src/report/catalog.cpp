@@ -8,7 +8,7 @@
 #include <stdexcept>
 
 #include "papers.hpp"  // the files of experiments/papers as text
-#include "report/numbers.hpp"
+#include "report/references.hpp"
 
 namespace ranklab {
 namespace {

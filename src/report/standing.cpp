@@ -39,6 +39,11 @@ std::string standing_text(const Claim& claim) {
   return words_of(standing).one;
 }
 
+std::string threshold_text(const Claim& claim) {
+  const bool says_ours = claim.threshold.find("ours") != std::string::npos;
+  return (says_ours ? "threshold: " : "our threshold: ") + claim.threshold;
+}
+
 ClaimCounts count(const std::vector<Claim>& claims) {
   ClaimCounts out;
   std::set<std::string> ids, slips;

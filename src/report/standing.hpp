@@ -31,6 +31,9 @@ Standing standing_of(const Claim& claim);
 /// hold" (beyond the paper), "undecided", "not applicable".
 std::string standing_text(const Claim& claim);
 
+/// "our threshold: 0.1 nats"; "threshold: 0.1 nats, ours" for words that say it themselves.
+std::string threshold_text(const Claim& claim);
+
 /// How many claims of a run have which standing. A corrected form counts with its form as printed,
 /// and several claims that show one slip count once. Claims that another preset judges are counted
 /// apart.

@@ -255,7 +255,7 @@ std::string with_expected(const Claim& claim) {
   const std::string evidence = evidence_text(claim), expected = expected_text(claim);
   const bool ours = !claim.threshold.empty() && claim.kind != Kind::printed_number;
   return evidence + (evidence.empty() || expected.empty() ? "" : ", " + expected) +
-         (ours ? " (our threshold: " + claim.threshold + ")" : "");
+         (ours ? " (" + threshold_text(claim) + ")" : "");
 }
 
 // Of an undecided claim, why it is; the interval beside it may lie inside the region.

@@ -14,13 +14,13 @@ Markup words_of_kind(const Claim& claim) {
     case Kind::theorem:
       return claim.part == Part::proof ? Markup("step of a proof") : "every finite case";
     case Kind::asymptotic:
-      return "asymptotic, our slack: " + prose(claim.threshold);
+      return "asymptotic, " + prose(threshold_text(claim));
     case Kind::printed_number:
       return "printed number";
     case Kind::figure:
       return "figure or text";
     case Kind::reading:
-      return "our threshold: " + prose(claim.threshold);
+      return prose(threshold_text(claim));
     case Kind::own:
       return Markup("<code>") + escape_markup(claim.formula) + "</code>";
     case Kind::beyond:

@@ -7,7 +7,7 @@
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/figure/text.hpp"
-#include "report/numbers.hpp"
+#include "report/references.hpp"
 #include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/markdown.hpp"

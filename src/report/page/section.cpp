@@ -5,7 +5,7 @@
 #include "report/catalog.hpp"
 #include "report/figure/picture.hpp"
 #include "report/figure/text.hpp"
-#include "report/numbers.hpp"
+#include "report/references.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
 #include "report/page/prose.hpp"

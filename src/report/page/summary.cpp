@@ -4,7 +4,7 @@
 #include <map>
 
 #include "report/catalog.hpp"
-#include "report/numbers.hpp"
+#include "report/references.hpp"
 #include "report/page/text.hpp"
 
 namespace ranklab {

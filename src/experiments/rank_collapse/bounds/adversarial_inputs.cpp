@@ -55,14 +55,20 @@ void judge_lti_stack(const Config& config, Sizes sizes, const Trial& trial, Tria
   // Tokens that differ little: one direction, and a small multiple of the drawn tokens.
   arma::mat tokens = difference * input.Y;
   tokens.each_col() += arma::vec(tokens.n_rows, arma::fill::ones);
-  const double aimed = log_normalized_mu(state_of(tokens));
-  for (std::size_t k = blocks.size(); k-- > 0;)
-    tokens = lti_preimage(blocks[k]->mixing_matrix(input), tokens);
-  const Collapse reached =
-      tokens.is_finite() ? run(blocks, state_of(tokens)) : Collapse{0, undefined};
-  // A W with a large inverse hides Z behind rounding errors.
-  if (std::abs(reached.after - aimed) < std::log(2.0) && reached.before >= std::log(spread_input))
-    judge_lti_input(reached, record);
+  const double size = arma::norm(tokens, "fro");
+  double growth = 0;  // of rounding errors, at most
+  for (std::size_t k = blocks.size(); k-- > 0;) {
+    const arma::mat W = blocks[k]->mixing_matrix(input);
+    growth += std::log(arma::norm(W, "fro"));
+    tokens = lti_preimage(W, tokens);
+  }
+  // No case if rounding errors may hide Z, or if the input is nearly as equal itself.
+  const double rounding =
+      std::log(tolerance::residual<double>) + growth + std::log(arma::norm(tokens, "fro") / size);
+  if (tokens.is_finite() && rounding < std::log(vanished * difference)) {
+    const Collapse reached = run(blocks, state_of(tokens));
+    if (reached.before >= std::log(spread_input)) judge_lti_input(reached, record);
+  }
   const double after = run(blocks, input).after;
   State<double> scaled = input;
   scaled.Y *= std::end(input_sizes)[-1];

@@ -29,10 +29,6 @@
 
 namespace ranklab {
 
-/// The text with each reference {{... = value}} replaced by its value; a reference without a value
-/// becomes a dash.
-std::string without_references(std::string_view text);
-
 /// The results to which references refer.
 class NumberedResults {
  public:
