@@ -60,7 +60,7 @@ class NumbersTest(ProgramTest):
                                    ("spectral-fig03: gd.los | .2f", "no quantity 'gd.los'"), ("spectral-fig03: 1 | 2f", "unknown format '2f'"),
                                    ("spectral-fig03: claim x | .2f", "no claim 'x'"), ("spectral-fig03: 1/0 | .2f", "the number is undefined"),
                                    ("papers: many", "unknown reference 'papers: many'"),
-                                   ("spectral-fig03: claim spectral/eq-1.5/specgd | .2f", "allowed: violations, cases, units, violated")):
+                                   ("spectral-fig03: claim spectral/eq-1.5/specgd | .2f", "allowed: violations, cases, share, worst, units, violated")):
             text = "first\n<!--{%s}-->old<!--/-->\n" % reference
             with self.subTest(reference):
                 kept, said = self.renewed(text, exit_code=1)

@@ -91,7 +91,7 @@ class ReferenceTest(ProgramTest):
                  *glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))]
         run = self.run_program(["numbers", "--check", "--results", FOLDER, *texts])
         self.assertEqual(run.stderr, "")
-        self.assertGreater(sum(open(path, encoding="utf-8").read().count("<!--{") for path in texts), 100)
+        self.assertGreater(sum(text_of(path).count("<!--{") for path in texts), 100)
 
 
 if __name__ == "__main__":
