@@ -30,7 +30,7 @@ bool is_input(const Entry& entry);
 /// The words of the first screen.
 inline constexpr char introduction[] =
     "Figures and statements of papers on the geometry of deep networks, computed again by ranklab "
-    "and judged from its own numbers. <b>True</b>: a proof was checked, and no case violates it. "
+    "and judged from its numbers. <b>True</b>: a proof was checked, and no case violates it. "
     "<b>Consistent</b>: it shows at the sizes run. <b>False as printed</b>: a typo, a missing "
     "condition or an error, derived by hand. <b>Not seen</b>: it does not show at these sizes.";
 
