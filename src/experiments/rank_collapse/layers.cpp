@@ -206,15 +206,16 @@ bool has_plain_skip(const DepthCurve& curve) {
 
 // [LambdaSkip] Figure 1 ---------------------------------------------------------------------------
 
-// The extreme of a measure at the last layer over curves, per trial; NaN if any value is undefined.
-std::vector<double> extreme_final(const char* what, const std::vector<std::string>& curves,
-                                  const Records& records, bool largest) {
+// The extreme of normalized mu at the last layer over curves, per trial; NaN if any value is
+// undefined.
+std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, const Records& records,
+                                     bool largest) {
   return per_trial(records, [&](const TrialRecord& record) {
     double extreme = largest ? -infinity : infinity;
     for (const std::string& curve : curves) {
-      const double value = record.array(of_curve(curve, what)).back();
-      if (std::isnan(value)) return value;
-      extreme = largest ? std::max(extreme, value) : std::min(extreme, value);
+      const double mu = record.array(of_curve(curve, measure::mu_normalized)).back();
+      if (std::isnan(mu)) return mu;
+      extreme = largest ? std::max(extreme, mu) : std::min(extreme, mu);
     }
     return extreme;
   });
@@ -254,7 +255,7 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
     const auto runs = claims.about(overflows(curves, records));
     claims.mean(
         is_shown ? reading(statement, say("mu/||Y||_F of {}", threshold)) : beyond(statement),
-        extreme_final(measure::mu_normalized, curves, records, collapses),
+        extreme_final_mu(curves, records, collapses),
         collapses ? at_most(threshold) : at_least(threshold),
         clauses(say("normalized mu after the last layer, {} over {}; collapsed: below {}",
                     collapses ? "largest" : "smallest", joined(curves), threshold),
@@ -267,33 +268,9 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
         curves_where([](double lambda) { return std::abs(lambda) <= small_lambda; }), true);
   judge(figure_1("lambda-1-collapses", "The tokens collapse for the usual lambda = 1" + in_model),
         curves_where([](double lambda) { return lambda == 1; }), true);
-  const std::vector<std::string> strong = curves_where(
-                                     [&](double lambda) { return std::abs(lambda) == largest; }),
-                                 weak = curves_where([](double lambda) {
-                                   return std::abs(lambda) <= small_lambda;
-                                 });
   judge(
       figure_1("large-lambda-keeps", "The tokens do not collapse for large abs(lambda)" + in_model),
-      strong, false);
-  // Collapse is convergence to rank one (Sections 3.1 and 3.2), for which no threshold is printed.
-  const Statement order = figure_1(
-      "order-of-residuals",
-      "After the last layer the output is farther from rank one at every large abs(lambda) "
-      "than at every abs(lambda) up to 1" +
-          in_model);
-  if (!claims.applies(order, strong.empty() || weak.empty()
-                                 ? "hypothesis not met: no such lambda in the list"
-                                 : ""))
-    return;
-  const auto runs = claims.about(overflows(strong, records));
-  claims.mean(
-      is_shown ? order : beyond(order),
-      differences(extreme_final(measure::rank_one_residual, strong, records, false),
-                  extreme_final(measure::rank_one_residual, weak, records, true)),
-      positive(),
-      clauses("1 - sigma_1^2/||Y||_F^2, the smallest at large abs(lambda) minus the largest "
-              "at small",
-              is_shown ? scale + "; Mamba-2 keeps its own skip D at lambda = 0" : ""));
+      curves_where([&](double lambda) { return std::abs(lambda) == largest; }), false);
 }
 
 // [Shallow] Figure 1 ------------------------------------------------------------------------------

@@ -27,13 +27,15 @@ inline const std::string prefix = "lambda-skip/section-A.13.1/", source = "Appen
 inline const Place lti = {prefix + "lti", prefix, source, Part::text},
                    others = {prefix + "adversarial", prefix, source, Part::text};
 inline const char tenth[] = "a tenth of mu / ||Y||_F of the input";
-inline const Statement lti_size = lti(
-    "lti/size", "The size of the input does not change mu / ||Y||_F of an LTI state-space model");
-// A violation is a stack for which no input was found.
-inline const Statement lti_input = ours(
-    lti, "lti/input", "the sentence is read as one about the size of the input, as with attention",
-    "In an LTI state-space model the input W^-1 ... W^-1 Z makes mu / ||Y||_F fall below a "
-    "tenth of its value at the input, for nearly equal tokens Z");
+// A violation is a stack for which an input was found.
+inline const Statement lti_as_printed = reading(
+    lti("lti/as-printed",
+        "No input that is easy to find makes the tokens of an LTI state-space model collapse: only "
+        "the weights decide"),
+    tenth);
+inline const Statement lti_size =
+    lti("lti/corrected",
+        "The size of the input does not change mu / ||Y||_F of an LTI state-space model");
 // A violation is a stack for which no input was found.
 inline const Statement attention = reading(
     others("attention", "For all weights of attention some input makes the tokens collapse"),
@@ -62,7 +64,7 @@ struct Collapse {
   bool occurs() const;
 };
 
-/// Counts an LTI stack with the input W^-1 ... W^-1 Z, if the numbers are defined.
+/// Counts an LTI stack with its adversarial input, if the numbers are defined.
 void judge_lti_input(const Collapse& collapse, TrialRecord& record);
 
 /// All stacks of the trial at these sizes.

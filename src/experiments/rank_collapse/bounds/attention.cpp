@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "core/fits.hpp"
-#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/stacked_model.hpp"
 #include "nn/blocks/bare_block.hpp"
 
@@ -219,11 +218,7 @@ void judge_attention(const Config& config, Sizes sizes, const Trial& trial, Tria
   for (std::uint64_t k = 1; k <= spec.layers; ++k) {
     trial.check_interrupt();
     const auto block = bare_block(spec, trial, k - 1);
-    const arma::mat M = block->mixing_matrix(state);
-    const double size = arma::norm(M, "fro");
-    compare(record, footnote_2::attention_as_printed, std::sqrt(N), size, floor);
-    compare(record, footnote_2::attention, size, std::sqrt(N), floor);
-    epsilon = std::min(epsilon, smallest_weight(M, spec.causal));
+    epsilon = std::min(epsilon, smallest_weight(block->mixing_matrix(state), spec.causal));
     block->forward(state, 0.0);
     const double before = phi, spread = token_spread(state.Y);
     phi = smallest_cosine(state.Y);

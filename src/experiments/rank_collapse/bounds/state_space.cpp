@@ -108,7 +108,7 @@ void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record) {
     SelectiveNorms shifted = norms;
     shifted.lambda_min = limit * (1 + side * near_limit);
     const bool decays = std::abs(selective_factor(shifted)) < 1;
-    record.count(thm_4_3::lambda_min_limit.id, decays != (side < 0));
+    record.count(thm_4_3::lambda_min_limit.corrected.id, decays != (side < 0));
   }
 }
 
@@ -243,7 +243,7 @@ void judge_theorem_4_3(const StackClaims& stacks) {
   stacks.counted(as_printed,
                  say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
                      "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
-                     "W_C = I, alpha = 1; two tokens that never move, W_C W_B' = Diag(2.5, 0.625)",
+                     "W_C = I, alpha = 1; tokens at 110 and 160 degrees that move apart",
                      stacks.non_violations(hypothesis)),
                  unmet);
   stacks.counted(half_exponent,
@@ -254,10 +254,13 @@ void judge_theorem_4_3(const StackClaims& stacks) {
   stacks.counted(hypotheses, "", unmet);
   stacks.counted(corrected, "neither lambda_max <= 1/N nor row sums of at least 1 are required",
                  unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
-  stacks.counted(lambda_min_collapse,
-                 "worked example, in exact arithmetic: two tokens that never move, with lambda_min "
-                 "= 0.625 <= 2/(c^2 alpha^(2N)) = 5.56");
-  stacks.counted(lambda_min_limit,
+  constexpr double smallest = 2, cos_20 = 0.93969262078590838405;
+  stacks.claims.number(
+      lambda_min_limit.as_printed, std::abs(selective_factor({2, 1, cos_20, smallest, smallest})),
+      at_most(1),
+      "size of the factor per layer for two tokens 20 degrees apart, W_B = W_C = sqrt(2) "
+      "I, alpha = 1: lambda_min = 2 <= 2/(c^2 alpha^(2N)) = 2.265");
+  stacks.counted(lambda_min_limit.corrected,
                  "c, alpha and N of each stack, lambda_min a millionth below and above the limit",
                  unmet);
   stacks.counted(

@@ -41,17 +41,13 @@ inline const Statement lemma_A_4 =
     showing(lambda_skip::lemma_A_4_off_diagonal,
             Statement{lambda_skip::lemma_A_4, lambda_skip::lemma_A_4, "Lemma A.4",
                       "M_ij >= lambda_min phi alpha^N for i >= j"});
-inline const Place after_theorem = {lambda_skip::section_4_2_1_lambda_min,
-                                    "lambda-skip/section-4.2.1/lambda-min/",
-                                    "Section 4.2.1, after Theorem 4.3"};
-inline const Statement lambda_min_collapse = showing(
-    lambda_skip::section_4_2_1_lambda_min,
-    after_theorem("as-printed",
-                  "mu(Y^K) falls from layer to layer under the hypotheses of Theorem 4.3 if "
-                  "lambda_min <= 2/(c^2 alpha^(2N))"));
-inline const Statement lambda_min_limit =
-    ours(after_theorem, "bound", "the sentence says it of the model",
-         "The bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 alpha^(2N))");
+inline const Misprint lambda_min_limit =
+    Place{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/",
+          "Section 4.2.1, after Theorem 4.3"}
+        .misprint(lambda_skip::section_4_2_1_lambda_min, "lambda-min",
+                  "The bound of Theorem 4.3 decays for every lambda_min <= 2/(c^2 alpha^(2N))",
+                  "The bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
+                  "alpha^(2N))");
 
 inline constexpr char c[] = "thm-4.3.c", lambda_min[] = "thm-4.3.lambda_min",
                       lambda_max[] = "thm-4.3.lambda_max";

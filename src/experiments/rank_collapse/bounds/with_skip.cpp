@@ -531,10 +531,6 @@ void judge_own_lambda_claims(const StackClaims& stacks) {
   const std::size_t rates = stacks.config.a.size();
   const std::string unmet = "mu is 0 in every stack";
   stacks.counted(
-      layer_as_printed,
-      "worked example: Sys-1 at lambda = -0.9, a = 0.04, where b < 0 demands nothing: mu_1 "
-      "= 0.0353 < 0.04");
-  stacks.counted(
       layer,
       "lambda_k 1 % above the smallest one of its layer, with each sign; with |lambda_k| "
       "as in the corrected Theorem 4.1; the text prints mu for mu^2, which is weaker",
@@ -586,16 +582,6 @@ void judge_remark_claims(const StackClaims& stacks) {
       say("smaller value of the two signs, at the last N and d, where eq. (7) requires "
           "|lambda| > {}; 1 - sigma_1^2/||Y||_F^2 is {}",
           required, stacks.mean(residual_at_5)));
-}
-
-void judge_footnote_2(const StackClaims& stacks) {
-  using namespace footnote_2;
-  stacks.counted(attention_as_printed,
-                 "each layer of the stacks of Theorem 4.2; uniform attention has ||M||_F = 1");
-  stacks.counted(attention, "the rows of M are nonnegative and have the sum 1");
-  stacks.counted(selective_as_printed,
-                 "worked example: four orthonormal tokens, d = 8, W_B = W_C = I, so that M = I: 2 "
-                 "against sqrt 8; Theorem 4.1 needs an upper bound on ||M||_F");
 }
 
 // Lemma A.1 ---------------------------------------------------------------------------------------

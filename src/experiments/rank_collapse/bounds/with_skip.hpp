@@ -240,23 +240,14 @@ inline const Place place = {lambda_skip::section_4_1_own_lambda, "lambda-skip/th
                             "Section 4.1, after Remark 4.1"};
 // The text prints mu_{k+1} >= a mu_k, without the squares of Definition 4.1. This is weaker,
 // because a < 1.
-inline const Statement layer_as_printed = showing(
-    lambda_skip::section_4_1_own_lambda_absolute_value,
-    place(
-        "layer/as-printed",
-        "mu_{k+1} >= a mu_k if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 lambda_k N d S_k "
-        "C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2), b as printed"));
-inline const Statement layer = correcting(
-    layer_as_printed,
+inline const Statement layer =
     place("layer",
           "mu_{k+1}^2 >= a mu_k^2 if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 |lambda_k| "
-          "N d S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2)"));
-inline const Statement stack = correcting(
-    layer_as_printed,
+          "N d S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2)");
+inline const Statement stack =
     place("stack",
           "mu(Y^K)^2 >= (prod_k a_k) mu(Y^0)^2, with one rate or with different rates, if every "
-          "lambda_k meets the adapted eq. (7) and mu_k^2 meets the condition of its own layer, "
-          "with |lambda_k|"));
+          "lambda_k meets the adapted eq. (7) and mu_k^2 meets the condition of its own layer");
 inline const Statement layer_sharper =
     ours(place, "layer/sharper", "a weaker condition",
          "mu_{k+1}^2 >= a mu_k^2 if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 |lambda_k| "
@@ -298,9 +289,8 @@ inline const Place place = {lambda_skip::remark_4_1, "/", "Remark 4.1"};
 inline const Misprint value_norm = [] {
   Place number = place;
   number.kind = Kind::printed_number;
-  number.part = Part::definition;
-  return number.misprint(place.prefix + "S", "S", "S = sup ||C_V||_F is 1 in Mamba, where C_V = I",
-                         "S = sup ||C_V||_F is sqrt d in Mamba, where C_V = I");
+  return number.misprint(place.prefix + "S", "S", "S = sup ||C_V||_F = 1 in Mamba, where C_V = I",
+                         "S = sqrt d in Mamba, where C_V = I");
 }();
 inline const Statement below_1 =
     place("rate-below-1", "Eq. (7) has a solution lambda if and only if a < 1, in Mamba");
@@ -354,26 +344,6 @@ void judge_remark(const StackEnd& end, double slack, TrialRecord& record);
 void judge_mamba(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
 void judge_remark_claims(const StackClaims& stacks);
-
-// Footnote 2 --------------------------------------------------------------------------------------
-
-namespace footnote_2 {
-
-inline const Place place = {lambda_skip::section_4_1_footnote_2, "/", "Section 4.1, footnote 2",
-                            Part::definition};
-inline const Statement attention_as_printed =
-    showing(lambda_skip::section_4_1_footnote_2_bounds,
-            place("attention/as-printed", "||M||_F is at least sqrt N in a layer of attention"));
-inline const Statement attention = correcting(
-    attention_as_printed, place("attention", "||M||_F is at most sqrt N in a layer of attention"));
-inline const Statement selective_as_printed =
-    showing(lambda_skip::section_4_1_footnote_2_bounds,
-            place("selective/as-printed",
-                  "||M||_F >= ||W_B||_2 ||W_C||_F in a layer of a selective state-space model"));
-
-}  // namespace footnote_2
-
-void judge_footnote_2(const StackClaims& stacks);
 
 // Lemma A.1 ---------------------------------------------------------------------------------------
 
