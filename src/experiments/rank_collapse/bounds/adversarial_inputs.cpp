@@ -169,8 +169,9 @@ void judge_adversarial_claims(const StackClaims& stacks) {
                  "nearly equal logits",
                  "a causal mask, or tokens that do not differ much in every stack");
   stacks.counted(selective,
-                 "multiples of one direction, found token by token, weights times 0.1 to 100; the "
-                 "size of an input changes mu, but not mu / ||Y||_F",
+                 "multiples of one direction, found token by token, weights times 0.1 to 100: the "
+                 "input has rank one from the start, with tokens of different lengths, and only mu / "
+                 "||Y||_F falls; the size of an input changes mu, but not mu / ||Y||_F",
                  "mu is 0 in every stack");
 }
 

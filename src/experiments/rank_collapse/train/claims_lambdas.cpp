@@ -360,7 +360,9 @@ void judge_cause(const TrainedRuns& runs, Claims& claims) {
     }
   }
   if (!scale.empty())
-    judge_collapsed_guess(place("because-of-collapse", text), shown, scale, claims);
+    judge_collapsed_guess(reading(place("because-of-collapse", text),
+                                  "every run; 0.001 of mu / ||R||; 5 standard errors"),
+                          shown, scale, claims);
   if (any_other)
     judge_collapsed_guess(ours(place)("because-of-collapse/other-models", text), others, "",
                           claims);
