@@ -136,7 +136,8 @@ Work work(const Config& c) {
 
 // Claims ------------------------------------------------------------------------------------------
 
-// Our thresholds for "a dramatic increase" of mu, the paper's sign of instability, and for growth of
+// Our thresholds for "a dramatic increase" of mu, the paper's sign of instability, and for growth
+// of
 // ||Y||_F, which is ours; the paper gives no number.
 constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
 
@@ -231,10 +232,9 @@ void judge_gating(const Config& c, const Records& records, Claims& claims) {
                       "mu approaches zero in Mamba-2 without the gate and with the norm" + last_mu),
              curve(false, true), Outcome::collapses);
   }
-  final_is(
-      figure_3("gate-with-norm-keeps",
-               "The tokens do not collapse in Mamba-2 with gate and norm" + last_mu),
-      curve(true, true), Outcome::keeps);
+  final_is(figure_3("gate-with-norm-keeps",
+                    "The tokens do not collapse in Mamba-2 with gate and norm" + last_mu),
+           curve(true, true), Outcome::keeps);
   final_is(figure_3("gate-without-norm-keeps",
                     "The tokens do not collapse in Mamba-2 with the gate and without the norm" +
                         last_mu),

@@ -522,14 +522,15 @@ void judge_sys2(const std::vector<Outcome>& outcomes, Claims& claims) {
       of.printed("as-printed/any-start",
                  "mu does not tend to 0 in Sys-2 for lambda = -3 and -2.5 with alpha_0 = 1 and "
                  "beta_0 = 0, which the proposition allows"));
-  const Statement
-      whole = of.with_slip("as-printed",
-                           "mu tends to 0 in Sys-2 for every lambda > -3/2, and "
-                           "rank collapse is avoided for lambda < -3/2"),
-      above = of.with_slip("as-printed/collapse", "mu tends to 0 in Sys-2 for every lambda > -3/2"),
-      below = of.corrected(any_start, "as-printed/no-collapse",
-                           "mu does not tend to 0 and Y does not tend to rank one in Sys-2 for any "
-                           "lambda < -3/2 if beta_0 is not 0");
+  const Statement whole = of.with_slip("as-printed",
+                                       "mu tends to 0 in Sys-2 for every lambda > -3/2, and "
+                                       "rank collapse is avoided for lambda < -3/2"),
+                  above = of.with_slip("as-printed/collapse",
+                                       "mu tends to 0 in Sys-2 for every lambda > -3/2"),
+                  below = of.corrected(
+                      any_start, "as-printed/no-collapse",
+                      "mu does not tend to 0 and Y does not tend to rank one in Sys-2 for any "
+                      "lambda < -3/2 if beta_0 is not 0");
   const Rule collapse = between(-1.5, infinity, tends_to_zero);
   const Rule none = between(-infinity, -1.5, [](const Outcome& o) {
     return !o.mu_tends_to(0) && !o.tends_to_rank_one();
@@ -638,7 +639,8 @@ void judge_rates(const Config& c, const TrialRecord& record, Claims& claims) {
   const double mix = std::sqrt(6.0), b = 8 / a * std::abs(at) * mix / margin_of_eq_7(at, 1);
   claims.number(
       beyond(Statement{prop_4_3_2.statement_id, prop_4_3_2.prefix + "vacuous", "not in the paper",
-                       "At lambda = -0.75, where Sys-2 meets eq. (7), Theorem 4.1 promises nothing: b with |lambda| for one layer, against mu^2 "
+                       "At lambda = -0.75, where Sys-2 meets eq. (7), Theorem 4.1 promises "
+                       "nothing: b with |lambda| for one layer, against mu^2 "
                        "<= N = 2"}),
       b, at_least(2), "S = sqrt 2, C_M = sqrt 3, a = 0.04");
   // In the limit y_1.y_2 = 1.

@@ -339,9 +339,9 @@ struct Sweep {
 // "A very low value" near lambda = 0.
 void judge_low(const Config& c, const ModelSpec& spec, const Sweep& sweep, const Place& figure_2,
                Claims& claims) {
-  const Statement low = figure_2(
-      "low-at-0", say("mu at the last layer is very low at lambda = 0{}: mu/||Y||_F",
-                      sweep.in_model));
+  const Statement low =
+      figure_2("low-at-0",
+               say("mu at the last layer is very low at lambda = 0{}: mu/||Y||_F", sweep.in_model));
   const auto zero = std::find(sweep.lambda.begin(), sweep.lambda.end(), 0.0);
   if (zero == sweep.lambda.end())
     return claims.not_applicable(low, "lambda = 0 is not in the list");
@@ -474,10 +474,10 @@ void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
     }
     return widest;
   });
-  const Statement flat =
-      figure_2("flat-at-large-lambda",
-               say("mu at the last layer varies little for large abs(lambda){}: range of mu/||Y||_F",
-                   sweep.in_model));
+  const Statement flat = figure_2(
+      "flat-at-large-lambda",
+      say("mu at the last layer varies little for large abs(lambda){}: range of mu/||Y||_F",
+          sweep.in_model));
   const auto runs = claims.about(sweep.overflows(used), true);
   claims.mean(
       flat.kind == Kind::beyond ? flat : reading(flat, say("a range of {}", little_variation)),
@@ -488,12 +488,13 @@ void judge_flatness(const Sweep& sweep, const Place& figure_2, Claims& claims) {
 // Section 5.1 calls eq. (7) conservative for ALBERT and Mamba-2, which are not of the form of eq.
 // (6). Stacks of eq. (6) are ours.
 Statement conservative_for(const StackedModel& model) {
-  return beyond(Statement{
-      lambda_skip::section_5_1_conservative, "lambda-skip/thm-4.1/conservative/" + model.label,
-      "not in the paper, which speaks of ALBERT and Mamba-2",
-      say("The condition of Theorem 4.1 is conservative: a much smaller abs(lambda) keeps the tokens "
-          "apart in {}: log10 of the ratio of the two",
-          words_of(model.spec))});
+  return beyond(Statement{lambda_skip::section_5_1_conservative,
+                          "lambda-skip/thm-4.1/conservative/" + model.label,
+                          "not in the paper, which speaks of ALBERT and Mamba-2",
+                          say("The condition of Theorem 4.1 is conservative: a much smaller "
+                              "abs(lambda) keeps the tokens "
+                              "apart in {}: log10 of the ratio of the two",
+                              words_of(model.spec))});
 }
 
 // By how many orders of magnitude eq. (7) requires more than the smallest measured strength of
@@ -512,12 +513,13 @@ void judge_condition(const Config& c, const StackedModel& model, const Records& 
     }
     return orders;
   });
-  claims.mean(conservative, most, at_least(1),
-              say("the abs(lambda) that eq. (7) requires over the smallest measured abs(lambda) that "
-                  "keeps mu/||Y||_F and the rank-one residual above {} at every layer, larger of "
-                  "the two signs; at least a factor of 10; the rate a guarantees {} at the last "
-                  "layer; the condition on mu(Y^(0)) requires more",
-                  c.threshold, c.threshold));
+  claims.mean(
+      conservative, most, at_least(1),
+      say("the abs(lambda) that eq. (7) requires over the smallest measured abs(lambda) that "
+          "keeps mu/||Y||_F and the rank-one residual above {} at every layer, larger of "
+          "the two signs; at least a factor of 10; the rate a guarantees {} at the last "
+          "layer; the condition on mu(Y^(0)) requires more",
+          c.threshold, c.threshold));
 }
 
 void judge(const Config& c, const std::vector<StackedModel>& models, const Records& records,

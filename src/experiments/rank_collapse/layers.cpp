@@ -221,7 +221,8 @@ std::vector<double> extreme_final(const char* what, const std::vector<std::strin
 }
 
 // The order that the figure shows, by either measure: every small |lambda| ends below every large
-// one. Collapse is convergence to rank one ([LambdaSkip] Section 3.1), which mu alone does not show.
+// one. Collapse is convergence to rank one ([LambdaSkip] Section 3.1), which mu alone does not
+// show.
 void judge_order_of_skips(const Place& figure_1, const std::string& in_model, bool is_shown,
                           const std::vector<std::string>& small,
                           const std::vector<std::string>& large, const Records& records,
@@ -290,16 +291,18 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
                 is_shown ? scale : ""),
         1, line);
   };
-  const std::string in_model = " in " + figure_label(group.spec) + (is_shown ? " without gate" : "");
+  const std::string in_model = say(" in {}{}", model_row(group.spec.model).title,
+                                   is_shown                                 ? " without gate"
+                                   : group.spec.value_weights == "identity" ? " with C_V = I"
+                                                                            : "");
   const auto mu_last = [&](const char* lambda) {
     return say("{}: mu/||Y||_F after the last layer, {}", in_model, lambda);
   };
   const std::vector<std::string> small = curves_where([](double lambda) {
     return std::abs(lambda) <= small_lambda;
   }),
-                                 large = curves_where([&](double lambda) {
-                                   return std::abs(lambda) == largest;
-                                 });
+                                 large = curves_where(
+                                     [&](double lambda) { return std::abs(lambda) == largest; });
   judge(figure_1("small-lambda-collapses", "The tokens collapse for every abs(lambda) up to 1" +
                                                mu_last("largest over these lambda")),
         small, true);

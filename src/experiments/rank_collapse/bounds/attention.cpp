@@ -277,11 +277,12 @@ void judge_theorem_4_2(const StackClaims& stacks) {
                unmet);
   stacks.worst(in_section_4_2_1, slope, compared(at_most(0)),
                "slope of log mu per layer, largest over the sizes of a trial", unmet);
-  stacks.counted(bound,
-                 say("no evidence for the theorem, which leaves C and epsilon free: the bound is far "
-                     "above mu; smallest epsilon of a trial, mean over trials: {}",
-                     stacks.mean_text(epsilon)),
-                 unmet);
+  stacks.counted(
+      bound,
+      say("no evidence for the theorem, which leaves C and epsilon free: the bound is far "
+          "above mu; smallest epsilon of a trial, mean over trials: {}",
+          stacks.mean_text(epsilon)),
+      unmet);
   stacks.counted(angles, met, unmet);
   stacks.worst(
       cubic, growth, within(3, growth_margin),

@@ -58,11 +58,12 @@ inline const Statement exponential = asymptotic(
           "mu(Y^K) decays at least exponentially in attention with orthogonal W_V, normalized rows "
           "and no skip: slope of log mu per layer"),
     falling_line);
-inline const Statement in_section_4_2_1 = asymptotic(
-    Place{lambda_skip::section_4_2_1_no_skip, "/", "Section 4.2.1"}(
-        "attention", "The tokens of attention with normalized rows and no skip collapse "
-                     "exponentially: slope of log mu per layer"),
-    falling_line);
+inline const Statement in_section_4_2_1 =
+    asymptotic(Place{lambda_skip::section_4_2_1_no_skip, "/", "Section 4.2.1"}(
+                   "attention",
+                   "The tokens of attention with normalized rows and no skip collapse "
+                   "exponentially: slope of log mu per layer"),
+               falling_line);
 inline const Statement bound =
     ours(in_appendix, "bound", "which leaves C and epsilon free",
          "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with r = 1, C = sqrt(N) and the smallest "

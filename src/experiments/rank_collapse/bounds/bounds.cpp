@@ -219,9 +219,9 @@ void judge_halving(double slack, TrialRecord& record) {
 }
 
 // Theorem 4.3 with S = W_C W_B' = Diag(2.5, 0.625), alpha = 1 and the tokens (1, 2)/sqrt 5 and (-1,
-// 2)/sqrt 5: M = I, so the tokens never move, and all row sums are 1. c = phi = 0.6 and mu^2 = 0.4 at
-// every layer. Rounding would destroy this fixed point, so M is computed in integers, 40 times the
-// entries: 8 S times the products of the entries of sqrt 5 times the tokens.
+// 2)/sqrt 5: M = I, so the tokens never move, and all row sums are 1. c = phi = 0.6 and mu^2 = 0.4
+// at every layer. Rounding would destroy this fixed point, so M is computed in integers, 40 times
+// the entries: 8 S times the products of the entries of sqrt 5 times the tokens.
 constexpr int weight_of_standing(int i, int j) {
   constexpr int tokens[2][2] = {{1, 2}, {-1, 2}}, S[2] = {20, 5};
   return tokens[i][0] * S[0] * tokens[j][0] + tokens[i][1] * S[1] * tokens[j][1];

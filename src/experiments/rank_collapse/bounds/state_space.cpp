@@ -243,13 +243,14 @@ void judge_theorem_4_3(const StackClaims& stacks) {
   const std::string unmet =
       "no stack meets c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c "
       "lambda_min alpha^N <= 1";
-  stacks.counted(as_printed,
-                 say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
-                     "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
-                     "W_C = I, alpha = 1; W_C W_B' = Diag(2.5, 0.625), alpha = 1, tokens (1, 2)/sqrt "
-                     "5 and (-1, 2)/sqrt 5, for which M = I, so that mu = 0.632 for ever",
-                     stacks.non_violations(hypothesis)),
-                 unmet);
+  stacks.counted(
+      as_printed,
+      say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
+          "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
+          "W_C = I, alpha = 1; W_C W_B' = Diag(2.5, 0.625), alpha = 1, tokens (1, 2)/sqrt "
+          "5 and (-1, 2)/sqrt 5, for which M = I, so that mu = 0.632 for ever",
+          stacks.non_violations(hypothesis)),
+      unmet);
   stacks.counted(half_exponent,
                  "the cases of the form as printed; D cancels the scale of M, "
                  "but the bound depends on the scale of W_B and W_C",
@@ -263,11 +264,13 @@ void judge_theorem_4_3(const StackClaims& stacks) {
       "W_C W_B' = Diag(2.5, 0.625), alpha = 1, tokens (1, 2)/sqrt 5 and (-1, 2)/sqrt 5: M = I, so "
       "the tokens never move; c = 0.6, lambda_min = 0.625 <= 2/c^2 = 5.56");
   stacks.counted(lambda_min_limit.corrected, "", unmet);
-  stacks.counted(bound_decays,
-                 "c, alpha and N of each stack, lambda_min a millionth below and above the limit; a "
-                 "bound that decays does not help, because it is false",
-                 unmet);
-  stacks.counted(halving, "token 2 becomes y_2 + (y_1.y_2) y_1, so the tangent of the angle halves");
+  stacks.counted(
+      bound_decays,
+      "c, alpha and N of each stack, lambda_min a millionth below and above the limit; a "
+      "bound that decays does not help, because it is false",
+      unmet);
+  stacks.counted(halving,
+                 "token 2 becomes y_2 + (y_1.y_2) y_1, so the tangent of the angle halves");
   stacks.counted(
       lemma_A_4,
       "worked example: tokens at 110 and 160 degrees, S = ((1, 0.9), (0.9, 1)), M_21 < 0");
@@ -276,11 +279,11 @@ void judge_theorem_4_3(const StackClaims& stacks) {
 void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks) {
   const std::string unmet = "M is 0, or the tokens are almost equal, in every stack";
   stacks.counted(theorem.bound);
-  stacks.worst(
-      theorem.norm, theorem.slope, compared(at_most(0)),
-      "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes of a trial; "
-      "Y itself vanishes, and mu with it; mu / ||Y||_F need not",
-      unmet);
+  stacks.worst(theorem.norm, theorem.slope, compared(at_most(0)),
+               "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes "
+               "of a trial; "
+               "Y itself vanishes, and mu with it; mu / ||Y||_F need not",
+               unmet);
   stacks.worst(
       theorem.normalized, theorem.normalized_ratio, at_most(vanished),
       say("mu / ||Y||_F after the last layer, relative to the input, largest over the sizes of a "

@@ -50,12 +50,11 @@ inline const Misprint lambda_min_limit =
                   "mu(Y^K) tends to 0 for every lambda_min > 0 if W_B = W_C and M_ij >= lambda_min "
                   "phi alpha^(N-1) for i >= j: mu(Y^K) is at most the corrected bound of Theorem "
                   "4.3");
-inline const Statement bound_decays =
-    beyond(Statement{lambda_skip::section_4_2_1_lambda_min,
-                     "lambda-skip/section-4.2.1/lambda-min/bound",
-                     "not in the paper, which prints lambda_min for lambda_min^2",
-                     "The printed bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
-                     "alpha^(2N))"});
+inline const Statement bound_decays = beyond(
+    Statement{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/lambda-min/bound",
+              "not in the paper, which prints lambda_min for lambda_min^2",
+              "The printed bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
+              "alpha^(2N))"});
 // Section 4.2.1: without a skip, attention and selective state-space models "can" collapse.
 inline const Place no_skip = {lambda_skip::section_4_2_1_no_skip, "/", "Section 4.2.1"};
 inline const Statement halving =
@@ -243,9 +242,9 @@ inline const Misprint lemma_A_5 =
         "skip, where lambda_max is the largest eigenvalue of (S + S')/2, S = W_C W_B'",
         "D_ii >= 1/(N sigma_max(S))");
 
-/// Counts Lemma A.5 for every row of M Y, with D_ii = 1/||row i of M Y||, and the corrected bound of
-/// footnote 2 on ||M||_F. Y (d, N) has unit
-/// columns. Rows that D sets to zero are left out, and so is the printed form if lambda_max <= 0.
+/// Counts Lemma A.5 for every row of M Y, with D_ii = 1/||row i of M Y||, and the corrected bound
+/// of footnote 2 on ||M||_F. Y (d, N) has unit columns. Rows that D sets to zero are left out, and
+/// so is the printed form if lambda_max <= 0.
 void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, double slack,
                   TrialRecord& record);
 

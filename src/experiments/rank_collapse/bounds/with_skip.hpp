@@ -242,10 +242,11 @@ inline const Place place = {lambda_skip::section_4_1_own_lambda, "lambda-skip/th
 // because a < 1.
 inline const Statement as_printed = showing(
     lambda_skip::section_4_1_own_lambda_absolute_value,
-    place("layer/as-printed",
-          "mu_{k+1} >= a mu_k if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 lambda_k N d "
-          "S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2), the printed b without |lambda_k|; "
-          "false for lambda_k < 0 only"));
+    place(
+        "layer/as-printed",
+        "mu_{k+1} >= a mu_k if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 lambda_k N d "
+        "S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2), the printed b without |lambda_k|; "
+        "false for lambda_k < 0 only"));
 inline const Statement layer = correcting(
     as_printed,
     place("layer",
@@ -318,12 +319,12 @@ inline const Statement prevents_sharper =
          "|lambda|)^2)");
 // Section 5.1 calls the condition of Theorem 4.1 conservative for the models of Figure 2, which are
 // not of the form of eq. (6).
-inline const Statement in_figure_2 =
-    beyond(Statement{lambda_skip::section_5_1_conservative, place.prefix + "fig-2",
-                     "not in the paper, which speaks of ALBERT and Mamba-2",
-                     "mu/||Y||_F after 64 layers of the selective stack of eq. (6), at |lambda| = 5, "
-                     "the largest of Figure 2, is above 0.1, although eq. (7) with a = 0.9999 and S "
-                     "= 1 requires a larger |lambda|"});
+inline const Statement in_figure_2 = beyond(
+    Statement{lambda_skip::section_5_1_conservative, place.prefix + "fig-2",
+              "not in the paper, which speaks of ALBERT and Mamba-2",
+              "mu/||Y||_F after 64 layers of the selective stack of eq. (6), at |lambda| = 5, "
+              "the largest of Figure 2, is above 0.1, although eq. (7) with a = 0.9999 and S "
+              "= 1 requires a larger |lambda|"});
 inline constexpr double least_mu = 0.1;
 // "Much smaller": 5 is at most a tenth of what eq. (7) requires.
 inline constexpr double much_larger = 10 * largest_in_figure_2;

@@ -114,13 +114,14 @@ void judge_zero(const TrainedRuns& runs, const Curve& group, Claims& claims) {
   const auto scope = counting(runs, *zero, claims);
   claims.mean(
       statement, accuracies, at_most(most_of_a_guess(runs.task)),
-      clauses(say("{} of {} only guess; accuracy from {} to {}, {} at lambda = 1; guessing gives {} "
-                  "to {}",
-                  count_text(guessed.cases - guessed.violations),
-                  plural(static_cast<std::uint64_t>(guessed.cases), "run"),
-                  percent(guessed.smallest), percent(guessed.largest), percent_of(runs, *one),
-                  percent(runs.task.chance()), percent(runs.task.best_guess())),
-              is_in_figure_5(runs.config, group) ? scale_text(runs, group) : ""));
+      clauses(
+          say("{} of {} only guess; accuracy from {} to {}, {} at lambda = 1; guessing gives {} "
+              "to {}",
+              count_text(guessed.cases - guessed.violations),
+              plural(static_cast<std::uint64_t>(guessed.cases), "run"), percent(guessed.smallest),
+              percent(guessed.largest), percent_of(runs, *one), percent(runs.task.chance()),
+              percent(runs.task.best_guess())),
+          is_in_figure_5(runs.config, group) ? scale_text(runs, group) : ""));
 }
 
 /// One claim about several comparisons: every mean lies within `margin` of zero. It holds if the
@@ -151,8 +152,8 @@ Claim judge_alike(const Statement& statement, const std::vector<std::vector<doub
   });
 }
 
-/// Compares every other lambda with lambda = 1. From symmetric initial weights, training with -lambda
-/// has the same law as training with lambda, so that a difference of -1 from 1 is noise.
+/// Compares every other lambda with lambda = 1. From symmetric initial weights, training with
+/// -lambda has the same law as training with lambda, so that a difference of -1 from 1 is noise.
 void judge_other_lambdas(const TrainedRuns& runs, const Curve& group, Claims& claims) {
   const Curve* const one = runs.with_lambda(group, 1);
   if (!one) return;
@@ -197,11 +198,11 @@ void judge_learned(const TrainedRuns& runs, const Curve& group, Claims& claims) 
 /// Judges the model of Table 1 that gains most, with an interval that corrects for the choice among
 /// the models (Bonferroni).
 void judge_gain(const TrainedRuns& runs, Claims& claims) {
-  const Statement statement =
-      in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1", {"Table 1"})(
-          "learned-better",
-          "Accuracy with a learned lambda exceeds accuracy with lambda = 1 in at least one model of "
-          "the table: largest mean gain");
+  const Statement statement = in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1",
+                                        {"Table 1"})(
+      "learned-better",
+      "Accuracy with a learned lambda exceeds accuracy with lambda = 1 in at least one model of "
+      "the table: largest mean gain");
   std::vector<std::pair<std::string, std::vector<double>>> of_models;
   bool compared = false, any = false;
   for (const Curve* group : runs.groups()) {
@@ -249,12 +250,12 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
       });
       const auto scope = counting(runs, *one, claims);
       claims.mean(
-          reading_unless_ours(
-              table_1_place(*group)(id, say("Mean accuracy of {} on recall is {}",
-                                            group_name(runs.config, *group), what)),
-              threshold),
+          reading_unless_ours(table_1_place(*group)(id, say("Mean accuracy of {} on recall is {}",
+                                                            group_name(runs.config, *group), what)),
+                              threshold),
           accuracies, is_high ? at_least(bound) : at_most(bound),
-          say("in {} of {}; accuracy from {} to {}; the paper prints {}, after a sweep of four learning "
+          say("in {} of {}; accuracy from {} to {}; the paper prints {}, after a sweep of four "
+              "learning "
               "rates; here one rate, 4 pairs in 32 tokens",
               count_text(tally.cases - tally.violations),
               plural(static_cast<std::uint64_t>(tally.cases), "run"), percent(tally.smallest),

@@ -231,8 +231,8 @@ TEST_CASE("bounds: the worked examples violate exactly the statements that they 
       {thm_4_1::stack.as_printed, 1, 1},
       {thm_4_3::lemma_A_4, 1, 1},
       // Two tokens 20 degrees apart: sin^K is compared with 2^-K, and 0.342^K sqrt 2 is below
-      // tan(20) 2^-K / sqrt 2 for K >= 5, 0.117^K for K >= 2. Tokens that never move: mu is 0.632, and
-      // sqrt 2 0.859375^K is below it for K >= 6, with K/2 for K >= 11.
+      // tan(20) 2^-K / sqrt 2 for K >= 5, 0.117^K for K >= 2. Tokens that never move: mu is 0.632,
+      // and sqrt 2 0.859375^K is below it for K >= 6, with K/2 for K >= 11.
       {thm_4_3::as_printed, 15 + 11, 16 + 16},
       {thm_4_3::half_exponent, 12 + 6, 16 + 16},
       {thm_4_3::corrected, 0, 16},

@@ -224,8 +224,9 @@ TEST_CASE(
         std::string::npos);
   CHECK(find_claim(all, id + "as-printed").measured == 2);
   CHECK(verdict(all, id + "as-printed/collapse") == Verdict::fails);
-  for (const char* part : {"as-printed/no-collapse", "corrected", "corrected/zero-row",
-                           "corrected/parallel", "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
+  for (const char* part :
+       {"as-printed/no-collapse", "corrected", "corrected/zero-row", "corrected/parallel",
+        "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
     CAPTURE(part);
     CHECK(verdict(all, id + part) == Verdict::holds);
   }

@@ -145,9 +145,8 @@ TEST_CASE("Figure 2 shows Mamba-2 and ALBERT: claims about other models are ours
     CHECK(explained.misprint_of.empty());
     // Eq. (7) is about stacks of eq. (6), which the paper's sentence does not name.
     const std::string conservative = "lambda-skip/thm-4.1/conservative/" + name;
-    CHECK(std::ranges::any_of(result.claims, [&](const Claim& claim) {
-            return claim.id == conservative;
-          }) == bare);
+    CHECK(std::ranges::any_of(
+              result.claims, [&](const Claim& claim) { return claim.id == conservative; }) == bare);
     if (bare) CHECK(find_claim(result, conservative).kind == Kind::beyond);
   }
 }
