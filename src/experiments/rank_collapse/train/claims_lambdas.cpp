@@ -1,5 +1,6 @@
 // Claims of [LambdaSkip] about lambda: Table 1 and Figure 5. A run that diverged counts as
 // guessing.
+#include <algorithm>
 #include <variant>
 
 #include "experiments/rank_collapse/train/train.hpp"
@@ -17,9 +18,27 @@ struct Accuracy {
   double mean, error;
 };
 
-/// The scope of claims that count the runs of this curve.
-Claims::Scope counting(const TrainedRuns& runs, const Curve& curve, Claims& claims) {
-  return claims.about(runs.divergences({&curve}), false, "which count as guessing");
+/// The runs of a curve that diverged; they have the accuracy of guessing.
+struct Diverged {
+  std::size_t runs = 0, of = 0;
+
+  std::string text() const {
+    return runs == 0
+               ? ""
+               : say("diverged in {} of {}, which count as guessing", runs, plural(of, "trial"));
+  }
+  std::string unmet() const {
+    return runs > 0 && 2 * runs >= of ? "at least half of the trials diverged" : "";
+  }
+};
+
+Diverged diverged_of(const TrainedRuns& all, const Curve& curve) {
+  Diverged out;
+  for (const Divergence& run : all.divergences({&curve})) {
+    out.of = run.in_trial.size();
+    out.runs += static_cast<std::size_t>(std::ranges::count(run.in_trial, true));
+  }
+  return out;
 }
 
 /// The mean over trials of a curve's accuracy and its standard error. The standard error is the
@@ -111,7 +130,8 @@ void judge_zero(const TrainedRuns& runs, const Curve& group, Claims& claims) {
   const std::vector<double> accuracies = runs.accuracies(*zero);
   const Tally guessed =
       count(accuracies, [&](double accuracy) { return is_guess(accuracy, runs.task); });
-  const auto scope = counting(runs, *zero, claims);
+  const Diverged diverged = diverged_of(runs, *zero);
+  const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
   claims.mean(
       statement, accuracies, at_most(most_of_a_guess(runs.task)),
       clauses(
@@ -121,7 +141,8 @@ void judge_zero(const TrainedRuns& runs, const Curve& group, Claims& claims) {
               plural(static_cast<std::uint64_t>(guessed.cases), "run"), percent(guessed.smallest),
               percent(guessed.largest), percent_of(runs, *one), percent(runs.task.chance()),
               percent(runs.task.best_guess())),
-          is_in_figure_5(runs.config, group) ? scale_text(runs, group) : ""));
+          clauses(is_in_figure_5(runs.config, group) ? scale_text(runs, group) : "",
+                  diverged.text())));
 }
 
 /// One claim about several comparisons: every mean lies within `margin` of zero. It holds if the
@@ -248,18 +269,19 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
       const Tally tally = count(accuracies, [&](double accuracy) {
         return is_high ? accuracy > bound : accuracy <= bound;
       });
-      const auto scope = counting(runs, *one, claims);
+      const Diverged diverged = diverged_of(runs, *one);
+      const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
       claims.mean(
           reading_unless_ours(table_1_place(*group)(id, say("Mean accuracy of {} on recall is {}",
                                                             group_name(runs.config, *group), what)),
                               threshold),
           accuracies, is_high ? at_least(bound) : at_most(bound),
-          say("in {} of {}; accuracy from {} to {}; the paper prints {}, after a sweep of four "
-              "learning "
-              "rates; here one rate, 4 pairs in 32 tokens",
-              count_text(tally.cases - tally.violations),
-              plural(static_cast<std::uint64_t>(tally.cases), "run"), percent(tally.smallest),
-              percent(tally.largest), printed),
+          clauses(say("in {} of {}; accuracy from {} to {}; the paper prints {}, after a sweep of "
+                      "four learning rates; here at one rate",
+                      count_text(tally.cases - tally.violations),
+                      plural(static_cast<std::uint64_t>(tally.cases), "run"),
+                      percent(tally.smallest), percent(tally.largest), printed),
+                  diverged.text()),
           1, line);
     };
     switch (mixer_row(one->model).recall) {
