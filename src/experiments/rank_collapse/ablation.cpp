@@ -136,7 +136,9 @@ Work work(const Config& c) {
 
 // Claims ------------------------------------------------------------------------------------------
 
-// Our thresholds for "a dramatic increase" and "instability"; the paper gives no number.
+// Our thresholds for "a dramatic increase" of mu, the paper's sign of instability, and for growth
+// of
+// ||Y||_F, which is ours; the paper gives no number.
 constexpr double dramatic_factor = 2.0, unstable_orders = 2.0;
 
 // The paper's figures show trained models.
@@ -156,9 +158,7 @@ void judge_final(const Statement& statement, const std::string& curve, Outcome o
   claims.mean(reading(statement, say("mu/||Y||_F of {}", c.threshold)),
               final_values(curve, measure::mu_normalized, records),
               outcome == Outcome::collapses ? at_most(c.threshold) : at_least(c.threshold),
-              say("normalized mu after the last layer; collapsed: below {}; {}", c.threshold,
-                  weights_of(c)),
-              1, line);
+              say("collapsed: below {}; {}", c.threshold, weights_of(c)), 1, line);
 }
 
 // The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
@@ -183,6 +183,35 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
   });
 }
 
+const std::string last_mu = ": mu/||Y||_F after the last layer";
+
+// Collapse is convergence to rank one ([LambdaSkip] Section 3.1), for any weights.
+void judge_gate_by_rank(const Place& figure_3, const std::string& with, const std::string& without,
+                        const Config& c, const Records& records, Claims& claims) {
+  const auto runs = claims.about(overflows({with, without}, records), true);
+  claims.mean(figure_3("gate-raises-residual",
+                       "The gate keeps Mamba-2 away from rank one: with the norm, the rank-one "
+                       "residual after the last layer is larger with the gate than without it: "
+                       "difference of the residual"),
+              differences(final_values(with, measure::rank_one_residual, records),
+                          final_values(without, measure::rank_one_residual, records)),
+              positive(), weights_of(c));
+}
+
+void judge_rise(const Statement& statement, const std::string& curve, const Config& c,
+                const Records& records, Claims& claims) {
+  const double floor = c.single_precision() ? single_precision_floor : 0;
+  const auto run = claims.about(overflows({curve}, records));
+  Statement with_number = reading(statement, say("a factor of {}", dramatic_factor));
+  with_number.text += ": last mu/||Y||_F over the smallest of all layers";
+  claims.mean(
+      with_number, rise_after_drop(curve, records, floor), at_least(dramatic_factor),
+      clauses(floor > 0
+                  ? say("in single precision, normalized mu below {} is rounding noise", floor)
+                  : "",
+              weights_of(c)));
+}
+
 // [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
 // figure: random weights were not trained with their gate.
 void judge_gating(const Config& c, const Records& records, Claims& claims) {
@@ -200,14 +229,15 @@ void judge_gating(const Config& c, const Records& records, Claims& claims) {
   {
     const auto deep = over_depth();
     final_is(figure_3("no-gate-with-norm-collapses",
-                      "mu approaches zero in Mamba-2 without the gate and with the norm"),
+                      "mu approaches zero in Mamba-2 without the gate and with the norm" + last_mu),
              curve(false, true), Outcome::collapses);
   }
-  final_is(
-      figure_3("gate-with-norm-keeps", "The tokens do not collapse in Mamba-2 with gate and norm"),
-      curve(true, true), Outcome::keeps);
+  final_is(figure_3("gate-with-norm-keeps",
+                    "The tokens do not collapse in Mamba-2 with gate and norm" + last_mu),
+           curve(true, true), Outcome::keeps);
   final_is(figure_3("gate-without-norm-keeps",
-                    "The tokens do not collapse in Mamba-2 with the gate and without the norm"),
+                    "The tokens do not collapse in Mamba-2 with the gate and without the norm" +
+                        last_mu),
            curve(true, false), Outcome::keeps);
   if (c.model.checkpoint != nullptr) {
     const auto runs =
@@ -217,34 +247,31 @@ void judge_gating(const Config& c, const Records& records, Claims& claims) {
     claims.mean(
         figure_3("gate-raises-mu",
                  "The gate prevents collapse in Mamba-2: with the norm, mu after the last layer is "
-                 "larger with the gate than without it"),
-        differences(with_gate, without), positive(),
-        "normalized mu after the last layer with the gate minus without it; " + weights_of(c));
+                 "larger with the gate than without it: difference of mu/||Y||_F"),
+        differences(with_gate, without), positive(), weights_of(c));
   }
+  judge_gate_by_rank(figure_3, curve(true, true), curve(false, true), c, records, claims);
   const auto deep = over_depth();
-  const double floor = c.single_precision() ? single_precision_floor : 0;
-  const auto run = claims.about(overflows({curve(false, false)}, records));
-  claims.mean(
-      reading(figure_3("no-gate-no-norm-rises",
-                       "mu first drops and then increases dramatically in Mamba-2 without gate and "
-                       "norm"),
-              say("a factor of {}", dramatic_factor)),
-      rise_after_drop(curve(false, false), records, floor), at_least(dramatic_factor),
-      say("normalized mu after the last layer over the smallest of all layers; dramatic: a factor "
-          "of {}{}; {}",
-          dramatic_factor,
-          floor > 0 ? say("; in single precision, normalized mu below {} is rounding noise", floor)
-                    : "",
-          weights_of(c)));
+  judge_rise(figure_3("no-gate-no-norm-rises",
+                      "mu first drops and then increases dramatically in Mamba-2 without gate and "
+                      "norm"),
+             curve(false, false), c, records, claims);
+  judge_rise(figure_3("gate-no-norm-rises",
+                      "mu increases suddenly in Mamba-2 with the gate and without the norm, a sign "
+                      "of instability"),
+             curve(true, false), c, records, claims);
   for (const bool gate : {true, false}) {
+    const auto run = claims.about(overflows({curve(gate, false)}, records));
     claims.mean(
-        reading(figure_3(say("no-norm-unstable/gating={}", on_or_off(gate)),
-                         say("Mamba-2 is unstable without the norm (gate {})", on_or_off(gate))),
-                say("{} orders of magnitude", unstable_orders)),
+        beyond(Statement{
+            figure_3.statement_id,
+            figure_3.prefix + say("no-norm-unstable/gating={}", on_or_off(gate)),
+            "not in the paper, whose sign of instability is a rise of mu",
+            say("||Y||_F of Mamba-2 without the norm and with gate {} grows from the input to the "
+                "last layer by at least {} orders of magnitude",
+                on_or_off(gate), unstable_orders)}),
         orders_of_growth(curve(gate, false), records), at_least(unstable_orders),
-        say("orders of magnitude by which ||Y||_F grows from the input to the last layer; "
-            "unstable: at least {}; {}",
-            unstable_orders, weights_of(c)));
+        say("orders of magnitude; {}", weights_of(c)));
   }
 }
 
@@ -255,16 +282,26 @@ void judge_skip(const Config& c, const Records& records, Claims& claims) {
                                  "Section 4.2.1, Theorems 4.2 and 4.3", Part::text};
     const std::string curve = curve_of(c, {.part = false, .norm = true});
     judge_final(section_4_2_1(curve, say("The tokens collapse in {} with the norm and without a "
-                                         "skip",
-                                         c.model.model)),
+                                         "skip{}",
+                                         model_row(c.model.model).title, last_mu)),
                 curve, Outcome::collapses, c, records, claims);
     return;
   }
   const Place figure_4 =
       in_figure(lambda_skip::fig_4, "/", "Appendix A.13.1, Figure 4", {"Figure 4"});
-  for (const std::string& curve : all_curves(c)) {
-    judge_final(figure_4(curve, "The tokens do not collapse in S4D with " + curve), curve,
-                Outcome::keeps, c, records, claims);
+  for (const Combination of : combinations) {
+    const std::string curve = curve_of(c, of), words = label_of(c, of);
+    judge_final(figure_4(curve, say("The tokens do not collapse in S4D with {}{}", words, last_mu)),
+                curve, Outcome::keeps, c, records, claims);
+    const auto run = claims.about(overflows({curve}, records));
+    claims.mean(
+        beyond(Statement{figure_4.statement_id, figure_4.prefix + curve + "/residual",
+                         "not in the paper, whose figure shows mu",
+                         say("The tokens stay away from rank one in S4D with {}: rank-one residual "
+                             "after the last layer",
+                             words)}),
+        final_values(curve, measure::rank_one_residual, records), at_least(c.threshold),
+        weights_of(c));
   }
 }
 

@@ -406,6 +406,22 @@ bool tends_to_zero(const Outcome& o) {
   return o.mu_tends_to(0);
 }
 
+std::optional<bool> zero_row(const Outcome& o) {
+  if (!o.system.is_degenerate()) return std::nullopt;
+  return o.degenerate_rows > 0;
+}
+
+// Sys-2 with equal tokens, lambda below -2: a case is a violation if mu is 0 after 12 layers.
+Tally equal_tokens() {
+  Tally tally;
+  for (const double lambda : {-3.0, -2.5}) {
+    const TwoTokenSystem system{.selective = true, .lambda = lambda, .alpha0 = 1, .beta0 = 0};
+    const TwoTokenForm last = exact_forms(system, 12).back();
+    tally.count(last.sign_first == last.sign_second && last.mu() == 0);
+  }
+  return tally;
+}
+
 // The claims about one proposition, judged from the outcomes.
 struct Proposition {
   std::string id, source;
@@ -475,10 +491,6 @@ void judge_sys1(const std::vector<Outcome>& outcomes, Claims& claims) {
   const Rule anti_parallel = between(-infinity, -1, [](const Outcome& o) {
     return o.tends_to_rank_one() && o.mu_tends_to(std::numbers::sqrt2);
   });
-  const Rule zero_row = [](const Outcome& o) -> std::optional<bool> {
-    if (!o.system.is_degenerate()) return std::nullopt;
-    return o.degenerate_rows > 0;
-  };
   of.judge(
       of.corrected(whole, "corrected",
                    "Y tends to rank one in Sys-1 for every lambda except -1: mu tends to 0 for "
@@ -505,21 +517,32 @@ void judge_sys2(const std::vector<Outcome>& outcomes, Claims& claims) {
       outcomes.front().system.beta0 == 0
           ? "the statement is about different tokens; --alpha0 1 starts with equal ones"
           : "");
-  const Statement
-      whole = of.with_slip("as-printed",
-                           "mu tends to 0 in Sys-2 for every lambda > -3/2, and "
-                           "rank collapse is avoided for lambda < -3/2"),
-      above = of.with_slip("as-printed/collapse", "mu tends to 0 in Sys-2 for every lambda > -3/2"),
-      below = of.printed(
-          "as-printed/no-collapse",
-          "mu does not tend to 0 and Y does not tend to rank one in Sys-2 for any lambda < -3/2");
+  const Statement any_start = showing(
+      of.id + "/conditions",
+      of.printed("as-printed/any-start",
+                 "mu does not tend to 0 in Sys-2 for lambda = -3 and -2.5 with alpha_0 = 1 and "
+                 "beta_0 = 0, which the proposition allows"));
+  const Statement whole = of.with_slip("as-printed",
+                                       "mu tends to 0 in Sys-2 for every lambda > -3/2, and "
+                                       "rank collapse is avoided for lambda < -3/2"),
+                  above = of.with_slip("as-printed/collapse",
+                                       "mu tends to 0 in Sys-2 for every lambda > -3/2"),
+                  below = of.corrected(
+                      any_start, "as-printed/no-collapse",
+                      "mu does not tend to 0 and Y does not tend to rank one in Sys-2 for any "
+                      "lambda < -3/2 if beta_0 is not 0");
   const Rule collapse = between(-1.5, infinity, tends_to_zero);
   const Rule none = between(-infinity, -1.5, [](const Outcome& o) {
     return !o.mu_tends_to(0) && !o.tends_to_rank_one();
   });
   of.judge(whole, {collapse, none});
   of.judge(above, {collapse});
+  claims.never_violated(any_start, equal_tokens(),
+                        "both rows change their sign at every layer and stay equal: mu = 0");
   of.judge(below, {none});
+  of.judge(of.corrected(any_start, "corrected/zero-row",
+                        "A row becomes zero in Sys-2 for lambda = -1, so that D is undefined"),
+           {zero_row});
 
   const Rule parallel = between(-1, infinity, tends_to_zero);
   const Rule alternating = between(-1.5, -1, [](const Outcome& o) {
@@ -605,12 +628,21 @@ void judge_rates(const Config& c, const TrialRecord& record, Claims& claims) {
   const Statement attained = prop_4_3_2(
       "attained",
       "For some lambda of the run, the rate a = ((1 + lambda)/(2 + lambda))^2 of Sys-2 meets "
-      "eq. (7)");
+      "eq. (7): largest left-hand side of eq. (7)");
   if (claims.applies(attained, any ? "" : "no lambda of the run lies where eq. (7) is met"))
     claims.number(attained, best, positive(),
                   say("lambda^2 - a (S C_M + |lambda|)^2 at lambda = {}, the largest over lambda > "
                       "-1",
                       series_number(best_lambda)));
+  // b of Theorem 4.1 with |lambda| for one layer: N = d = 2, S C_M = sqrt 2 sqrt 3, a = 0.04.
+  constexpr double at = -0.75, a = 0.04;
+  const double mix = std::sqrt(6.0), b = 8 / a * std::abs(at) * mix / margin_of_eq_7(at, 1);
+  claims.number(
+      beyond(Statement{prop_4_3_2.statement_id, prop_4_3_2.prefix + "vacuous", "not in the paper",
+                       "At lambda = -0.75, where Sys-2 meets eq. (7), Theorem 4.1 promises "
+                       "nothing: b with |lambda| for one layer, against mu^2 "
+                       "<= N = 2"}),
+      b, at_least(2), "S = sqrt 2, C_M = sqrt 3, a = 0.04");
   // In the limit y_1.y_2 = 1.
   for (const double lambda : {10.0, 100.0}) count_positive(lambda, 1);
   claims.never_violated(

@@ -206,19 +206,48 @@ bool has_plain_skip(const DepthCurve& curve) {
 
 // [LambdaSkip] Figure 1 ---------------------------------------------------------------------------
 
-// The extreme of normalized mu at the last layer over curves, per trial; NaN if any value is
-// undefined.
-std::vector<double> extreme_final_mu(const std::vector<std::string>& curves, const Records& records,
-                                     bool largest) {
+// The extreme of a measure at the last layer over curves, per trial; NaN if any value is undefined.
+std::vector<double> extreme_final(const char* what, const std::vector<std::string>& curves,
+                                  const Records& records, bool largest) {
   return per_trial(records, [&](const TrialRecord& record) {
     double extreme = largest ? -infinity : infinity;
     for (const std::string& curve : curves) {
-      const double mu = record.array(of_curve(curve, measure::mu_normalized)).back();
-      if (std::isnan(mu)) return mu;
-      extreme = largest ? std::max(extreme, mu) : std::min(extreme, mu);
+      const double value = record.array(of_curve(curve, what)).back();
+      if (std::isnan(value)) return value;
+      extreme = largest ? std::max(extreme, value) : std::min(extreme, value);
     }
     return extreme;
   });
+}
+
+// The order that the figure shows, by either measure: every small |lambda| ends below every large
+// one. Collapse is convergence to rank one ([LambdaSkip] Section 3.1), which mu alone does not
+// show.
+void judge_order_of_skips(const Place& figure_1, const std::string& in_model, bool is_shown,
+                          const std::vector<std::string>& small,
+                          const std::vector<std::string>& large, const Records& records,
+                          Claims& claims) {
+  const struct {
+    const char *id, *measure, *words;
+  } orders[] = {{"residual-order", measure::rank_one_residual, "The distance from rank one"},
+                {"mu-order", measure::mu_normalized, "Normalized mu"}};
+  std::vector<std::string> all = small;
+  all.insert(all.end(), large.begin(), large.end());
+  for (const auto& [id, measure, words] : orders) {
+    const Statement statement = figure_1(
+        id, say("{} after the last layer is smaller for every abs(lambda) up to 1 than for the "
+                "largest abs(lambda){}: smallest of the large minus largest of the small",
+                words, in_model));
+    if (!claims.applies(statement, small.empty() || large.empty()
+                                       ? "hypothesis not met: no such lambda in the list"
+                                       : ""))
+      continue;
+    const auto runs = claims.about(overflows(all, records), true);
+    claims.mean(is_shown ? statement : beyond(statement),
+                differences(extreme_final(measure, large, records, false),
+                            extreme_final(measure, small, records, true)),
+                positive(), say("{} over {}", measure, joined(all)));
+  }
 }
 
 void judge_skips(const DepthGroup& group, double threshold, const Records& records,
@@ -255,22 +284,35 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
     const auto runs = claims.about(overflows(curves, records));
     claims.mean(
         is_shown ? reading(statement, say("mu/||Y||_F of {}", threshold)) : beyond(statement),
-        extreme_final_mu(curves, records, collapses),
+        extreme_final(measure::mu_normalized, curves, records, collapses),
         collapses ? at_most(threshold) : at_least(threshold),
         clauses(say("normalized mu after the last layer, {} over {}; collapsed: below {}",
                     collapses ? "largest" : "smallest", joined(curves), threshold),
                 is_shown ? scale : ""),
         1, line);
   };
-  const std::string in_model = " in " + model_label(group.spec);
-  judge(figure_1("small-lambda-collapses",
-                 "The tokens collapse for every abs(lambda) up to 1" + in_model),
-        curves_where([](double lambda) { return std::abs(lambda) <= small_lambda; }), true);
-  judge(figure_1("lambda-1-collapses", "The tokens collapse for the usual lambda = 1" + in_model),
+  const std::string in_model = say(" in {}{}", model_row(group.spec.model).title,
+                                   is_shown                                 ? " without gate"
+                                   : group.spec.value_weights == "identity" ? " with C_V = I"
+                                                                            : "");
+  const auto mu_last = [&](const char* lambda) {
+    return say("{}: mu/||Y||_F after the last layer, {}", in_model, lambda);
+  };
+  const std::vector<std::string> small = curves_where([](double lambda) {
+    return std::abs(lambda) <= small_lambda;
+  }),
+                                 large = curves_where(
+                                     [&](double lambda) { return std::abs(lambda) == largest; });
+  judge(figure_1("small-lambda-collapses", "The tokens collapse for every abs(lambda) up to 1" +
+                                               mu_last("largest over these lambda")),
+        small, true);
+  judge(figure_1("lambda-1-collapses",
+                 "The tokens collapse for the usual lambda = 1" + mu_last("lambda = 1")),
         curves_where([](double lambda) { return lambda == 1; }), true);
-  judge(
-      figure_1("large-lambda-keeps", "The tokens do not collapse for large abs(lambda)" + in_model),
-      curves_where([&](double lambda) { return std::abs(lambda) == largest; }), false);
+  judge(figure_1("large-lambda-keeps", "The tokens do not collapse for the largest abs(lambda)" +
+                                           mu_last("smaller of both signs")),
+        large, false);
+  judge_order_of_skips(figure_1, in_model, is_shown, small, large, records, claims);
 }
 
 // [Shallow] Figure 1 ------------------------------------------------------------------------------

@@ -155,21 +155,26 @@ void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& tr
 
 void judge_adversarial_claims(const StackClaims& stacks) {
   using namespace adversarial;
-  stacks.counted(lti_as_printed,
-                 "one case for each stack of four layers; the input W^-1 ... W^-1 Z ends as the "
-                 "nearly equal tokens Z, and solving for it is simple because W is triangular; "
-                 "stacks for which rounding hides Z count as stacks without such an input; worked "
-                 "example: W = ((1, 0), (2, 1)) and tokens 1, -1",
-                 "mu is 0 in every stack");
-  stacks.counted(lti_size, "the input times 1e-8");
+  stacks.counted(
+      lti_as_printed,
+      "at every size: W is triangular and invertible if its diagonal is not 0, so the "
+      "input W^-1 ... W^-1 Z, found by substitution, ends as the nearly equal tokens Z; "
+      "one case for each stack of four layers; in the other stacks rounding hides Z or "
+      "the input is not spread; worked example: W = ((1, 0), (2, 1)) takes the tokens 1, "
+      "-1 to 1, 1",
+      "mu is 0 in every stack");
+  stacks.counted(lti_size,
+                 "the input times 1e-8; M does not depend on the input, so Y and mu scale alike");
   stacks.counted(attention,
                  "drawn tokens times 1e-2 to 1e-8, weights times 0.1 to 100: small tokens have "
                  "nearly equal logits",
                  "a causal mask, or tokens that do not differ much in every stack");
-  stacks.counted(selective,
-                 "multiples of one direction, found token by token, weights times 0.1 to 100; the "
-                 "size of an input changes mu, but not mu / ||Y||_F",
-                 "mu is 0 in every stack");
+  stacks.counted(
+      selective,
+      "multiples of one direction, found token by token, weights times 0.1 to 100: the "
+      "input has rank one from the start, with tokens of different lengths, and only mu / "
+      "||Y||_F falls; the size of an input changes mu, but not mu / ||Y||_F",
+      "mu is 0 in every stack");
 }
 
 }  // namespace ranklab::bounds

@@ -27,15 +27,17 @@ inline const std::string prefix = "lambda-skip/section-A.13.1/", source = "Appen
 inline const Place lti = {prefix + "lti", prefix, source, Part::text},
                    others = {prefix + "adversarial", prefix, source, Part::text};
 inline const char tenth[] = "a tenth of mu / ||Y||_F of the input";
-// A violation is a stack for which an input was found.
-inline const Statement lti_as_printed = reading(
+// The sentence is read in two ways. For arbitrary inputs, a violation is a stack for which an input
+// was found; the reading by the size of the input holds.
+inline const Statement lti_as_printed = showing(
+    lambda_skip::section_A_13_1_lti_input,
     lti("lti/as-printed",
-        "No input that is easy to find makes the tokens of an LTI state-space model collapse: only "
-        "the weights decide"),
-    tenth);
-inline const Statement lti_size =
+        "No input that can be computed from the weights takes mu / ||Y||_F of an LTI state-space "
+        "model from at least 0.1 to less than a tenth of its value: only the weights decide"));
+inline const Statement lti_size = correcting(
+    lti_as_printed,
     lti("lti/corrected",
-        "The size of the input does not change mu / ||Y||_F of an LTI state-space model");
+        "The size of the input does not change mu / ||Y||_F of an LTI state-space model"));
 // A violation is a stack for which no input was found.
 inline const Statement attention = reading(
     others("attention", "For all weights of attention some input makes the tokens collapse"),

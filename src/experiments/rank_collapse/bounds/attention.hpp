@@ -56,11 +56,18 @@ inline const std::string hypothesis = place.prefix + "hypothesis";
 inline const Statement exponential = asymptotic(
     place("exponential",
           "mu(Y^K) decays at least exponentially in attention with orthogonal W_V, normalized rows "
-          "and no skip"),
+          "and no skip: slope of log mu per layer"),
     falling_line);
+inline const Statement in_section_4_2_1 =
+    asymptotic(Place{lambda_skip::section_4_2_1_no_skip, "/", "Section 4.2.1"}(
+                   "attention",
+                   "The tokens of attention with normalized rows and no skip collapse "
+                   "exponentially: slope of log mu per layer"),
+               falling_line);
 inline const Statement bound =
-    asymptotic(in_appendix("bound", "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with N epsilon <= 1"),
-               "r = 1, C = sqrt(N) and the smallest attention weight of the run as epsilon");
+    ours(in_appendix, "bound", "which leaves C and epsilon free",
+         "mu(Y^K) <= C (1 - epsilon^(2r))^(K/(2r)) with r = 1, C = sqrt(N) and the smallest "
+         "attention weight of the run as epsilon");
 inline const Statement angles =
     ours(in_appendix, "angles", "a step of the proof in Wu et al.",
          "phi, the smallest inner product of two tokens, does not decrease from layer to layer in "
@@ -68,7 +75,7 @@ inline const Statement angles =
 inline const Statement cubic =
     ours(place, "growth", "",
          "With normalized rows each step of log mu is three times the previous one too, as without "
-         "a norm (Theorem A.3)");
+         "a norm (Theorem A.3): the factor");
 
 // Of log mu per layer, up to the layer at which rounding hides mu.
 inline const Worst slope = {"thm-4.2.slope", larger_is_worse};
@@ -102,7 +109,7 @@ inline const Statement as_printed =
 inline const Statement cubic =
     asymptotic(place("cubic",
                      "mu decays doubly exponentially in attention without norm and skip: each "
-                     "step of log mu is three times the previous one"),
+                     "step of log mu is three times the previous one: the factor"),
                cubic_growth);
 
 inline const Worst growth = {"thm-A.3.growth", distance_to_three};
@@ -119,8 +126,8 @@ inline const std::string statement_id = lambda_skip::cor_A_3_1, prefix = stateme
 inline const Misprint exponent = Place{statement_id, prefix, "Corollary A.3.1"}.misprint(
     prefix + "exponent", "exponent",
     "The bound (4 gamma sqrt(min(N, d)) beta / sqrt d)^((3^K-1)/2) ||res(Y^0)||_F^3 does not grow "
-    "more slowly with the scale of the input than ||res(Y^K)||_F, if W_Q W_K' is divided by the "
-    "square of the scale",
+    "more slowly with the scale s of the input than ||res(Y^K)||_F, if W_Q W_K' is divided by s^2: "
+    "decades that it loses per decade of s, for K = 2",
     "The same with ||res(Y^0)||_F^(3^K)");
 inline const Misprint norms =
     Place{statement_id, prefix, "Corollary A.3.1, proof", Part::proof}.misprint(

@@ -168,9 +168,10 @@ void StackClaims::counted(const Statement& statement, std::string detail, const 
     detail = clauses(say("smallest ratio of the two sides {}", all.smallest), detail);
   }
   if (example.cases > 0) {
-    detail = clauses(say("violations in random stacks: {}, in worked examples: {}",
-                         violations_text(random), violations_text(example)),
-                     detail);
+    const std::string drawn =
+        random.cases > 0 ? say("violations in random stacks: {}, in", violations_text(random))
+                         : "violations in";
+    detail = clauses(say("{} worked examples: {}", drawn, violations_text(example)), detail);
   }
   claims.never_violated(statement, all, detail, WorstCase::unsaid, line);
 }
@@ -206,26 +207,32 @@ Layer layer_of(const arma::mat& Y, const arma::mat& M, const arma::mat& C_V, dou
 void judge_halving(double slack, TrialRecord& record) {
   const double start = 20 * arma::datum::pi / 180;
   const SelectiveNorms norms{2, 1, std::cos(start), 1, 1};
+  arma::mat Y = {{1, std::cos(start)}, {0, std::sin(start)}};
   for (double K = 1; K <= 16; ++K) {
-    const double mu = std::sqrt(2.0) * std::sin(std::atan(std::tan(start) * std::exp2(-K)) / 2);
-    compare_selective(norms, K, mu, true, slack, record);
+    const double tangent = std::tan(start) * std::exp2(-K);
+    compare_selective(norms, K, std::sqrt(2.0) * std::sin(std::atan(tangent) / 2), true, slack,
+                      record);
+    Y = Y * arma::trimatl(arma::mat(Y.t() * Y)).t();
+    normalize_rows(Y);
+    compare(record, thm_4_3::halving, token_spread(Y), tangent / std::sqrt(2.0), slack);
   }
 }
 
-// Theorem 4.3 with S = W_C W_B' = 6.0873 ((1, 0.9), (0.9, 1)), tokens at 110 and 160 degrees, alpha
-// = 1. The eigenvalues are 0.1 and 1.9 times the factor, for which all row sums are at least 1, and
-// phi = cos 50. M_21 is negative, and the tokens move apart.
-void judge_parting(double slack, TrialRecord& record) {
-  constexpr double factor = 6.0873, degree = std::numbers::pi / 180;
-  const SelectiveNorms norms{2, 1, std::cos(50 * degree), 0.1 * factor, 1.9 * factor};
-  const arma::mat S = {{factor, 0.9 * factor}, {0.9 * factor, factor}};
-  arma::mat Y = {{std::cos(110 * degree), std::cos(160 * degree)},
-                 {std::sin(110 * degree), std::sin(160 * degree)}};
-  for (double K = 1; K <= 3; ++K) {
-    Y = Y * arma::trimatl(arma::mat(Y.t() * S * Y)).t();
-    normalize_rows(Y);
-    compare_selective(norms, K, token_spread(Y), false, slack, record);
-  }
+// Theorem 4.3 with S = W_C W_B' = Diag(2.5, 0.625), alpha = 1 and the tokens (1, 2)/sqrt 5 and (-1,
+// 2)/sqrt 5: M = I, so the tokens never move, and all row sums are 1. c = phi = 0.6 and mu^2 = 0.4
+// at every layer. Rounding would destroy this fixed point, so M is computed in integers, 40 times
+// the entries: 8 S times the products of the entries of sqrt 5 times the tokens.
+constexpr int weight_of_standing(int i, int j) {
+  constexpr int tokens[2][2] = {{1, 2}, {-1, 2}}, S[2] = {20, 5};
+  return tokens[i][0] * S[0] * tokens[j][0] + tokens[i][1] * S[1] * tokens[j][1];
+}
+static_assert(weight_of_standing(0, 0) == 40 && weight_of_standing(1, 0) == 0 &&
+              weight_of_standing(1, 1) == 40);
+
+void judge_standing(double slack, TrialRecord& record) {
+  const SelectiveNorms norms{2, 1, 0.6, 0.625, 2.5};
+  for (double K = 1; K <= 16; ++K)
+    compare_selective(norms, K, std::sqrt(0.4), false, slack, record);
 }
 
 // Theorem A.10 with N = 2, d = 1, W_BC = 2 and the tokens 1 and 0: y_1 becomes 2 y_1^3, so 2
@@ -286,6 +293,8 @@ TrialRecord worked_examples() {
       layer_of({{1, 0}, {0, 1}}, {{1, 0}, {2, 1}}, arma::mat(2, 2, arma::fill::eye), -0.9);
   judge_layer(turned, slack, record);
   judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
+  // With one lambda_k for each layer, b is negative too, and any mu meets it.
+  compare(record, own_lambda::as_printed, 0.04 * turned.mu, turned.mu_next, slack);
   // Tokens 1 and -1, C_V = 4 and a skip of 3: Y~ = (4 + 3, 4 - 3)', so both become 1 and mu is 0.
   judge_layer(layer_of(arma::vec{1, -1}, {{1, 0}, {1, 0}}, 4 * one, 3.0), slack, record);
   // Lemma A.4: tokens at 110 and 160 degrees, S = W_C W_B' positive definite with eigenvalues 0.1
@@ -299,7 +308,7 @@ TrialRecord worked_examples() {
   judge_halving(slack, record);
   // N = 2 and W_B = W_C = I: lambda_max = 1, not at most 1/2.
   compare(record, thm_4_3::small_lambda_max, 1.0, 0.5, slack);
-  judge_parting(slack, record);
+  judge_standing(slack, record);
   judge_cubing(slack, record);
   judge_norm_examples(slack, record);
   // Tokens 1 and -1, with mu = ||Y||_F, become 1 and 2 - 1 = 1, with mu = 0.
@@ -333,6 +342,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
 void judge(const StackClaims& stacks) {
   judge_lemma_A_1(stacks);
   judge_theorem_4_1(stacks);
+  judge_footnote_2(stacks);
   judge_own_lambda_claims(stacks);
   judge_remark_claims(stacks);
   judge_theorem_4_2(stacks);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/fits.hpp"
+#include "experiments/rank_collapse/bounds/with_skip.hpp"
 #include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/bare_block.hpp"
@@ -97,7 +98,9 @@ void compare_selective(const SelectiveNorms& norms, double K, double mu, bool le
                        double slack, TrialRecord& record) {
   compare(record, thm_4_3::as_printed, mu, selective_printed(norms, K), slack);
   compare(record, thm_4_3::half_exponent, mu, selective_half(norms, K), slack);
-  if (lemma_holds) compare(record, thm_4_3::corrected, mu, selective_corrected(norms, K), slack);
+  if (!lemma_holds) return;
+  compare(record, thm_4_3::corrected, mu, selective_corrected(norms, K), slack);
+  compare(record, thm_4_3::lambda_min_limit.corrected, mu, selective_corrected(norms, K), slack);
 }
 
 void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record) {
@@ -108,7 +111,7 @@ void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record) {
     SelectiveNorms shifted = norms;
     shifted.lambda_min = limit * (1 + side * near_limit);
     const bool decays = std::abs(selective_factor(shifted)) < 1;
-    record.count(thm_4_3::lambda_min_limit.corrected.id, decays != (side < 0));
+    record.count(thm_4_3::bound_decays.id, decays != (side < 0));
   }
 }
 
@@ -240,12 +243,14 @@ void judge_theorem_4_3(const StackClaims& stacks) {
   const std::string unmet =
       "no stack meets c <= phi(Y^0) < 1 with c > 0, lambda_min > 0, positive row sums and c "
       "lambda_min alpha^N <= 1";
-  stacks.counted(as_printed,
-                 say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
-                     "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
-                     "W_C = I, alpha = 1; tokens at 110 and 160 degrees that move apart",
-                     stacks.non_violations(hypothesis)),
-                 unmet);
+  stacks.counted(
+      as_printed,
+      say("hypotheses met by {} stacks, with M scaled to a smallest row sum of 1, which "
+          "makes the bound weakest; worked examples: two tokens 20 degrees apart, W_B = "
+          "W_C = I, alpha = 1; W_C W_B' = Diag(2.5, 0.625), alpha = 1, tokens (1, 2)/sqrt "
+          "5 and (-1, 2)/sqrt 5, for which M = I, so that mu = 0.632 for ever",
+          stacks.non_violations(hypothesis)),
+      unmet);
   stacks.counted(half_exponent,
                  "the cases of the form as printed; D cancels the scale of M, "
                  "but the bound depends on the scale of W_B and W_C",
@@ -254,15 +259,18 @@ void judge_theorem_4_3(const StackClaims& stacks) {
   stacks.counted(hypotheses, "", unmet);
   stacks.counted(corrected, "neither lambda_max <= 1/N nor row sums of at least 1 are required",
                  unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
-  constexpr double smallest = 2, cos_20 = 0.93969262078590838405;
   stacks.claims.number(
-      lambda_min_limit.as_printed, std::abs(selective_factor({2, 1, cos_20, smallest, smallest})),
-      at_most(1),
-      "size of the factor per layer for two tokens 20 degrees apart, W_B = W_C = sqrt(2) "
-      "I, alpha = 1: lambda_min = 2 <= 2/(c^2 alpha^(2N)) = 2.265");
-  stacks.counted(lambda_min_limit.corrected,
-                 "c, alpha and N of each stack, lambda_min a millionth below and above the limit",
-                 unmet);
+      lambda_min_limit.as_printed, std::sqrt(0.4), at_most(0),
+      "W_C W_B' = Diag(2.5, 0.625), alpha = 1, tokens (1, 2)/sqrt 5 and (-1, 2)/sqrt 5: M = I, so "
+      "the tokens never move; c = 0.6, lambda_min = 0.625 <= 2/c^2 = 5.56");
+  stacks.counted(lambda_min_limit.corrected, "", unmet);
+  stacks.counted(
+      bound_decays,
+      "c, alpha and N of each stack, lambda_min a millionth below and above the limit; a "
+      "bound that decays does not help, because it is false",
+      unmet);
+  stacks.counted(halving,
+                 "token 2 becomes y_2 + (y_1.y_2) y_1, so the tangent of the angle halves");
   stacks.counted(
       lemma_A_4,
       "worked example: tokens at 110 and 160 degrees, S = ((1, 0.9), (0.9, 1)), M_21 < 0");
@@ -271,10 +279,11 @@ void judge_theorem_4_3(const StackClaims& stacks) {
 void judge_lti_theorem(const LtiTheorem& theorem, const StackClaims& stacks) {
   const std::string unmet = "M is 0, or the tokens are almost equal, in every stack";
   stacks.counted(theorem.bound);
-  stacks.worst(
-      theorem.norm, theorem.slope, compared(at_most(0)),
-      "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes of a trial",
-      unmet);
+  stacks.worst(theorem.norm, theorem.slope, compared(at_most(0)),
+               "slope of log mu per layer with W scaled to ||W||_F = 0.9, largest over the sizes "
+               "of a trial; "
+               "Y itself vanishes, and mu with it; mu / ||Y||_F need not",
+               unmet);
   stacks.worst(
       theorem.normalized, theorem.normalized_ratio, at_most(vanished),
       say("mu / ||Y||_F after the last layer, relative to the input, largest over the sizes of a "
@@ -328,6 +337,8 @@ void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, do
   constexpr double zero_row = 1e-10;  // D sets shorter rows to zero
   const double N = static_cast<double>(Y.n_cols), sigma_max = singular_values(S).front(),
                lambda_max = symmetric_eigenvalues((S + S.t()) / 2).back();
+  compare(record, footnote_2::selective.corrected, arma::norm(M, "fro"), N * sigma_max,
+          slack * N * sigma_max);
   const arma::rowvec rows = arma::sqrt(arma::sum(arma::square(arma::mat(Y * M.t())), 0));
   for (const double row : rows) {
     if (row < zero_row) continue;

@@ -45,9 +45,22 @@ inline const Misprint lambda_min_limit =
     Place{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/",
           "Section 4.2.1, after Theorem 4.3"}
         .misprint(lambda_skip::section_4_2_1_lambda_min, "lambda-min",
-                  "The bound of Theorem 4.3 decays for every lambda_min <= 2/(c^2 alpha^(2N))",
-                  "The bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
-                  "alpha^(2N))");
+                  "mu(Y^K) tends to 0 under the hypotheses of Theorem 4.3 for every lambda_min <= "
+                  "2/(c^2 alpha^(2N)); its limit for tokens that do not move",
+                  "mu(Y^K) tends to 0 for every lambda_min > 0 if W_B = W_C and M_ij >= lambda_min "
+                  "phi alpha^(N-1) for i >= j: mu(Y^K) is at most the corrected bound of Theorem "
+                  "4.3");
+inline const Statement bound_decays = beyond(
+    Statement{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/lambda-min/bound",
+              "not in the paper, which prints lambda_min for lambda_min^2",
+              "The printed bound of Theorem 4.3 decays if and only if lambda_min^2 < 2/(c^2 "
+              "alpha^(2N))"});
+// Section 4.2.1: without a skip, attention and selective state-space models "can" collapse.
+inline const Place no_skip = {lambda_skip::section_4_2_1_no_skip, "/", "Section 4.2.1"};
+inline const Statement halving =
+    no_skip("selective-ssm",
+            "mu(Y^K) <= 2^-K tan(20 degrees)/sqrt 2 in a selective state-space model with "
+            "normalized rows and no skip: W_B = W_C = I, alpha = 1, two tokens 20 degrees apart");
 
 inline constexpr char c[] = "thm-4.3.c", lambda_min[] = "thm-4.3.lambda_min",
                       lambda_max[] = "thm-4.3.lambda_max";
@@ -94,8 +107,8 @@ inline double selective_corrected(const SelectiveNorms& norms, double K) {
 void compare_selective(const SelectiveNorms& norms, double K, double mu, bool lemma_holds,
                        double slack, TrialRecord& record);
 
-/// Counts whether the factor of Theorem 4.3 lies between -1 and 1 just below the corrected limit of
-/// lambda_min, and not just above it.
+/// Counts whether the factor of Theorem 4.3 lies between -1 and 1 for lambda_min^2 just below
+/// 2/(c^2 alpha^(2N)), and not just above it.
 void judge_lambda_min(const SelectiveNorms& norms, TrialRecord& record);
 
 /// `selective-ssm` with W_B = W_C, normalized rows and no skip, for tokens in a cone.
@@ -119,11 +132,13 @@ inline LtiTheorem lti_theorem(const std::string& number, const std::string& shar
                         Part::text};
   return {share_weights,
           place("bound", "mu(Y^K) <= prod_k ||W^(k)||_2 ||Y^0||_F with " + weights),
-          asymptotic(remark("norm", "mu(Y^K) decays exponentially if ||W||_F < 1, with " + weights),
+          asymptotic(remark("norm", "mu(Y^K) decays exponentially if ||W||_F < 1, with " + weights +
+                                        ": slope of log mu per layer"),
                      falling_line),
           beyond(Statement{place.statement_id, place.prefix + "normalised",
                            "not in the paper, whose rank collapse is about mu",
-                           "mu / ||Y||_F vanishes with the depth for all sizes, with " + weights}),
+                           "mu / ||Y||_F vanishes with the depth for all sizes, with " + weights +
+                               ": its value after the last layer over that of the input"}),
           {name + ".slope", larger_is_worse},
           {name + ".normalised_ratio", larger_is_worse},
           {name + ".rank_one_residual", larger_is_worse},
@@ -158,7 +173,7 @@ inline const Statement sharper = ours(place, "sharper", "|entries of 1SS(alpha)|
 inline const Statement doubly_exponential = asymptotic(
     Statement{place.statement_id, place.prefix + "doubly-exponential", "Section 4.2.1",
               "mu shrinks or grows doubly exponentially in a selective state-space model without "
-              "norm and skip: each step of log mu is three times the previous one",
+              "norm and skip: each step of log mu is three times the previous one: the factor",
               Part::text},
     cubic_growth);
 inline const Place lemma_A_9 = {lambda_skip::lemma_A_9, "/", "Lemma A.9"},
@@ -227,8 +242,9 @@ inline const Misprint lemma_A_5 =
         "skip, where lambda_max is the largest eigenvalue of (S + S')/2, S = W_C W_B'",
         "D_ii >= 1/(N sigma_max(S))");
 
-/// Counts Lemma A.5 for every row of M Y, with D_ii = 1/||row i of M Y||. Y (d, N) has unit
-/// columns. Rows that D sets to zero are left out, and so is the printed form if lambda_max <= 0.
+/// Counts Lemma A.5 for every row of M Y, with D_ii = 1/||row i of M Y||, and the corrected bound
+/// of footnote 2 on ||M||_F. Y (d, N) has unit columns. Rows that D sets to zero are left out, and
+/// so is the printed form if lambda_max <= 0.
 void judge_scales(const arma::mat& Y, const arma::mat& M, const arma::mat& S, double slack,
                   TrialRecord& record);
 

@@ -530,6 +530,10 @@ void judge_own_lambda_claims(const StackClaims& stacks) {
   using namespace own_lambda;
   const std::size_t rates = stacks.config.a.size();
   const std::string unmet = "mu is 0 in every stack";
+  stacks.counted(as_printed,
+                 "worked example, that of Theorem 4.1: Sys-1 at lambda_k = -0.9, a = 0.04: eq. (7) "
+                 "holds, b is negative, and mu falls from 1 to 0.0353 < 0.04; for lambda_k > 0 the "
+                 "printed form is the corrected one");
   stacks.counted(
       layer,
       "lambda_k 1 % above the smallest one of its layer, with each sign; with |lambda_k| "
@@ -549,10 +553,13 @@ void judge_remark_claims(const StackClaims& stacks) {
   using namespace remark_4_1;
   const double measured = stacks.mean(S),
                root_d = std::sqrt(static_cast<double>(stacks.config.dim.back()));
+  const std::string width = say("d = {}", stacks.config.dim.back());
   stacks.claims.number(value_norm.as_printed, measured, within(1, 0),
-                       "||C_V||_F at the last d; the spectral norm of I is 1",
+                       say("||I||_F = sqrt d, {}; the spectral norm of I is 1; the conclusions of "
+                           "the remark do not depend on S",
+                           width),
                        tolerance::closed_form<double>);
-  stacks.claims.number(value_norm.corrected, measured, within(root_d, 0), "||C_V||_F at the last d",
+  stacks.claims.number(value_norm.corrected, measured, within(root_d, 0), width,
                        tolerance::closed_form<double>);
   stacks.counted(below_1,
                  "at |lambda| = 1e6 S C_M eq. (7) must fail with a = 1 and hold with a = 1 - 4e-6",
@@ -582,6 +589,20 @@ void judge_remark_claims(const StackClaims& stacks) {
       say("smaller value of the two signs, at the last N and d, where eq. (7) requires "
           "|lambda| > {}; 1 - sigma_1^2/||Y||_F^2 is {}",
           required, stacks.mean(residual_at_5)));
+}
+
+// Footnote 2 --------------------------------------------------------------------------------------
+
+void judge_footnote_2(const StackClaims& stacks) {
+  using namespace footnote_2;
+  // M = ((1, 0), (alpha y_1.y_2, 1)) with |alpha| <= 1, and ||I||_2 ||I||_F = 2.
+  stacks.claims.number(selective.as_printed, std::sqrt(3.0) / 2, at_least(1),
+                       "unit rows: ||M||_F^2 = 2 + alpha^2 (y_1.y_2)^2 <= 3, and the right-hand "
+                       "side is 1 * 2");
+  stacks.counted(selective.corrected, "the entries of M are at most ||W_C W_B'||_2");
+  stacks.counted(attention,
+                 "the footnote prints =; uniform attention has ||M||_F = 1; a larger C_M only "
+                 "makes the condition of Theorem 4.1 stricter");
 }
 
 // Lemma A.1 ---------------------------------------------------------------------------------------

@@ -240,14 +240,24 @@ inline const Place place = {lambda_skip::section_4_1_own_lambda, "lambda-skip/th
                             "Section 4.1, after Remark 4.1"};
 // The text prints mu_{k+1} >= a mu_k, without the squares of Definition 4.1. This is weaker,
 // because a < 1.
-inline const Statement layer =
+inline const Statement as_printed = showing(
+    lambda_skip::section_4_1_own_lambda_absolute_value,
+    place(
+        "layer/as-printed",
+        "mu_{k+1} >= a mu_k if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 lambda_k N d "
+        "S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2), the printed b without |lambda_k|; "
+        "false for lambda_k < 0 only"));
+inline const Statement layer = correcting(
+    as_printed,
     place("layer",
           "mu_{k+1}^2 >= a mu_k^2 if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 |lambda_k| "
-          "N d S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2)");
-inline const Statement stack =
+          "N d S_k C_Mk / (lambda_k^2 - a (S_k C_Mk + |lambda_k|)^2)"));
+inline const Statement stack = correcting(
+    as_printed,
     place("stack",
           "mu(Y^K)^2 >= (prod_k a_k) mu(Y^0)^2, with one rate or with different rates, if every "
-          "lambda_k meets the adapted eq. (7) and mu_k^2 meets the condition of its own layer");
+          "lambda_k meets the adapted eq. (7) and mu_k^2 meets the corrected condition of its own "
+          "layer"));
 inline const Statement layer_sharper =
     ours(place, "layer/sharper", "a weaker condition",
          "mu_{k+1}^2 >= a mu_k^2 if lambda_k meets the adapted eq. (7) and mu_k^2 >= 2 |lambda_k| "
@@ -289,8 +299,11 @@ inline const Place place = {lambda_skip::remark_4_1, "/", "Remark 4.1"};
 inline const Misprint value_norm = [] {
   Place number = place;
   number.kind = Kind::printed_number;
-  return number.misprint(place.prefix + "S", "S", "S = sup ||C_V||_F = 1 in Mamba, where C_V = I",
-                         "S = sqrt d in Mamba, where C_V = I");
+  number.part = Part::definition;
+  return number.misprint(place.prefix + "S", "S",
+                         "S = sup ||C_V||_F is 1 in Mamba, where C_V = I; S at the largest width d",
+                         "S = sup ||C_V||_F is sqrt d in Mamba, where C_V = I; S at the largest "
+                         "width d");
 }();
 inline const Statement below_1 =
     place("rate-below-1", "Eq. (7) has a solution lambda if and only if a < 1, in Mamba");
@@ -304,18 +317,14 @@ inline const Statement prevents_sharper =
          "mu(Y^64)^2 >= 0.9999^64 mu(Y^0)^2 in Mamba if lambda meets eq. (7) with a = 0.9999 and S "
          "= sqrt d, and mu(Y^0)^2 >= a^-64 2 |lambda| N ||M||_2 / (lambda^2 - a (sqrt(d) C_M + "
          "|lambda|)^2)");
-// Section 5.1 calls the condition of Theorem 4.1 conservative, with Figure 2 as its evidence.
-inline const Statement in_figure_2 =
-    reading(Statement{lambda_skip::section_5_1_conservative,
-                      place.prefix + "fig-2",
-                      "Section 5.1, Figure 2",
-                      "At |lambda| = 5, the largest of Figure 2, mu/||Y||_F is above 0.1 after 64 "
-                      "layers of the selective stack, although eq. (7) with a = 0.9999 and S = 1 "
-                      "requires a larger |lambda|",
-                      Part::text,
-                      Kind::reading,
-                      {"Figure 2"}},
-            "mu/||Y||_F of 0.1 after 64 layers, at |lambda| = 5");
+// Section 5.1 calls the condition of Theorem 4.1 conservative for the models of Figure 2, which are
+// not of the form of eq. (6).
+inline const Statement in_figure_2 = beyond(
+    Statement{lambda_skip::section_5_1_conservative, place.prefix + "fig-2",
+              "not in the paper, which speaks of ALBERT and Mamba-2",
+              "mu/||Y||_F after 64 layers of the selective stack of eq. (6), at |lambda| = 5, "
+              "the largest of Figure 2, is above 0.1, although eq. (7) with a = 0.9999 and S "
+              "= 1 requires a larger |lambda|"});
 inline constexpr double least_mu = 0.1;
 // "Much smaller": 5 is at most a tenth of what eq. (7) requires.
 inline constexpr double much_larger = 10 * largest_in_figure_2;
@@ -344,6 +353,20 @@ void judge_remark(const StackEnd& end, double slack, TrialRecord& record);
 void judge_mamba(const Config& config, Sizes sizes, const Trial& trial, TrialRecord& record);
 
 void judge_remark_claims(const StackClaims& stacks);
+
+// Footnote 2 of Section 4.1: the size of C_M ------------------------------------------------------
+
+namespace footnote_2 {
+inline const Place place = {lambda_skip::section_4_1_footnote_2, "/", "Section 4.1, footnote 2"};
+inline const Misprint selective = place.misprint(
+    lambda_skip::section_4_1_footnote_2_selective, "selective-ssm",
+    "C_M >= ||W_B||_2 ||W_C||_F in selective state-space models; the largest ||M||_F of any input "
+    "over the right-hand side, for N = 2, d = 4, W_B = W_C = I",
+    "||M||_F <= N ||W_C W_B'||_2 in selective state-space models with normalized rows");
+inline const Statement attention = place("attention", "||M||_F <= sqrt N in attention");
+}  // namespace footnote_2
+
+void judge_footnote_2(const StackClaims& stacks);
 
 // Lemma A.1 ---------------------------------------------------------------------------------------
 

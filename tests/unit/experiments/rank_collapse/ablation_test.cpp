@@ -83,8 +83,8 @@ TEST_CASE("the claims of Figures 3 and 4 are judged from the runs") {
   const Result gates = ablate({{"layers", "40"}}, 4), skips = ablate({{"model", "s4d"}}, 4);
   for (const Claim& claim : gates.claims) CHECK(claim.statement_id == "lambda-skip/fig-3");
   for (const Claim& claim : skips.claims) CHECK(claim.statement_id == "lambda-skip/fig-4");
-  CHECK(gates.claims.size() == 6);
-  CHECK(skips.claims.size() == 4);
+  CHECK(gates.claims.size() == 8);
+  CHECK(skips.claims.size() == 8);  // by mu and by the rank-one residual
   // With a threshold that no run reaches, every claim 'does not collapse' fails.
   const Result strict = ablate({{"model", "s4d"}, {"threshold", "1"}}, 12);
   for (const Claim& claim : strict.claims) {
@@ -129,6 +129,7 @@ Verdict figure_3(const std::string& claim, const Values& gate_norm, const Values
                                  {"gating=off,norm=on", norm},
                                  {"gating=off,norm=off", neither}}) {
     drawing.push_back({std::string(name) + ".mu_normalized", mu});
+    drawing.push_back({std::string(name) + ".rank_one_residual", mu});
     drawing.push_back({std::string(name) + ".log10_norm", {1.0, 1.0 + orders}});
   }
   return find_claim(run_redrawn(make_ablation_study(), tiny, drawing), "lambda-skip/fig-3/" + claim)
@@ -142,13 +143,15 @@ TEST_CASE("verdicts about Figure 3 for given curves") {
   for (const bool as_printed : {true, false}) {
     const Verdict verdict = as_printed ? Verdict::holds : Verdict::fails;
     const auto judged = [&](const std::string& claim) {
-      return as_printed ? figure_3(claim, high, high, low, valley, 3)
+      return as_printed ? figure_3(claim, high, valley, low, valley, 3)
                         : figure_3(claim, low, low, high, high, 1);
     };
     CHECK(judged("gate-with-norm-keeps") == verdict);
     CHECK(judged("gate-without-norm-keeps") == verdict);
     CHECK(judged("no-gate-with-norm-collapses") == verdict);
     CHECK(judged("no-gate-no-norm-rises") == verdict);
+    CHECK(judged("gate-no-norm-rises") == verdict);
+    CHECK(judged("gate-raises-residual") == verdict);
     CHECK(judged("no-norm-unstable/gating=on") == verdict);
     CHECK(judged("no-norm-unstable/gating=off") == verdict);
   }

@@ -174,12 +174,12 @@ TEST_CASE("bounds: the factor of Theorem 4.3 is judged on both sides of its limi
   for (const double alpha : {1.0, 0.3}) {
     TrialRecord record;
     judge_lambda_min({4, alpha, 0.8, 1, 1}, record);
-    CHECK(record.tally(thm_4_3::lambda_min_limit.corrected.id).cases == 2);
-    CHECK(record.tally(thm_4_3::lambda_min_limit.corrected.id).violations == 0);
+    CHECK(record.tally(thm_4_3::bound_decays.id).cases == 2);
+    CHECK(record.tally(thm_4_3::bound_decays.id).violations == 0);
   }
   TrialRecord none;
   judge_lambda_min({4, 0, 0.8, 1, 1}, none);  // the bound is sqrt N for every lambda_min
-  CHECK_FALSE(none.has_tally(thm_4_3::lambda_min_limit.corrected.id));
+  CHECK_FALSE(none.has_tally(thm_4_3::bound_decays.id));
 }
 
 TEST_CASE("bounds: Corollary A.3.1 for tokens s and -s") {

@@ -231,11 +231,14 @@ TEST_CASE("bounds: the worked examples violate exactly the statements that they 
       {thm_4_1::stack.as_printed, 1, 1},
       {thm_4_3::lemma_A_4, 1, 1},
       // Two tokens 20 degrees apart: sin^K is compared with 2^-K, and 0.342^K sqrt 2 is below
-      // tan(20) 2^-K / sqrt 2 for K >= 5, 0.117^K for K >= 2. Tokens that move apart: mu is 0.979,
-      // 1.171, 1.284, the bound 1.198, 1.014, 0.859, and with K/2 1.301, 1.198, 1.102.
-      {thm_4_3::as_printed, 15 + 2, 16 + 3},
-      {thm_4_3::half_exponent, 12 + 1, 16 + 3},
+      // tan(20) 2^-K / sqrt 2 for K >= 5, 0.117^K for K >= 2. Tokens that never move: mu is 0.632,
+      // and sqrt 2 0.859375^K is below it for K >= 6, with K/2 for K >= 11.
+      {thm_4_3::as_printed, 15 + 11, 16 + 16},
+      {thm_4_3::half_exponent, 12 + 6, 16 + 16},
       {thm_4_3::corrected, 0, 16},
+      {thm_4_3::lambda_min_limit.corrected, 0, 16},
+      {thm_4_3::halving, 0, 16},
+      {own_lambda::as_printed, 1, 1},  // 0.0353 < 0.04
       {thm_4_3::small_lambda_max, 1, 1},
       {lemma_A_1.as_printed, 1, 1},
       {lemma_A_1.corrected, 0, 1},

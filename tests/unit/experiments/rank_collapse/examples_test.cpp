@@ -224,12 +224,17 @@ TEST_CASE(
         std::string::npos);
   CHECK(find_claim(all, id + "as-printed").measured == 2);
   CHECK(verdict(all, id + "as-printed/collapse") == Verdict::fails);
-  for (const char* part : {"as-printed/no-collapse", "corrected", "corrected/parallel",
-                           "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
+  for (const char* part :
+       {"as-printed/no-collapse", "corrected", "corrected/zero-row", "corrected/parallel",
+        "corrected/alternating", "corrected/orthogonal", "closed-form"}) {
     CAPTURE(part);
     CHECK(verdict(all, id + part) == Verdict::holds);
   }
   CHECK(verdict(all, id + "form-as-printed") == Verdict::fails);
+  // beta_0 = 0: both rows are (1, 0) up to one sign, for which no lambda helps.
+  CHECK(verdict(all, id + "as-printed/any-start") == Verdict::fails);
+  CHECK(find_claim(all, id + "as-printed/any-start").slip == id + "conditions");
+  CHECK(find_claim(all, id + "as-printed/no-collapse").misprint_of == id + "as-printed/any-start");
   for (const Claim& claim : all.claims) CHECK(claim.id.find("A.10.1") == std::string::npos);
   CHECK(verdict(run_examples({{"system", "sys2"}, {"lambda", "-2,0"}}), id + "as-printed") ==
         Verdict::holds);

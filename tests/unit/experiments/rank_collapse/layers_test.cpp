@@ -287,14 +287,17 @@ TEST_CASE(
     Drawn drawn("attention", {{"layers", "32"}, {"lambda", "0,1,2,5,-5"}});
     const double last[] = {at_0, at_1, at_2, at_5, at_minus_5};
     const char* names[] = {"0", "1", "2", "5", "-5"};
-    for (std::size_t i = 0; i < 5; ++i)
-      drawn.curve(std::string("lambda=") + names[i] + ".mu_normalized", {0.9, last[i]});
+    for (std::size_t i = 0; i < 5; ++i) {
+      for (const char* what : {".mu_normalized", ".rank_one_residual"})
+        drawn.curve(std::string("lambda=") + names[i] + what, {0.9, last[i]});
+    }
     return drawn;
   };
   const std::string id = "lambda-skip/fig-1/attention/";
   const Drawn as_printed = judged(0, 0.01, 0.3, 0.8, 0.9),
               reversed = judged(0.9, 0.8, 0.5, 0.01, 0);
-  for (const char* claim : {"small-lambda-collapses", "lambda-1-collapses", "large-lambda-keeps"}) {
+  for (const char* claim : {"small-lambda-collapses", "lambda-1-collapses", "large-lambda-keeps",
+                            "residual-order", "mu-order"}) {
     CAPTURE(claim);
     CHECK(as_printed.verdict(id + claim) == Verdict::holds);
     CHECK(reversed.verdict(id + claim) == Verdict::fails);

@@ -89,12 +89,16 @@ class Judged {
 }  // namespace
 
 TEST_CASE(
-    "without a skip a model must guess in every seed: one seed that learns is a counterexample") {
+    "without a skip a model must guess on average: seeds that learn leave it undecided or refute "
+    "it") {
   Judged judged;
   judged["attention,lambda=0"].accuracy =
       about(0.28);  // between 1 / D and the best guess from the position
   CHECK(judged("fig-5/attention/lambda-0") == Verdict::holds);
   judged["attention,lambda=0"].accuracy = {0.28, 0.28, 0.28, 0.28, 0.9};
+  CHECK(judged.claim("fig-5/attention/lambda-0").undecided);
+  CHECK(judged.claim("fig-5/attention/lambda-0").detail.starts_with("4 of 5 runs only guess"));
+  judged["attention,lambda=0"].accuracy = {0.8, 0.85, 0.9, 0.8, 0.9};
   CHECK(judged("fig-5/attention/lambda-0") == Verdict::fails);
   judged["attention,lambda=1"].accuracy = about(0.29);
   for (const char* id : {"lambda-0", "others-alike"}) {
@@ -191,9 +195,9 @@ TEST_CASE("two comparisons with lambda = 1 are decided as one claim") {
 TEST_CASE("nonzero lambdas are compared with each other, and with a learned lambda") {
   Judged judged;
   CHECK(judged("fig-5/attention/others-alike") == Verdict::holds);
-  judged["attention,lambda=-1"].accuracy =
-      about(0.5);  // has the same distribution as lambda = 1, so it does not count
-  CHECK(judged("fig-5/attention/others-alike") == Verdict::holds);
+  judged["attention,lambda=-1"].accuracy = about(0.5);
+  CHECK(judged("fig-5/attention/others-alike") == Verdict::fails);
+  judged["attention,lambda=-1"].accuracy = judged["attention,lambda=1"].accuracy;
   judged["attention,lambda=-2"].accuracy = about(0.92);
   CHECK(judged("fig-5/attention/others-alike") == Verdict::fails);
   judged["attention,lambda=-2"].accuracy = {
@@ -212,20 +216,21 @@ TEST_CASE("nonzero lambdas are compared with each other, and with a learned lamb
   CHECK(judged("table-1/learned-better") == Verdict::not_applicable);
 }
 
-TEST_CASE("a model solves recall if its accuracy is high in every seed") {
+TEST_CASE("a model solves recall if its mean accuracy is high") {
   train::Config config = small_config();
   config.model = {"attention", "mamba2", "mamba1", "linear-attention", "s4d"};
   Judged judged(config);
   CHECK(judged("table-1/attention/solves-recall") == Verdict::holds);
   CHECK(judged("table-1/mamba1/learns-to-recall") == Verdict::holds);
-  judged["mamba1,lambda=1"].accuracy = {1, 1, 0.31, 1, 1};
+  judged["mamba1,lambda=1"].accuracy = {1, 1, 0.9, 1, 1};
   CHECK(judged("table-1/mamba1/learns-to-recall") == Verdict::holds);
-  judged["mamba1,lambda=1"].accuracy = {1, 1, 0.29, 1, 1};
-  CHECK(judged("table-1/mamba1/learns-to-recall") == Verdict::fails);
+  judged["mamba1,lambda=1"].accuracy = {1, 0.29, 0.29, 1, 1};
+  CHECK(judged.claim("table-1/mamba1/learns-to-recall").undecided);
   judged["mamba2,lambda=1"].accuracy = about(0.85);
   CHECK(judged("table-1/mamba2/solves-recall") == Verdict::fails);
   judged["mamba2,lambda=1"].accuracy = {1, 1, 1, 1, 0.3};
-  CHECK(judged("table-1/mamba2/solves-recall") == Verdict::fails);
+  CHECK(judged.claim("table-1/mamba2/solves-recall").undecided);
+  CHECK(judged.claim("table-1/mamba2/solves-recall").detail.starts_with("in 4 of 5 runs"));
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::fails);
   judged["linear-attention,lambda=1"].accuracy = about(0.28);
   CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::holds);
@@ -236,13 +241,14 @@ TEST_CASE("a run that diverged has the accuracy of guessing, and failing needs r
   config.model = {"attention", "linear-attention"};
   Judged judged(config);
   judged["attention,lambda=1"].accuracy = {1, 1, 1, 1, NAN};
-  CHECK(judged("table-1/attention/solves-recall") == Verdict::fails);
+  CHECK(judged.claim("table-1/attention/solves-recall").undecided);  // the mean is 0.85
   judged["linear-attention,lambda=1"].accuracy = {0.28, 0.28, 0.28, 0.28, NAN};
-  CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::holds);
+  CHECK(judged.claim("table-1/linear-attention/fails-at-recall").measured ==
+        doctest::Approx((4 * 0.28 + 0.25) / 5));
   CHECK(judged.claim("table-1/linear-attention/fails-at-recall")
             .detail.ends_with("diverged in 1 of 5 trials, which count as guessing"));
   judged["linear-attention,lambda=1"].accuracy = {0.28, 0.28, NAN, NAN, NAN};
-  CHECK(judged.claim("table-1/linear-attention/fails-at-recall").undecided);
+  CHECK(judged("table-1/linear-attention/fails-at-recall") == Verdict::not_applicable);
   // The other lambdas keep 97 %, so that guessing in one of five runs is no spread of 4.33 points.
   Judged fixed;
   CHECK(fixed("fig-5/attention/others-alike") == Verdict::holds);
