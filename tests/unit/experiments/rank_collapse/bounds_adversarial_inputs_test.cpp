@@ -74,11 +74,11 @@ TEST_CASE("bounds: a collapse starts from spread tokens and loses nine tenths") 
   CHECK(occurs(0.5, 0));
   TrialRecord record;
   judge_lti_input({0, undefined}, record);
-  CHECK_FALSE(record.has_tally(adversarial::lti_input.id));
-  judge_lti_input({0, -3}, record);
-  CHECK(record.tally(adversarial::lti_input.id).violations == 0);
+  CHECK_FALSE(record.has_tally(adversarial::lti_as_printed.id));
   judge_lti_input({0, -1}, record);
-  CHECK(record.tally(adversarial::lti_input.id).violations == 1);
+  CHECK(record.tally(adversarial::lti_as_printed.id).violations == 0);
+  judge_lti_input({0, -3}, record);
+  CHECK(record.tally(adversarial::lti_as_printed.id).violations == 1);
 }
 
 TEST_CASE("bounds: every stack of a trial has its adversarial input") {
@@ -87,8 +87,8 @@ TEST_CASE("bounds: every stack of a trial has its adversarial input") {
     config.spec.causal = causal;
     TrialRecord record;
     judge_adversarial_inputs(config, {6, 4}, Trial(1, 0, 0), record);
-    CHECK(record.tally(adversarial::lti_input.id).cases == 1);
-    CHECK(record.tally(adversarial::lti_input.id).violations == 0);
+    CHECK(record.tally(adversarial::lti_as_printed.id).cases == 1);
+    CHECK(record.tally(adversarial::lti_as_printed.id).violations == 1);
     CHECK(record.tally(adversarial::lti_size.id).cases == 1);
     CHECK(record.tally(adversarial::lti_size.id).violations == 0);
     CHECK(record.tally(adversarial::attention.id).cases == (causal ? 0 : 4));
