@@ -7,7 +7,6 @@
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/figure/text.hpp"
-#include "report/references.hpp"
 #include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/markdown.hpp"
@@ -16,6 +15,7 @@
 #include "report/page/prose.hpp"
 #include "report/page/summary.hpp"
 #include "report/page/text.hpp"
+#include "report/references.hpp"
 
 namespace ranklab {
 namespace {

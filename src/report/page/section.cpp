@@ -5,11 +5,11 @@
 #include "report/catalog.hpp"
 #include "report/figure/picture.hpp"
 #include "report/figure/text.hpp"
-#include "report/references.hpp"
 #include "report/page/claim_list.hpp"
 #include "report/page/folds.hpp"
 #include "report/page/prose.hpp"
 #include "report/page/text.hpp"
+#include "report/references.hpp"
 
 namespace ranklab {
 namespace {

@@ -4,8 +4,8 @@
 #include <map>
 
 #include "report/catalog.hpp"
-#include "report/references.hpp"
 #include "report/page/text.hpp"
+#include "report/references.hpp"
 
 namespace ranklab {
 namespace {
