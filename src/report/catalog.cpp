@@ -152,8 +152,8 @@ std::string in_full(const std::string& words) {
 bool is_named(const PaperStatement& statement, const std::string& words) {
   const std::string wanted = lower(in_full(words)), name = lower(statement.name),
                     id = lower(statement.id);
-  return wanted == name || name.starts_with(wanted + ",") || wanted == id ||
-         wanted == id.substr(id.find('/') + 1);
+  return wanted == name || name.starts_with(wanted + ",") || name.ends_with(", " + wanted) ||
+         wanted == id || wanted == id.substr(id.find('/') + 1);
 }
 
 bool PaperStatement::is_numbered() const {

@@ -111,7 +111,7 @@ bool is_named(const Paper& paper, const std::string& words);
 std::string in_full(const std::string& words);
 
 /// Whether the words name the statement, in any case: its id, with or without the paper, or its
-/// name. "Thm 2.6" names "Theorem 2.6, eq. (16)".
+/// name. "Thm 2.6" and "eq. (16)" name "Theorem 2.6, eq. (16)".
 bool is_named(const PaperStatement& statement, const std::string& words);
 
 /// The index of the paper with this key, or papers().size().

@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <numeric>
 #include <stdexcept>
 
@@ -238,6 +239,9 @@ const Appearance* JudgedStatement::leading() const {
 
 namespace {
 
+// The low end of positive().
+constexpr double positive_low = std::numeric_limits<double>::min();
+
 // "expected 0.1592", "expected at most 2"; empty for counts and if any value is allowed.
 std::string expected_text(const Claim& claim) {
   const auto* region = std::get_if<std::pair<double, double>>(&claim.expected);
@@ -247,6 +251,7 @@ std::string expected_text(const Claim& claim) {
   if (std::isfinite(low) && std::isfinite(high))
     return "expected " + (low == high ? short_number(low) : range_text(low, high));
   if (std::isfinite(high)) return "expected at most " + short_number(high);
+  if (low == positive_low) return "expected above 0";
   return std::isfinite(low) ? "expected at least " + short_number(low) : "";
 }
 

@@ -257,7 +257,7 @@ class PapersCommandTest(ProgramTest):
         self.assertEqual(loads(self.papers(["spectral", "Theorem 3.7", "--json"]).stdout)["verdict"], "false-as-printed")
 
     def test_a_numbered_statement_is_found_without_its_equation(self):
-        for paper, words, statement in (("shallow", "Theorem 2.6", "thm-2.6"), ("spectral", "lemma 2.12", "lemma-2.12")):
+        for paper, words, statement in (("shallow", "Theorem 2.6", "thm-2.6"), ("spectral", "lemma 2.12", "lemma-2.12"), ("spectral", "eq. (1.1)", "eq-1.1")):
             self.assertEqual(loads(self.papers([paper, words, "--json"]).stdout)["id"], f"{paper}/{statement}")
 
     def test_mistakes_are_named(self):

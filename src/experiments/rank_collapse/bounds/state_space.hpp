@@ -35,8 +35,8 @@ inline const Statement hypotheses = correcting(
 inline const Statement corrected = correcting(
     as_printed,
     place("corrected",
-          "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2) if W_B = "
-          "W_C and M_ij >= lambda_min phi alpha^(N-1) for i >= j"));
+          "mu(Y^K) <= sqrt(N) (1 - (c lambda_min alpha^(N-1) / (N lambda_max))^2)^(K/2) if 0 < "
+          "alpha <= 1, W_B = W_C and M_ij >= lambda_min phi alpha^(N-1) for i >= j"));
 inline const Statement lemma_A_4 =
     showing(lambda_skip::lemma_A_4_off_diagonal,
             Statement{lambda_skip::lemma_A_4, lambda_skip::lemma_A_4, "Lemma A.4",
