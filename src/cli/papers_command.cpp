@@ -232,10 +232,10 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
   for (const auto& [claim, result] : statement.claims) {
     if (!claim->judged_in.empty() || standing_of(*claim) == Standing::not_applicable) continue;
     print.line(std::string(words_of(standing_of(*claim)).symbol) + " " + standing_text(*claim) +
-                   (claim->holm_undecided ? ", but not after Holm's correction: " : ": ") +
-                   claim->statement + " [" +
-                   clauses(evidence_text(*claim), shortened(claim->detail, 200)) + "; " +
-                   claim->id + " in " + judges.preset(result) + "]",
+                   ": " + claim->statement + " [" +
+                   clauses(evidence_in_words(*claim),
+                           claim->undecided ? "" : shortened(claim->detail, 200)) +
+                   "; " + claim->id + " in " + judges.preset(result) + "]",
                2);
   }
 }
