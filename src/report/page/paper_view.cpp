@@ -163,7 +163,8 @@ std::vector<PaperView> surveys_of(const std::vector<Entry>& entries) {
     const bool any = std::ranges::any_of(view.statements, [](const JudgedStatement& statement) {
       return !statement.claims.empty();
     });
-    if (any) out.push_back(std::move(view));
+    const bool is_source = std::ranges::count(entries, i, &Entry::paper) > 0;
+    if (any || is_source) out.push_back(std::move(view));
   }
   return out;
 }
@@ -177,6 +178,7 @@ std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
       std::erase_if(view.statements,
                     [](const JudgedStatement& statement) { return statement.claims.empty(); });
   }
+  std::erase_if(out, [](const PaperView& view) { return view.statements.empty(); });
   return out;
 }
 
