@@ -10,7 +10,7 @@
 
 namespace ranklab {
 
-/// The field of this name; nullptr if there is none.
+/// The field of this name; nullptr if no field has it.
 const Field* find_field(const std::vector<Field>& fields, const std::string& name);
 
 /// Who gave the values of a run. The sources must outlive it.

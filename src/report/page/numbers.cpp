@@ -22,7 +22,7 @@ struct Measured {
   double value = undefined, half_width = undefined;
 };
 
-// The part before the separator, which `rest` loses with it; all of it if there is none.
+// The part before the separator, which `rest` loses with it; all of `rest` without a separator.
 std::string taken(std::string_view& rest, std::string_view separator) {
   const std::size_t at = rest.find(separator);
   const std::string out = trimmed(rest.substr(0, at));
