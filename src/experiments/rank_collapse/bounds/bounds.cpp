@@ -222,9 +222,10 @@ void judge_halving(double slack, TrialRecord& record) {
 // 2)/sqrt 5: M = I, so the tokens never move, and all row sums are 1. c = phi = 0.6 and mu^2 = 0.4
 // at every layer. Rounding would destroy this fixed point, so M is computed in integers, 40 times
 // the entries: 8 S times the products of the entries of sqrt 5 times the tokens.
+constexpr int standing[2][2] = {{1, 2}, {-1, 2}};
 constexpr int weight_of_standing(int i, int j) {
-  constexpr int tokens[2][2] = {{1, 2}, {-1, 2}}, S[2] = {20, 5};
-  return tokens[i][0] * S[0] * tokens[j][0] + tokens[i][1] * S[1] * tokens[j][1];
+  constexpr int S[2] = {20, 5};
+  return standing[i][0] * S[0] * standing[j][0] + standing[i][1] * S[1] * standing[j][1];
 }
 static_assert(weight_of_standing(0, 0) == 40 && weight_of_standing(1, 0) == 0 &&
               weight_of_standing(1, 1) == 40);
@@ -232,7 +233,7 @@ static_assert(weight_of_standing(0, 0) == 40 && weight_of_standing(1, 0) == 0 &&
 void judge_standing(double slack, TrialRecord& record) {
   const SelectiveNorms norms{2, 1, 0.6, 0.625, 2.5};
   for (double K = 1; K <= 16; ++K)
-    compare_selective(norms, K, std::sqrt(0.4), false, slack, record);
+    compare_selective(norms, K, mu_of_standing(), false, slack, record);
 }
 
 // Theorem A.10 with N = 2, d = 1, W_BC = 2 and the tokens 1 and 0: y_1 becomes 2 y_1^3, so 2
@@ -273,6 +274,14 @@ void judge_norm_examples(double slack, TrialRecord& record) {
 }
 
 }  // namespace
+
+double mu_of_standing() {
+  const auto product = [](int i, int j) {
+    return standing[i][0] * standing[j][0] + standing[i][1] * standing[j][1];
+  };
+  // Of two unit rows.
+  return std::sqrt(1 - static_cast<double>(product(0, 1)) / product(0, 0));
+}
 
 TrialRecord worked_examples() {
   const double slack = tolerance::residual<double>;

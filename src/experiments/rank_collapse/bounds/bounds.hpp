@@ -178,6 +178,8 @@ inline const std::string cubic_growth = "0.1 in the growth factor 3 of the steps
 /// Small cases, worked by hand, in which printed statements or steps of their proofs fail. The same
 /// functions judge them as the random stacks, under the same names. They are counted once per run.
 TrialRecord worked_examples();
+/// mu of two tokens for which M = I in a selective state-space model, at every layer.
+double mu_of_standing();
 
 /// Makes claims from the random stacks of all trials and the worked examples.
 struct StackClaims {

@@ -260,7 +260,7 @@ void judge_theorem_4_3(const StackClaims& stacks) {
   stacks.counted(corrected, "neither lambda_max <= 1/N nor row sums of at least 1 are required",
                  unmet + ", and M_ij >= lambda_min phi alpha^(N-1)");
   stacks.claims.number(
-      lambda_min_limit.as_printed, std::sqrt(0.4), at_most(0),
+      lambda_min_limit.as_printed, mu_of_standing(), at_most(0),
       "W_C W_B' = Diag(2.5, 0.625), alpha = 1, tokens (1, 2)/sqrt 5 and (-1, 2)/sqrt 5: M = I, so "
       "the tokens never move; c = 0.6, lambda_min = 0.625 <= 2/c^2 = 5.56");
   stacks.counted(lambda_min_limit.corrected, "", unmet);

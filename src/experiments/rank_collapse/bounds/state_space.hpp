@@ -44,12 +44,13 @@ inline const Statement lemma_A_4 =
 inline const Misprint lambda_min_limit =
     Place{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/",
           "Section 4.2.1, after Theorem 4.3"}
-        .misprint(lambda_skip::section_4_2_1_lambda_min, "lambda-min",
-                  "mu(Y^K) tends to 0 under the hypotheses of Theorem 4.3 for every lambda_min <= "
-                  "2/(c^2 alpha^(2N)); its limit for tokens that do not move",
-                  "mu(Y^K) tends to 0 for every lambda_min > 0 if W_B = W_C and M_ij >= lambda_min "
-                  "phi alpha^(N-1) for i >= j: mu(Y^K) is at most the corrected bound of Theorem "
-                  "4.3");
+        .misprint(
+            lambda_skip::section_4_2_1_lambda_min, "lambda-min",
+            "mu(Y^K) tends to 0 under the hypotheses of Theorem 4.3 for every lambda_min <= "
+            "2/(c^2 alpha^(2N)); its limit for tokens that do not move",
+            "mu(Y^K) tends to 0 for every lambda_min > 0 if 0 < alpha <= 1, W_B = W_C and M_ij "
+            ">= lambda_min phi alpha^(N-1) for i >= j: mu(Y^K) is at most the corrected bound "
+            "of Theorem 4.3");
 inline const Statement bound_decays = beyond(
     Statement{lambda_skip::section_4_2_1_lambda_min, "lambda-skip/section-4.2.1/lambda-min/bound",
               "not in the paper, which prints lambda_min for lambda_min^2",

@@ -595,8 +595,11 @@ void judge_remark_claims(const StackClaims& stacks) {
 
 void judge_footnote_2(const StackClaims& stacks) {
   using namespace footnote_2;
-  // M = ((1, 0), (alpha y_1.y_2, 1)) with |alpha| <= 1, and ||I||_2 ||I||_F = 2.
-  stacks.claims.number(selective.as_printed, std::sqrt(3.0) / 2, at_least(1),
+  // M = ((1, 0), (alpha y_1.y_2, 1)) with |alpha| <= 1 is largest for equal tokens and alpha = 1.
+  const arma::mat I(4, 4, arma::fill::eye), Y = arma::repmat(arma::mat(I.col(0)), 1, 2);
+  const double largest = arma::norm(arma::mat(arma::trimatl(arma::mat(Y.t() * Y))), "fro"),
+               printed = singular_values(I).front() * arma::norm(I, "fro");
+  stacks.claims.number(selective.as_printed, largest / printed, at_least(1),
                        "unit rows: ||M||_F^2 = 2 + alpha^2 (y_1.y_2)^2 <= 3, and the right-hand "
                        "side is 1 * 2");
   stacks.counted(selective.corrected, "the entries of M are at most ||W_C W_B'||_2");
