@@ -327,13 +327,13 @@ class PapersCommandTest(ProgramTest):
         for paper, statements in catalog().items():
             slips = [slip for statement in statements for slip in slips_of(statement)]
             found = loads(self.papers([paper, "--errata", "--json"]).stdout)
-            self.assertEqual([slip["id"] for slip in found["slips"]], [slip["id"] for slip in slips])
-            text = self.papers([paper, "--errata"]).stdout
-            self.assertEqual(text.count("\n    printed: "), len(slips))
-            headings = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-            names = [("conclusion", "Changes a conclusion:"), ("range", "Changes a range:"), ("constant", "Changes a constant:"), ("harmless", "Harmless:")]
-            self.assertEqual([line for line in headings if line in dict(names).values()],
-                             [words for name, words in names if any(slip["consequence"] == name for slip in slips)])
+            fields = ("id", "consequence", "place", "printed", "corrected", "derivation")
+            self.assertEqual([[slip[field] for field in fields] for slip in found["slips"]], [[slip[field] for field in fields] for slip in slips])
+            sections = re.split(r"^(?=\S.*:$)", self.papers([paper, "--errata"]).stdout, flags=re.MULTILINE)
+            shown = {section.split(":\n")[0]: section.count("\n    printed: ") for section in sections if "\n    printed: " in section}
+            words = {"conclusion": "Changes a conclusion", "range": "Changes a range", "constant": "Changes a constant", "harmless": "Harmless"}
+            self.assertEqual(list(shown.items()), [(words[name], count) for name in words
+                                                   if (count := sum(slip["consequence"] == name for slip in slips))])
         for words in (["--errata"], ["spectral", "Theorem 3.7", "--errata"], ["spectral", "--errata", "--out", "x.md"]):
             self.assertIn("--errata lists the slips of one paper", self.papers(words, exit_code=2).stderr)
 
