@@ -1,6 +1,7 @@
 """`ranklab numbers`: the numbers of results in sentences."""
 import json
 import os
+import statistics
 import unittest
 
 from program import ROOT, ProgramTest
@@ -47,9 +48,26 @@ class NumbersTest(ProgramTest):
                             ("claim spectral/eq-1.5/specgd violated | ,d", str(count["units_violated"])),
                             (f"claim {mean['id']} | .4f", f"{mean['evidence']['mean']:.4f}"),
                             (f"claim {mean['id']} | .4f +-", f"{mean['evidence']['mean']:.4f} +- {half:.4f}"),
-                            ("1/8 | .0%", "12 %"), ("d | ,d", f"{self.document['config']['d']:,}")):
+                            ("1/8 | .0%", "12 %"), ("d | ,d", f"{self.document['config']['d']:,}"),
+                            ("claim(spectral/eq-1.5/specgd violations) / 2 | .1f", f"{count['violations'] / 2:.1f}"),
+                            ("claim spectral/eq-1.5/specgd share | .3f", f"{count['violations'] / count['cases']:.3f}"),
+                            ("-claim max spectral/eq-1.5/* violations | .0f", f"{-max(self.counts('spectral/eq-1.5/')):.0f}")):
             with self.subTest(what):
                 self.assertEqual(self.renewed("<!--{spectral-fig03: %s}--><!--/-->" % what)[0], "<!--{spectral-fig03: %s}-->%s<!--/-->" % (what, value))
+
+    def counts(self, beginning):
+        return [claim["evidence"]["violations"] for claim in self.document["claims"]
+                if claim["id"].startswith(beginning) and (claim["evidence"] or {}).get("type") == "count"]
+
+    def test_the_interval_of_a_formula_is_paired_by_trial(self):
+        one, other = list(self.document["trial_values"])[:2]
+        values = self.document["trial_values"]
+        differences = [a - b for a, b in zip(values[one], values[other])]
+        self.assertEqual(len(differences), 12)
+        student = 3.10581  # the 99.5 % quantile with 11 degrees of freedom, from a table
+        half = student * statistics.stdev(differences) / 12 ** 0.5
+        self.assertEqual(self.renewed("<!--{spectral-fig03: '%s' - '%s' | .4g +-}--><!--/-->" % (one, other))[0].split("-->")[1].split("<")[0],
+                         f"{statistics.mean(differences):.4g} +- {half:.4g}")
 
     def test_in_json_the_value_follows_its_reference(self):
         text = '{"see": "a {{spectral-fig03: 1 + 1 | .1f}} b {{spectral-fig03: 2 * 2 | .1f = 7}}"}'

@@ -188,6 +188,16 @@ class Parser {
     return out;
   }
 
+  Formula value() {
+    Formula out;
+    out.form = Form::mean;
+    out.first = sum();
+    if (take("from")) out.from = either();
+    if (now().kind != Token::Kind::end)
+      refuse(now().column, shown(now()) + " is not expected here; allowed: from");
+    return out;
+  }
+
  private:
   const Token& now() const { return tokens_[i_]; }
   bool is(std::string_view text) const {
@@ -384,10 +394,22 @@ void refuse(std::size_t column, const std::string& why) {
   throw UsageError(say("column {}: {}", column, why));
 }
 
-Formula parse(const std::string& text) {
+namespace {
+
+Parser parser_of(const std::string& text) {
   if (text.size() > most_characters)
     refuse(most_characters, say("the statement has more than {} characters", most_characters));
-  return Parser(Lexer(text).tokens()).statement();
+  return Parser(Lexer(text).tokens());
+}
+
+}  // namespace
+
+Formula parse(const std::string& text) {
+  return parser_of(text).statement();
+}
+
+Formula parse_value(const std::string& text) {
+  return parser_of(text).value();
 }
 
 }  // namespace ranklab::own

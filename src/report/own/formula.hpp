@@ -46,6 +46,8 @@ struct Formula {
 /// Throws UsageError "column 12: ..." for a mistake, and for more than 1,000 characters or 40
 /// levels.
 Formula parse(const std::string& text);
+/// A value with its `from`, as the mean that it would be in a statement; numbers alone are allowed.
+Formula parse_value(const std::string& text);
 
 /// Calls visit(name) for each name of the formula.
 void for_each_name(const Node& node, const std::function<void(const Node&)>& visit);

@@ -126,14 +126,9 @@ Measured of_summary(const std::vector<double>& per_trial) {
 Measured of_formula(const ResultFile& result, const std::string& text, bool with_interval) {
   for (const Scalar& scalar : result.scalars)
     if (scalar.name == text) return of_summary(scalar.per_trial);
-  std::string words = with_claims(result, text);
-  if (words != text) {
-    if (with_interval) throw UsageError("a formula of claims has no interval");
-    words = "abs(0) + " + words;  // the parser wants a name
-  }
-  const std::size_t from = words.find(" from ");
-  const own::Formula formula = own::parse("mean " + words.substr(0, from) + " >= 0" +
-                                          (from == words.npos ? "" : words.substr(from)));
+  const std::string words = with_claims(result, text);
+  if (words != text && with_interval) throw UsageError("a formula of claims has no interval");
+  const own::Formula formula = own::parse_value(words);
   if (with_interval) {
     const own::Run run(result, "");
     own::Evaluation evaluation(formula, run, {});
