@@ -127,17 +127,15 @@ Markdown link_to_statement(const JudgedStatement& statement) {
 
 // "Uses ✗ [Theorem 2.2](...). Used by ...".
 Markdown uses_markdown(const JudgedStatement& statement, const PaperView& view) {
-  std::vector<Markdown> uses, users;
-  for (const JudgedStatement& other : view.statements) {
-    const auto names = [](const PaperStatement& a, const PaperStatement& b) {
-      return std::ranges::find(a.uses, b.id) != a.uses.end();
-    };
-    if (names(*statement.entry, *other.entry)) uses.push_back(link_to_statement(other));
-    if (names(*other.entry, *statement.entry)) users.push_back(link_to_statement(other));
-  }
+  const auto links = [](const std::vector<const JudgedStatement*>& statements) {
+    std::vector<Markdown> out;
+    for (const JudgedStatement* each : statements) out.push_back(link_to_statement(*each));
+    return joined(out);
+  };
+  const auto [uses, users] = neighbors_of(statement, view);
   Markdown out;
-  if (!uses.empty()) out += "\nUses " + joined(uses) + ".";
-  if (!users.empty()) out += (uses.empty() ? "\n" : " ") + ("Used by " + joined(users) + ".");
+  if (!uses.empty()) out += "\nUses " + links(uses) + ".";
+  if (!users.empty()) out += (uses.empty() ? "\n" : " ") + ("Used by " + links(users) + ".");
   return out.empty() ? out : out + "\n";
 }
 

@@ -1,7 +1,6 @@
 #include "report/page/paper_view.hpp"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 
 #include "core/text.hpp"
@@ -56,23 +55,15 @@ Markup slips_html(const PaperStatement& entry) {
   return notation.empty() ? out : out + "<br>Notation:" + notation;
 }
 
-Markup names_html(const std::vector<const PaperStatement*>& statements) {
+Markup names_html(const std::vector<const JudgedStatement*>& statements) {
   std::vector<Markup> links;
-  for (const PaperStatement* each : statements)
-    links.push_back(link_to(anchor_of(*each), prose(each->name)));
+  for (const JudgedStatement* each : statements)
+    links.push_back(link_to(anchor_of(*each->entry), prose(each->entry->name)));
   return joined(links);
 }
 
-// What the statement uses and what uses it, among the statements of the page.
-Markup uses_html(const PaperStatement& entry, const PaperView& view) {
-  const auto on_page = [&](const PaperStatement* each) {
-    return std::ranges::any_of(view.statements,
-                               [&](const JudgedStatement& other) { return other.entry == each; });
-  };
-  std::vector<const PaperStatement*> uses, users = users_of(entry);
-  for (const std::string& id : entry.uses) uses.push_back(find_statement(id));
-  std::erase_if(uses, std::not_fn(on_page));
-  std::erase_if(users, std::not_fn(on_page));
+Markup uses_html(const JudgedStatement& statement, const PaperView& view) {
+  const auto [uses, users] = neighbors_of(statement, view);
   return (uses.empty() ? Markup() : "<br><small>Uses " + names_html(uses) + "</small>") +
          (users.empty() ? Markup() : "<br><small>Used by " + names_html(users) + "</small>");
 }
@@ -102,7 +93,7 @@ Markup row_html(const JudgedStatement& statement, const PaperView& view,
          "<td>" + says + "<td>" + verdict_html(statement) +
          (reason.empty() ? "" : "<br>" + reason) + slips_html(entry) +
          (entry.proof.empty() ? Markup() : derivation_html("why it is true", entry.proof)) +
-         uses_html(entry, view) + "<td>" + found + "</tr>\n";
+         uses_html(statement, view) + "<td>" + found + "</tr>\n";
 }
 
 Markup counts_row_html(const Markup& name, const VerdictCounts& counts) {
@@ -179,6 +170,18 @@ std::vector<PaperView> views_of(const std::vector<Entry>& entries) {
                     [](const JudgedStatement& statement) { return statement.claims.empty(); });
   }
   std::erase_if(out, [](const PaperView& view) { return view.statements.empty(); });
+  return out;
+}
+
+Neighbors neighbors_of(const JudgedStatement& statement, const PaperView& view) {
+  const auto names = [](const PaperStatement& a, const PaperStatement& b) {
+    return std::ranges::find(a.uses, b.id) != a.uses.end();
+  };
+  Neighbors out;
+  for (const JudgedStatement& other : view.statements) {
+    if (names(*statement.entry, *other.entry)) out.uses.push_back(&other);
+    if (names(*other.entry, *statement.entry)) out.users.push_back(&other);
+  }
   return out;
 }
 

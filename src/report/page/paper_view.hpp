@@ -28,6 +28,12 @@ std::vector<PaperView> views_of(const std::vector<Entry>& entries);
 /// "spectral/thm-3.7": the anchor of a statement on a page.
 PageAnchor anchor_of(const PaperStatement& statement);
 
+/// What a statement uses and what uses it, among the statements of the view, in their order.
+struct Neighbors {
+  std::vector<const JudgedStatement*> uses, users;
+};
+Neighbors neighbors_of(const JudgedStatement& statement, const PaperView& view);
+
 /// Why a statement has no verdict; empty if it has one.
 std::string reason_of(const JudgedStatement& statement);
 
