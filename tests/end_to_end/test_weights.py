@@ -67,6 +67,16 @@ class WeightsTest(ProgramTest):
         self.check_states(self.result(LAYERS + "albert --model-config config.json"), [models.albert(w, ids, 2, 3) for ids in IDS])
         self.check_states(self.result(LAYERS + "albert --heads 4 --layers 5"), [models.albert(w, ids, 4, 5) for ids in IDS])
 
+    def test_a_depth_that_no_file_shows_is_said(self):
+        self.write_weights(models.albert_checkpoint())
+        note = "Depth: {} layers, of --layers or its default; neither the tensors nor a config show it."
+        config = {"model_type": "albert", "hidden_size": 8, "num_attention_heads": 2}
+        for depth, layers, flag, shown in ((None, 32, "", True), (None, 2, " --layers 2", True), (3, 3, "", False), (3, 2, " --layers 2", False)):
+            self.write("config.json", config | ({} if depth is None else {"num_hidden_layers": depth}))
+            document = self.result(f"{LAYERS}albert --model-config config.json{flag}", name="out.json")
+            self.assertEqual(document["config"]["layers"], layers)
+            self.assertEqual(note.format(layers) in document["notes"], shown)
+
     def test_gpt2(self):
         w = self.write_weights(models.gpt2_checkpoint())
         self.check_states(self.result(LAYERS + "gpt2 --heads 2"), [models.gpt2(w, ids, 2, 2) for ids in IDS])

@@ -238,8 +238,7 @@ void require_agreement(const ModelConfig& config, const ModelSpec& spec) {
   if (row.published->shows(&ModelSpec::heads)) agreement.require(config.heads, spec.heads);
   agreement.require(config.taps, spec.taps);
   agreement.require(config.expand, row.expand);
-  if (config.head_width)
-    agreement.require(config.head_width, row.expand * spec.dim / spec.heads);
+  if (config.head_width) agreement.require(config.head_width, row.expand * spec.dim / spec.heads);
   agreement.require(config.positions, spec.positions);
   agreement.require(config.types, spec.types);
   agreement.require(config.embedding, spec.embedding);
@@ -422,9 +421,9 @@ std::vector<Contradiction> contradictions(const ModelSpec& spec) {
   const auto compare = [&](const char* flag, std::uint64_t value,
                            const std::optional<ConfigSize>& in_config) {
     if (in_config && in_config->value != value)
-      out.push_back({flag, std::to_string(value),
-                     say("{} of {} is {}", in_config->key, printable(spec.config->path),
-                         in_config->value)});
+      out.push_back(
+          {flag, std::to_string(value),
+           say("{} of {} is {}", in_config->key, printable(spec.config->path), in_config->value)});
   };
   if (spec.config == nullptr) return out;
   compare("layers", spec.layers, spec.config->layers);
@@ -454,9 +453,13 @@ std::vector<std::string> file_notes(const ModelSpec& spec) {
                       "1 group of states, because neither the tensors nor a config show the "
                       "number; --ssm-groups N changes it.");
     }
-    for (const Contradiction& each : contradictions(spec)) {
+    if (spec.row().published->one_layer && !(spec.config && spec.config->layers)) {
       notes.push_back(
-          say("{}--{} {}, although {}.", assumed, each.flag, each.value, each.in_file));
+          say("Depth: {}, of --layers or its default; neither the tensors nor a config show it.",
+              plural(spec.layers, "layer")));
+    }
+    for (const Contradiction& each : contradictions(spec)) {
+      notes.push_back(say("{}--{} {}, although {}.", assumed, each.flag, each.value, each.in_file));
     }
   }
   if (spec.sequences != nullptr) {
