@@ -14,6 +14,7 @@
 #include "core/text.hpp"
 #include "report/catalog.hpp"
 #include "report/order.hpp"
+#include "report/references.hpp"
 #include "report/result_json.hpp"
 #include "run/progress.hpp"
 
@@ -115,6 +116,7 @@ int list_presets(const std::vector<std::string>& texts, bool as_json) {
   for (const Preset& preset : presets) {
     nlohmann::ordered_json entry = {{"name", preset.name}};
     entry.update(preset_json(preset));
+    if (entry.contains("see")) entry["see"] = without_references(preset.see);
     all.push_back(std::move(entry));
   }
   std::fputs(printed_json(all).c_str(), stdout);

@@ -157,15 +157,23 @@ class SymbolReader {
     return true;
   }
 
-  // _(1,2), _{k+1}, ^(1/2): what is in short brackets after the sign.
+  // The first bracket's partner; npos without one.
+  static std::size_t partner(std::string_view text) {
+    std::size_t depth = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '(' || text[i] == '{') ++depth;
+      if ((text[i] == ')' || text[i] == '}') && --depth == 0) return i;
+    }
+    return text.npos;
+  }
+
+  // _(1,2), _{k+1}, ^((3^k-1)/2): what is in short brackets after the sign.
   bool enclosed(TextRun::Place where) {
-    constexpr std::size_t longest = 12;
+    constexpr std::size_t longest = 20;
     const std::string_view tail = rest().substr(1);
-    const bool braces = tail.starts_with('{');
-    if (!braces && !tail.starts_with('(')) return false;
-    const std::size_t close = tail.find(braces ? '}' : ')');  // without one, the largest number
-    if (close > longest || tail.substr(1, close - 1).find(tail[0]) != std::string_view::npos)
-      return false;
+    if (!tail.starts_with('{') && !tail.starts_with('(')) return false;
+    const std::size_t close = partner(tail);
+    if (close > longest) return false;
     place(where, tail.substr(1, close - 1), close + 2);
     return true;
   }

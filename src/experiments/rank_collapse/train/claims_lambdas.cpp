@@ -233,7 +233,7 @@ void judge_gain(const TrainedRuns& runs, Claims& claims) {
     if (!does_not_learn(runs, *one).empty()) continue;
     any = true;
     if (accuracy_of(runs, *one).mean <= saturated)
-      of_models.emplace_back(group->group, gains(runs, *learned, *one));
+      of_models.emplace_back(group_name(runs.config, *group), gains(runs, *learned, *one));
   }
   if (!compared) return;
   if (!claims.applies(

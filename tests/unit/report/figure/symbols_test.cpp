@@ -14,6 +14,7 @@ TEST_CASE("plain characters become symbols in Unicode, where it has them") {
            {"mu_{k+1} = prod_k ||x||_(1,2)", "μₖ₊₁ = prodₖ ‖x‖_1,2"},
            {"max_ij |Q_ij| / sum_i Y~_i, max_gap", "maxᵢⱼ |Qᵢⱼ| / sumᵢ Y~ᵢ, max_gap"},
            {"d^(7/4), x^-1", "d^(7/4), x⁻¹"},
+           {"a^((n+1)i) and 3^(2^{k+1}) <= b^(", "a^((n+1)i) and 3^(2ᵏ⁺¹) ≤ b^("},
            {"lambda-skip of rank_one_residual", "lambda-skip of rank_one_residual"}})
     CHECK(with_symbols(plain) == set);
 }
