@@ -145,10 +145,12 @@ $(BUILD)/generated/published_results.hpp: FORCE
 	   echo 'R"file(])file"};'; } > $@.new
 	@$(renew)
 
-# These files are compiled separately, so that a commit or a new reference does not compile others.
-SEPARATE := $(filter src/report/environment.cpp src/report/published.cpp,$(SOURCES))
+# These files are compiled separately, so that a commit, a new reference or an edit of a study does
+# not compile others.
+SEPARATE := $(filter src/report/environment.cpp src/report/published.cpp src/report/judged_at.cpp,$(SOURCES))
 $(BUILD)/src/report/environment.o: $(BUILD)/generated/version.hpp
 $(BUILD)/src/report/published.o: $(BUILD)/generated/published_results.hpp
+$(BUILD)/src/report/judged_at.o: $(BUILD)/generated/judging_lines.hpp
 
 # The files of the HTML page as text in a header: style.css becomes the constant style_css.
 PAGE_FILES := $(wildcard src/report/page/*.html src/report/page/*.css src/report/page/*.js)
@@ -185,6 +187,19 @@ $(BUILD)/generated/statement_ids.hpp: $(PAPER_FILES) Makefile
 	@{ echo '#pragma once'; \
 	   sed -nE 's|^ *"id": "([a-z-]+)/([^"]+)".*|\1 \2|p' $(PAPER_FILES) | sort -u | while read paper id; do \
 	     echo "namespace ranklab::$${paper//-/_} { inline constexpr char $${id//[.\/-]/_}[] = \"$$paper/$$id\"; }"; done; } > $@.new
+	@$(renew)
+
+# The lines of the studies that name the constant of a statement, by file and line. Written at each
+# build, so that the list also loses a file that was removed.
+$(BUILD)/generated/judging_lines.hpp: $(BUILD)/generated/statement_ids.hpp FORCE
+	@{ echo 'inline constexpr struct { const char *statement_id, *place; } judging_lines[] = {'; \
+	   awk 'FNR == NR { sub(/.*ranklab::/, ""); sub(/ .* char /, "::"); sub(/;.*/, ""); split($$0, is, /\[\] = /); id[is[1]] = is[2]; next } \
+	     { text = $$0; \
+	       while (match(text, /[a-z_]+::[A-Za-z0-9_]+/)) { \
+	         name = substr(text, RSTART, RLENGTH); text = substr(text, RSTART + RLENGTH); \
+	         if (name in id && !named[name, FILENAME, FNR]++) printf "{%s, \"%s:%d\"},\n", id[name], FILENAME, FNR } }' \
+	     $< $(sort $(shell find src/experiments -name '*.[ch]pp')); \
+	   echo '};'; } > $@.new
 	@$(renew)
 
 # Up to twelve files below a second-level folder are compiled together as a unit, so that templates
@@ -374,7 +389,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
-	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp shipped_presets.hpp statement_ids.hpp)
+	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp judging_lines.hpp shipped_presets.hpp statement_ids.hpp)
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 

@@ -40,8 +40,8 @@ const Experiment& experiment_of(const std::string& command, const std::string& f
 std::vector<Utility> utilities() {
   return {ranks_command(),   run_command(),       plot_command(),   report_command(),
           verify_command(),  reproduce_command(), merge_command(),  status_command(),
-          compare_command(), export_command(),    papers_command(), where_command(),
-          judge_command(),   numbers_command(),   list_command(),   man_command()};
+          compare_command(), export_command(),    papers_command(), judge_command(),
+          numbers_command(), list_command(),      man_command()};
 }
 
 namespace {

@@ -72,7 +72,6 @@ Utility status_command();
 Utility compare_command();
 Utility export_command();
 Utility papers_command();
-Utility where_command();
 Utility list_command();
 Utility man_command();
 

@@ -17,6 +17,7 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "report/environment.hpp"
+#include "report/judged_at.hpp"
 #include "report/page/page.hpp"
 #include "report/published.hpp"
 #include "report/result_json.hpp"
@@ -126,7 +127,8 @@ OrderedJson statement_json(const JudgedStatement& statement, const Judges& judge
                      {"words", statement.words()},
                      {"evidence", statement.evidence()},
                      {"claims", claims},
-                     {"presets", presets}};
+                     {"presets", presets},
+                     {"judged_at", judged_at(entry.id)}};
   if (const std::optional<SlipClass> how = statement.slip_class()) out["class"] = name_of(*how);
   for (std::size_t i = 0; i < entry.slips.size(); ++i) {
     if (i == 0) out["slip"] = slip_json(entry.slips[i]);
@@ -227,6 +229,8 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
   for (std::size_t i = 0; i < entry.proof.size(); ++i)
     print.line((i == 0 ? "Why it is true: " : "") + entry.proof[i], i == 0 ? 0 : 4);
   print_uses(entry, print);
+  if (const auto lines = judged_at(entry.id); !lines.empty())
+    print.line("In the code: " + joined(lines));
   print_versions(paper, print);
   for (const Slip& slip : entry.slips) print_slip(slip, print);
   for (const auto& [claim, result] : statement.claims) {

@@ -12,26 +12,7 @@ Tally tally_from(const std::vector<double>& numbers) {
   return {numbers.at(0), numbers.at(1), numbers.at(2), numbers.at(3)};
 }
 
-thread_local bool is_watching = false;
-thread_local std::map<std::string, SourceLine> arrays_read;
-
 }  // namespace
-
-WatchedReads::WatchedReads() {
-  is_watching = true;
-}
-
-WatchedReads::~WatchedReads() {
-  is_watching = false;
-  arrays_read.clear();
-}
-
-std::vector<ReadArray> WatchedReads::take() {
-  std::vector<ReadArray> out;
-  for (const auto& [name, line] : arrays_read) out.push_back({name, line});
-  arrays_read.clear();
-  return out;
-}
 
 void Tally::begin_trial() {
   trials.emplace_back();
@@ -68,23 +49,17 @@ void Tally::add(const Tally& other) {
 }
 
 void TrialRecord::insert(const TrialRecord& part, const std::string& prefix) {
-  for (const auto& [name, values] : part.arrays_) set(prefix + name, values, values.set_at);
+  for (const auto& [name, values] : part.arrays_) set(prefix + name, values);
 }
 
-void TrialRecord::set(const std::string& name, std::vector<double> values, SourceLine line) {
-  arrays_.insert_or_assign(name, RecordedArray{std::move(values), line});
+void TrialRecord::set(const std::string& name, std::vector<double> values) {
+  arrays_.insert_or_assign(name, std::move(values));
 }
 
 const std::vector<double>& TrialRecord::array(const std::string& name) const {
   const auto found = arrays_.find(name);
   if (found == arrays_.end()) throw std::logic_error("the trial's record has no array " + name);
-  if (is_watching) arrays_read[name] = found->second.set_at;
   return found->second;
-}
-
-SourceLine TrialRecord::line_of(const std::string& name) const {
-  const auto found = arrays_.find(name);
-  return found == arrays_.end() ? SourceLine() : found->second.set_at;
 }
 
 double TrialRecord::scalar(const std::string& name) const {
@@ -96,19 +71,19 @@ double TrialRecord::scalar_or_nan(const std::string& name) const {
   return has(name) ? scalar(name) : undefined;
 }
 
-void TrialRecord::add(const std::string& id, const Tally& tally, SourceLine line) {
+void TrialRecord::add(const std::string& id, const Tally& tally) {
   const std::string name = "tally/" + id;
-  RecordedArray& numbers = arrays_[name];  // looked up once: a trial may count a million cases
-  if (numbers.empty()) numbers.set_at = line;
+  // Looked up once: a trial may count a million cases.
+  std::vector<double>& numbers = arrays_[name];
   Tally sum = numbers.empty() ? Tally() : tally_from(numbers);
   sum.add(tally);
   numbers.assign({sum.cases, sum.violations, sum.smallest, sum.largest});
 }
 
-void TrialRecord::count(const std::string& id, bool violated, double shown, SourceLine line) {
+void TrialRecord::count(const std::string& id, bool violated, double shown) {
   Tally tally;
   tally.count(violated, shown);
-  add(id, tally, line);
+  add(id, tally);
 }
 
 Tally TrialRecord::tally(const std::string& id) const {
@@ -126,7 +101,7 @@ TrialRecord mean_of(const Records& records) {
       for (std::size_t i = 0; i < sum.size(); ++i)
         sum[i] += values[i] / static_cast<double>(records.size());
     }
-    out.set(name, std::move(sum), records.front().line_of(name));
+    out.set(name, std::move(sum));
   }
   return out;
 }

@@ -8,7 +8,6 @@
 #include <string>
 #include <vector>
 
-#include "core/source_line.hpp"
 #include "core/undefined.hpp"
 
 namespace ranklab {
@@ -39,19 +38,10 @@ struct Tally {
   void add(const Tally& other);
 };
 
-/// The numbers of an array, and the line that has set it, or counted first. An array of the journal
-/// has no line.
-struct RecordedArray : std::vector<double> {
-  SourceLine set_at = {};
-};
-
 class TrialRecord {
  public:
-  void set(const std::string& name, double value, SourceLine line = SourceLine::current()) {
-    set(name, std::vector<double>{value}, line);
-  }
-  void set(const std::string& name, std::vector<double> values,
-           SourceLine line = SourceLine::current());
+  void set(const std::string& name, double value) { set(name, std::vector<double>{value}); }
+  void set(const std::string& name, std::vector<double> values);
   /// Adds the arrays of a part of the trial, with the prefix before each name. A part has no
   /// tallies.
   void insert(const TrialRecord& part, const std::string& prefix = "");
@@ -64,38 +54,17 @@ class TrialRecord {
 
   /// Adds to the tally of the statement `id`, which the record stores as the array `tally/<id>`. An
   /// empty tally means that the trial was checked and had no case.
-  void add(const std::string& id, const Tally& tally, SourceLine line = SourceLine::current());
+  void add(const std::string& id, const Tally& tally);
   /// Adds one case of the statement `id`; call it only if the hypothesis is met.
-  void count(const std::string& id, bool violated, double shown = undefined,
-             SourceLine line = SourceLine::current());
+  void count(const std::string& id, bool violated, double shown = undefined);
   /// The tally of the statement `id`; empty if the trial has none.
   Tally tally(const std::string& id) const;
-  /// The line that has set an array; empty for an unknown name.
-  SourceLine line_of(const std::string& name) const;
   bool has_tally(const std::string& id) const { return has("tally/" + id); }
 
-  const std::map<std::string, RecordedArray>& arrays() const { return arrays_; }
+  const std::map<std::string, std::vector<double>>& arrays() const { return arrays_; }
 
  private:
-  std::map<std::string, RecordedArray> arrays_;
-};
-
-/// An array of a record that was read, and the line that has set it.
-struct ReadArray {
-  std::string name;
-  SourceLine set_at;
-};
-
-/// Notes what this thread reads from records during its lifetime.
-class WatchedReads {
- public:
-  WatchedReads();
-  ~WatchedReads();
-  WatchedReads(const WatchedReads&) = delete;
-  WatchedReads& operator=(const WatchedReads&) = delete;
-
-  /// What was read since the last call, each array once; empty if nothing is watched.
-  static std::vector<ReadArray> take();
+  std::map<std::string, std::vector<double>> arrays_;
 };
 
 /// The records of the finished trials, by index.

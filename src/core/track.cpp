@@ -17,19 +17,17 @@ Track::Values& Track::at(const std::string& name) {
   return found->second;
 }
 
-void Track::set(const std::string& name, double value, std::size_t i, SourceLine line) {
-  Values& column = at(name);
-  column.values.at(i) = value;
-  column.set_at = line;
+void Track::set(const std::string& name, double value, std::size_t i) {
+  at(name).values.at(i) = value;
 }
 
-void Track::add(const std::string& name, double value, SourceLine line) {
-  set(name, value, at(name).added++, line);
+void Track::add(const std::string& name, double value) {
+  set(name, value, at(name).added++);
 }
 
 TrialRecord Track::take() {
   TrialRecord record;
-  for (auto& [name, column] : columns_) record.set(name, std::move(column.values), column.set_at);
+  for (auto& [name, column] : columns_) record.set(name, std::move(column.values));
   return record;
 }
 

@@ -25,10 +25,9 @@ class Track {
   explicit Track(const std::vector<Column>& columns);
 
   /// Sets the i-th number of a column.
-  void set(const std::string& name, double value, std::size_t i = 0,
-           SourceLine line = SourceLine::current());
+  void set(const std::string& name, double value, std::size_t i = 0);
   /// Sets the number of a column after those that were added.
-  void add(const std::string& name, double value, SourceLine line = SourceLine::current());
+  void add(const std::string& name, double value);
   /// How many numbers were added.
   std::size_t added(const std::string& name) { return at(name).added; }
   const std::vector<double>& values(const std::string& name) { return at(name).values; }
@@ -39,7 +38,6 @@ class Track {
   struct Values {
     std::vector<double> values;
     std::size_t added = 0;
-    SourceLine set_at = {};  // the last
   };
   Values& at(const std::string& name);
 

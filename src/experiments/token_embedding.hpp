@@ -36,7 +36,7 @@ inline constexpr double embedding_slack = tolerance::residual<double>;
 /// Judges one case for each trial with eps < 1.
 inline void judge_lemma_2_9(const Records& records,
                             const std::function<EmbeddedSequence(const TrialRecord&)>& measured,
-                            Claims& claims, SourceLine line = SourceLine::current()) {
+                            Claims& claims) {
   Tally eps;
   const Tally over_bound = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
     const EmbeddedSequence X = measured(record);
@@ -48,13 +48,13 @@ inline void judge_lemma_2_9(const Records& records,
       say("the lemma needs eps < 1, but in every trial a squared column norm differs from d by a "
           "fraction of at least 1 (at most {}); a larger d lowers it",
           eps.largest);
-  if (!claims.applies(lemma_2_9, eps.cases > 0 && over_bound.cases == 0 ? unmet : "", line)) return;
+  if (!claims.applies(lemma_2_9, eps.cases > 0 && over_bound.cases == 0 ? unmet : "")) return;
   claims.never_violated(lemma_2_9, over_bound,
                         over_bound.cases == 0
                             ? ""
                             : say("largest measured eps {}; largest st(X) over its bound {}",
                                   eps.largest, over_bound.largest),
-                        WorstCase::largest, line);
+                        WorstCase::largest);
 }
 
 }  // namespace ranklab

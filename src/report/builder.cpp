@@ -54,7 +54,6 @@ PanelBuilder& PanelBuilder::group(std::string name) {
 
 void ResultBuilder::scalar(const std::string& name) {
   scalar(name, scalars_of(records_, name));
-  WatchedReads::take();  // no claim's
 }
 
 void ResultBuilder::scalars(std::initializer_list<const char*> names) {
@@ -70,14 +69,12 @@ void ResultBuilder::scalar(const Inequality& inequality) {
            return record.has_tally(inequality.id) ? record.tally(inequality.id).violations
                                                   : undefined;
          }));
-  WatchedReads::take();
 }
 
 void ResultBuilder::series(const std::string& name, const std::string& x_name, double first_x) {
   std::vector<std::vector<double>> values = arrays_of(records_, name);
   Series all = series_over_trials(name, x_name, values, first_x);
   series(with_trials(std::move(all), std::move(values)));
-  WatchedReads::take();
 }
 
 void ResultBuilder::series(const std::string& name, const std::string& x_name,
@@ -85,7 +82,6 @@ void ResultBuilder::series(const std::string& name, const std::string& x_name,
   std::vector<std::vector<double>> values = arrays_of(records_, name);
   Series all = series_over_trials(name, x_name, std::move(x), values);
   series(with_trials(std::move(all), std::move(values)));
-  WatchedReads::take();
 }
 
 void ResultBuilder::series(const std::string& name, const std::string& x_name,
@@ -97,7 +93,6 @@ void ResultBuilder::series(const std::string& name, const std::string& x_name,
   });
   Series all = series_over_trials(name, x_name, std::move(x), measured);
   series(with_trials(std::move(all), std::move(measured)));
-  WatchedReads::take();
 }
 
 void ResultBuilder::series_of_points(const std::string& name, const std::string& x_name,

@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <regex>
 
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
+#include "report/standing.hpp"
 
 namespace ranklab {
 namespace {
@@ -21,7 +23,8 @@ Claim claim_of(const Statement& statement) {
   claim.statement = statement.text;
   claim.measured = undefined;
   claim.kind = statement.kind;
-  claim.figures = statement.figures;
+  if (is_beyond_the_paper(claim)) claim.part = Part::ours;
+  claim.figures = figures_in(statement.source);
   claim.misprint_of = statement.misprint_of;
   claim.slip = statement.slip;
   claim.threshold = statement.threshold;
@@ -227,6 +230,16 @@ void note_holm_corrections(std::vector<Claim>& claims) {
   }
 }
 
+std::vector<std::string> figures_in(const std::string& source) {
+  static const std::regex place(R"((Figure|Table)s? (\d+)( \([a-c]\))?(?:, (\d+))?)");
+  std::vector<std::string> out;
+  for (std::sregex_iterator at(source.begin(), source.end(), place), end; at != end; ++at) {
+    out.push_back(at->str(1) + " " + at->str(2) + at->str(3));
+    if ((*at)[4].matched) out.push_back(at->str(1) + " " + at->str(4));
+  }
+  return out;
+}
+
 Inequality Place::counted(const std::string& id, std::string text, std::string scalar) const {
   return {(*this)(id, std::move(text)), std::move(scalar)};
 }
@@ -372,62 +385,61 @@ void require_sampled(const Statement& statement) {
 }  // namespace
 
 void Claims::mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
-                  const std::string& detail, double candidates, SourceLine line) {
+                  const std::string& detail, double candidates) {
   require_sampled(statement);
-  add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial, line);
+  add(judge_mean(statement, per_trial, allowed, detail, candidates), &per_trial);
 }
 
 void Claims::share(const Statement& statement, double hits, double units, Region allowed,
-                   const std::string& detail, double candidates, SourceLine line) {
+                   const std::string& detail, double candidates) {
   require_sampled(statement);
-  add(judge_share(statement, hits, units, allowed, detail, candidates), line);
+  add(judge_share(statement, hits, units, allowed, detail, candidates));
 }
 
 void Claims::interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
-                      const std::string& detail, SourceLine line) {
+                      const std::string& detail) {
   require_sampled(statement);
-  add(judge_interval(statement, interval, allowed, detail), line);
+  add(judge_interval(statement, interval, allowed, detail));
 }
 
 void Claims::equivalent(const Statement& statement, const std::vector<double>& differences,
-                        double margin, const std::string& detail, SourceLine line) {
+                        double margin, const std::string& detail) {
   require_sampled(statement);
-  add(judge_equivalence(statement, differences, margin, detail), &differences, line);
+  add(judge_equivalence(statement, differences, margin, detail), &differences);
 }
 
 void Claims::no_worse(const Statement& statement, const std::vector<double>& differences,
-                      double margin, const std::string& detail, SourceLine line) {
+                      double margin, const std::string& detail) {
   require_sampled(statement);
-  add(judge_no_worse(statement, differences, margin, detail), &differences, line);
+  add(judge_no_worse(statement, differences, margin, detail), &differences);
 }
 
 void Claims::never_violated(const Statement& statement, const Tally& tally,
-                            const std::string& detail, WorstCase worst, SourceLine line) {
-  add(judge_tally(statement, tally, detail, worst), line);
+                            const std::string& detail, WorstCase worst) {
+  add(judge_tally(statement, tally, detail, worst));
 }
 
 void Claims::never_violated(const Statement& statement, const Records& records,
-                            const std::string& detail, WorstCase worst, SourceLine line) {
-  add(judge_tally(statement, tally_of(records, statement.id), detail, worst), line);
+                            const std::string& detail, WorstCase worst) {
+  add(judge_tally(statement, tally_of(records, statement.id), detail, worst));
 }
 
 void Claims::number(const Statement& statement, double measured, Region allowed,
-                    const std::string& detail, double rounding, SourceLine line) {
-  add(judge_number(statement, measured, allowed, detail, rounding), line);
+                    const std::string& detail, double rounding) {
+  add(judge_number(statement, measured, allowed, detail, rounding));
 }
 
-void Claims::not_applicable(const Statement& statement, const std::string& reason,
-                            SourceLine line) {
-  add(ranklab::not_applicable(statement, reason), line);
+void Claims::not_applicable(const Statement& statement, const std::string& reason) {
+  add(ranklab::not_applicable(statement, reason));
 }
 
-bool Claims::applies(const Statement& statement, const std::string& unmet, SourceLine line) {
-  if (!unmet.empty()) not_applicable(statement, unmet, line);
+bool Claims::applies(const Statement& statement, const std::string& unmet) {
+  if (!unmet.empty()) not_applicable(statement, unmet);
   return unmet.empty();
 }
 
-void Claims::add(Claim claim, SourceLine line) {
-  add(std::move(claim), nullptr, line);
+void Claims::add(Claim claim) {
+  add(std::move(claim), nullptr);
 }
 
 // A count without a violation needs cases in enough units, and in most of them.
@@ -441,9 +453,7 @@ void Claims::require_units(Claim& claim) const {
   require_majority(claim, count->units - count->units_with_case, count->units, "case");
 }
 
-void Claims::add(Claim claim, const std::vector<double>* per_trial, SourceLine line) {
-  claim.judged_at = line;
-  claim.read = WatchedReads::take();
+void Claims::add(Claim claim, const std::vector<double>* per_trial) {
   claim.unit = std::holds_alternative<NumberEvidence>(claim.evidence) ? Unit::none : unit_;
   require_units(claim);
   const auto about = std::find_if(scopes_.rbegin(), scopes_.rend(),

@@ -27,8 +27,6 @@ struct Statement {
   std::string text;          // the statement, in our words
   Part part = Part::statement;
   Kind kind = Kind::theorem;
-  std::vector<std::string> figures =
-      {};  // the figures and tables it is about: "Figure 3", "Table 1"
   std::string threshold =
       {};  // our number, with its unit; of a reading, and of an asymptotic claim
   std::string misprint_of = {};  // of a corrected form: the id of the claim as printed
@@ -62,11 +60,10 @@ S asymptotic(S statement, const std::string& threshold) {
   statement.threshold = threshold;
   return statement;
 }
-/// Marks a statement that is not in the paper.
+/// Marks a statement, or those of a place, as not in the paper. The part of its claims is `ours`.
 template <class S>
 S beyond(S statement) {
   statement.kind = Kind::beyond;
-  statement.part = Part::ours;
   return statement;
 }
 /// Marks a form as printed that shows a slip of the catalog.
@@ -93,21 +90,18 @@ struct Place {
   std::string statement_id, prefix, source;
   Part part = Part::statement;
   Kind kind = Kind::theorem;
-  std::vector<std::string> figures = {};
 
   /// A prefix that starts with "/" continues the id of the statement.
   Place(std::string of_statement, const std::string& begins, std::string in_paper,
-        Part of_part = Part::statement, Kind of_kind = Kind::theorem,
-        std::vector<std::string> about = {})
+        Part of_part = Part::statement, Kind of_kind = Kind::theorem)
       : statement_id(std::move(of_statement)),
         prefix((begins.starts_with('/') ? statement_id : "") + begins),
         source(std::move(in_paper)),
         part(of_part),
-        kind(of_kind),
-        figures(std::move(about)) {}
+        kind(of_kind) {}
 
   Statement operator()(const std::string& id, std::string text) const {
-    return {statement_id, prefix + id, source, std::move(text), part, kind, figures};
+    return {statement_id, prefix + id, source, std::move(text), part, kind};
   }
   Inequality counted(const std::string& id, std::string text, std::string scalar = {}) const;
   /// The ids end in "/as-printed" and "/corrected"; `slip` is the catalog's.
@@ -117,11 +111,13 @@ struct Place {
 
 /// A place for claims about a figure or table; `source` names it, with the section that describes
 /// it.
-inline Place in_figure(std::string statement_id, const std::string& prefix, std::string source,
-                       std::vector<std::string> figures) {
-  return {std::move(statement_id), prefix,       std::move(source),
-          Part::statement,         Kind::figure, std::move(figures)};
+inline Place in_figure(std::string statement_id, const std::string& prefix, std::string source) {
+  return {std::move(statement_id), prefix, std::move(source), Part::statement, Kind::figure};
 }
+
+/// The figures and tables that a source names, in its order: "Figure 18 (a)" of "Figure 18 (a),
+/// caption", and "Figure 8" and "Figure 9" of "Figures 8, 9".
+std::vector<std::string> figures_in(const std::string& source);
 
 /// The closed interval in which a number is allowed to lie.
 struct Region {
@@ -222,39 +218,29 @@ class Claims {
   void set_units(std::size_t units) { units_ = units; }
 
   void mean(const Statement& statement, const std::vector<double>& per_trial, Region allowed,
-            const std::string& detail = "", double candidates = 1,
-            SourceLine line = SourceLine::current());
+            const std::string& detail = "", double candidates = 1);
   void share(const Statement& statement, double hits, double units, Region allowed,
-             const std::string& detail = "", double candidates = 1,
-             SourceLine line = SourceLine::current());
+             const std::string& detail = "", double candidates = 1);
   void interval(const Statement& statement, const MeanEvidence& interval, Region allowed,
-                const std::string& detail = "", SourceLine line = SourceLine::current());
+                const std::string& detail = "");
   void equivalent(const Statement& statement, const std::vector<double>& differences, double margin,
-                  const std::string& detail = "", SourceLine line = SourceLine::current());
+                  const std::string& detail = "");
   void no_worse(const Statement& statement, const std::vector<double>& differences, double margin,
-                const std::string& detail = "", SourceLine line = SourceLine::current());
+                const std::string& detail = "");
   void never_violated(const Statement& statement, const Tally& tally,
-                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid,
-                      SourceLine line = SourceLine::current());
+                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid);
   /// Judges the tallies that the trials recorded under the statement's id.
   void never_violated(const Statement& statement, const Records& records,
-                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid,
-                      SourceLine line = SourceLine::current());
+                      const std::string& detail = "", WorstCase worst = WorstCase::unsaid);
   void number(const Statement& statement, double measured, Region allowed,
-              const std::string& detail = "", double rounding = 0.0,
-              SourceLine line = SourceLine::current());
-  void not_applicable(const Statement& statement, const std::string& reason,
-                      SourceLine line = SourceLine::current());
+              const std::string& detail = "", double rounding = 0.0);
+  void not_applicable(const Statement& statement, const std::string& reason);
   /// True if the statement's hypothesis is met. Otherwise adds a claim that is not applicable for
   /// the reason `unmet`; the caller then judges nothing.
-  bool applies(const Statement& statement, const std::string& unmet,
-               SourceLine line = SourceLine::current());
-  void add(Claim claim, SourceLine line = SourceLine::current());
+  bool applies(const Statement& statement, const std::string& unmet);
+  void add(Claim claim);
   /// A claim that rests on the value of each trial, NaN where it is undefined.
-  void add(Claim claim, const std::vector<double>& per_trial,
-           SourceLine line = SourceLine::current()) {
-    add(std::move(claim), &per_trial, line);
-  }
+  void add(Claim claim, const std::vector<double>& per_trial) { add(std::move(claim), &per_trial); }
 
   /// The detail of a claim whose hypothesis is not met: the reason only; "reason; measured: " with
   /// the evidence and the detail that the claim would have had; or "reason, compared anyway" and
@@ -295,7 +281,7 @@ class Claims {
  private:
   void require_units(Claim& claim) const;
   /// `per_trial`: the values of a mean, else null.
-  void add(Claim claim, const std::vector<double>* per_trial, SourceLine line);
+  void add(Claim claim, const std::vector<double>* per_trial);
 
   Unit unit_ = Unit::seed;
   std::size_t units_ = fewest_values;

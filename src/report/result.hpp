@@ -112,10 +112,6 @@ struct Claim {
   std::string judged_in;   // the preset that judges the statement on the same trials
   bool holm_undecided =
       false;  // decided on its own, but not after Holm's correction for the run's other means
-  // Not stored; `ranklab where` shows the line that judges and the numbers that were read before
-  // it.
-  SourceLine judged_at = {};
-  std::vector<ReadArray> read = {};
 };
 
 /// The evidence of a claim in words: "mean 12.44 +- 2.149 (99 %, 12 seeds)", "0 violations in 2,002

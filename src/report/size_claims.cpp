@@ -30,21 +30,21 @@ std::string SizeClaims::range(const Metric& metric) const {
 }
 
 void SizeClaims::everywhere(const Statement& statement, const Metric& margin,
-                            const std::string& detail, SourceLine line) const {
+                            const std::string& detail) const {
   const Tally cases = tally([&](const AtSize& at, Tally& t) {
     const double value = margin(at);
     if (!std::isnan(value)) t.count(value < 0);
   });
-  claims.never_violated(statement, cases, detail, WorstCase::unsaid, line);
+  claims.never_violated(statement, cases, detail);
 }
 
 void SizeClaims::exponent(const Statement& statement, const Metric& metric, Region allowed,
-                          const std::string& detail, SourceLine line) const {
+                          const std::string& detail) const {
   const Statement judged =
       statement.kind == Kind::theorem ? asymptotic(statement, slack) : statement;
-  if (!claims.applies(judged, no_exponents, line)) return;
+  if (!claims.applies(judged, no_exponents)) return;
   claims.mean(judged, slopes_over(records, x, at_sizes(metric), fit_power, fewest), allowed,
-              clauses(detail, fit_description), 1, line);
+              clauses(detail, fit_description));
 }
 
 }  // namespace ranklab

@@ -61,13 +61,13 @@ struct SizeClaims {
   std::string range(const Metric& metric) const;
 
   /// Claim: the margin is >= 0 in every trial at every size. An undefined margin is not a case.
-  void everywhere(const Statement& statement, const Metric& margin, const std::string& detail,
-                  SourceLine line = SourceLine::current()) const;
+  void everywhere(const Statement& statement, const Metric& margin,
+                  const std::string& detail) const;
   /// Claim: the mean over trials of the exponent of x in the metric lies in `allowed`. A statement
   /// of the paper becomes asymptotic, with `slack` as its threshold. Not applicable if no_exponents
   /// gives a reason.
   void exponent(const Statement& statement, const Metric& metric, Region allowed,
-                const std::string& detail, SourceLine line = SourceLine::current()) const;
+                const std::string& detail) const;
 };
 
 }  // namespace ranklab

@@ -20,7 +20,7 @@ const StandingWords& words_of(Standing standing) {
 }
 
 bool is_beyond_the_paper(const Claim& claim) {
-  return claim.part == Part::ours || claim.kind == Kind::beyond;
+  return claim.kind == Kind::beyond || claim.kind == Kind::own;
 }
 
 Standing standing_of(const Claim& claim) {

@@ -177,50 +177,21 @@ class PapersCommandTest(ProgramTest):
     def papers(self, arguments, **kw):
         return self.run_program(["papers", *arguments, "--results", os.path.join(ROOT, "results", "reference")], **kw)
 
-    def where(self, *words, **kw):
-        return self.run_program(["where", *words, "--results", os.path.join(ROOT, "results", "reference")], **kw)
-
-    def source_at(self, line):
-        """The source around the place FILE:LINE that a line of output begins with."""
-        path, number, _ = line.strip().split(":", 2)
-        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
-            return " ".join(file.read().splitlines()[int(number) - 8:int(number) + 7])
-
-    def test_where_names_the_lines_that_judge_a_claim_and_compute_its_numbers(self):
-        os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
-        for claim, judging, computing in (("shallow/lemma-A.1", "claims.never_violated(lemma_A_1", "record.count(lemma_A_1.id"),
-                                          ("shallow/fig-8c", "decreases, exponents", "record.set(name, std::move(values))"),
-                                          ("spectral/thm-2.6/abs/dense", 'thm_2_6(name + "/" + kind.claim', "record."),
-                                          ("spectral/thm-3.9/corner", 'proof_3_9("corner"', "record.")):
-            run, judged, computed = self.where(claim).stdout.splitlines()[:3]
-            self.assertTrue(run.startswith("one trial of "), run)
-            self.assertTrue(judged.endswith(f": judges {claim}"), judged)
-            self.assertIn(judging, self.source_at(judged))
-            self.assertIn(": computes ", computed)
-            self.assertIn(computing, self.source_at(computed))
-        self.assertIn("did you mean 'shallow/fig-8", self.where("shallow/fig-8x", exit_code=2).stderr)
-
-    def test_where_takes_a_statement(self):
-        os.symlink(os.path.join(ROOT, "experiments"), self.path("experiments"))
-        for words in (["shallow", "Lemma", "A.1"], ["shallow", "lemma-A.1"], ["shallow/lemma-A.1"], ["[Shallow] Lemma A.1"]):
-            self.assertIn(": judges shallow/lemma-A.1", self.where(*words).stdout)
-        # Its hypothesis is met in one of two presets that have the claim.
-        self.assertTrue(self.where("spectral/fig-11/gd-ahead").stdout.startswith("one trial of spectral-fig11,"))
-        self.assertNotIn("judges it too", self.where("spectral/fig-11/gd-ahead").stdout)
-        self.assertIn("no claim judges spectral/table-1: A definition.", self.where("spectral", "Table", "1", exit_code=2).stderr)
-
-    def test_where_needs_a_result(self):
-        self.assertIn("no preset with a result in nowhere", self.run_program(["where", "x", "--results", "nowhere"], exit_code=2).stderr)
-
-    def test_where_writes_none_of_the_files_that_a_preset_names(self):
-        os.mkdir(self.path("experiments"))
-        config = {"study": "mlp", "d": 4, "width": 6, "n": 12, "steps": 3, "lr-gd": 0.01, "lr-spec": 0.01, "dump": "dumped", "trials": 3}
-        self.write("experiments/small.json", {"command": "one-step-compare", "title": "A small run", "summary": "for tests", "trial": "training",
-                                              "seconds": 1, "source": {"paper": "[Spectral]", "figure": "Figure 1"}, "config": config})
-        self.result("one-step-compare --preset small")
-        shutil.rmtree(self.path("dumped"))
-        self.assertIn("mlp/claims.cpp:", self.run_program("where spectral/eq-1.8/gd/W1 --results .").stdout)
-        self.assertFalse(os.path.exists(self.path("dumped")))
+    def test_a_judged_statement_names_the_lines_of_the_code_that_name_it(self):
+        sources = {}
+        for statement in [each for paper in loads(self.papers(["--json"]).stdout) for each in paper["statements"]]:
+            with self.subTest(statement["id"]):
+                self.assertTrue(statement["judged_at"] or not statement["claims"])
+                paper, name = statement["id"].split("/", 1)
+                constant = paper.replace("-", "_") + "::" + re.sub(r"[./-]", "_", name)
+                for path, line in (place.split(":") for place in statement["judged_at"]):
+                    if path not in sources:
+                        with open(os.path.join(ROOT, path), encoding="utf-8") as file:
+                            sources[path] = file.read().splitlines()
+                    self.assertRegex(sources[path][int(line) - 1], rf"\b{constant}\b")
+        text = self.papers(["spectral", "Theorem 3.7"]).stdout
+        self.assertRegex(" ".join(text.split()), r"In the code: src/experiments/spike_plus_bulk/features/theorem_3_7\.cpp:\d+")
+        self.assertNotIn("In the code:", self.papers(["spectral", "Table 1"]).stdout)
 
     def test_json_has_every_statement_in_the_papers_order(self):
         for paper, statements in catalog().items():
@@ -284,18 +255,6 @@ class PapersCommandTest(ProgramTest):
         text = self.run_program(["papers", "spectral", "Theorem 3.7"]).stdout
         self.assertIn("Published verdicts of ranklab ", text)
         self.assertEqual(text.split("Published verdicts")[0], self.papers(["spectral", "Theorem 3.7"]).stdout)
-
-    def test_an_installed_program_knows_where_a_statement_is_judged(self):
-        os.makedirs(self.path("usr/bin"))
-        shutil.copy(BINARY, self.path("usr/bin/ranklab"))
-        installed = [self.path("usr/bin/ranklab"), "where", "shallow", "Lemma A.1"]
-        run = subprocess.run(installed, cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual((run.returncode, run.stdout), (1, ""))
-        self.assertIn("no folder experiments/ with presets", run.stderr)
-        shutil.copytree(os.path.join(ROOT, "experiments"), self.path("usr/share/ranklab/experiments"))
-        run = subprocess.run(installed, cwd=self.folder, capture_output=True, text=True)
-        self.assertIn(": judges shallow/lemma-A.1", run.stdout)
-        self.assertIn("no published preset judges 'x'", self.run_program("where x", exit_code=2).stderr)
 
     def test_a_folder_without_results_is_refused(self):
         for arguments, folder in (("papers --results nowhere", "nowhere"), ("papers spectral --out page.md", "results/reference")):

@@ -179,8 +179,7 @@ void judge(const Growth& ranks, const std::string& activation, std::size_t layer
   if (!gated && !squared) return;  // the paper makes no statement about others
   const Config& c = ranks.c;
   const Place figure_17{spectral::fig_17, say("spectral/fig-17/{}/layer{}", activation, layer),
-                        "Figure 17",      Part::caption,
-                        Kind::figure,     {"Figure 17"}};
+                        "Figure 17", Part::caption, Kind::figure};
   const Statement observed =
       gated ? figure_17("/grows",
                         say("With SwiGLU, the stable rank of layer {} at initialization grows with "

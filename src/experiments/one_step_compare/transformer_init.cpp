@@ -303,8 +303,8 @@ struct Judging {
 
   // A statement about every block of every trial. A ratio above 1 is a violation; a NaN is not a
   // case.
-  void every_block(const Statement& statement, const RatioAt& ratio, const std::string& detail = "",
-                   SourceLine line = SourceLine::current()) const {
+  void every_block(const Statement& statement, const RatioAt& ratio,
+                   const std::string& detail = "") const {
     const Tally found = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
       for (std::size_t block = 0; block < record.array(rank_of("X")).size(); ++block) {
         const double value = ratio({record, block});
@@ -314,7 +314,7 @@ struct Judging {
     claims.never_violated(
         statement, found,
         clauses(say("largest ratio to the bound {}", std::max(0.0, found.largest)), detail),
-        WorstCase::largest, line);
+        WorstCase::largest);
   }
 };
 
@@ -455,13 +455,12 @@ void judge_arithmetic(Claims& claims) {
       count(corrected_E_14, c_att / ((1 - delta / 16) * c_sigma) + 1, right);
     }
   }
-  const auto judge = [&](const Statement& statement, const Tally& tally,
-                         SourceLine line = SourceLine::current()) {
+  const auto judge = [&](const Statement& statement, const Tally& tally) {
     claims.never_violated(statement, tally,
                           say("delta from 0.01 to 0.24 and c_+ from 0.01 to 10; largest quotient "
                               "of both sides {}",
                               tally.largest),
-                          WorstCase::largest, line);
+                          WorstCase::largest);
   };
   judge(step_E_7.as_printed, printed_E_7);
   judge(step_E_7.corrected, corrected_E_7);

@@ -312,14 +312,12 @@ void measure_tokens(const Config& c, const Trial& trial, TrialRecord& record) {
 constexpr double rounding = 1e-10;
 
 const std::string figure = "Figure 12", ids = "spectral/fig-12/";
-const Place table{spectral::fig_12,     ids,     "Figure 12, eq. (2.9)", Part::statement,
-                  Kind::printed_number, {figure}},
-    caption{spectral::fig_12,     ids,     "Figure 12, eq. (2.9)", Part::caption,
-            Kind::printed_number, {figure}},
-    last_column{spectral::fig_12,     ids,     "Figure 12, last column", Part::statement,
-                Kind::printed_number, {figure}},
-    lemma_2_4{spectral::lemma_2_4, ids,           "Lemma 2.4, and Figure 12, last column",
-              Part::statement,     Kind::theorem, {figure}};
+const Place table{spectral::fig_12, ids, "Figure 12, eq. (2.9)", Part::statement,
+                  Kind::printed_number},
+    caption{spectral::fig_12, ids, "Figure 12, eq. (2.9)", Part::caption, Kind::printed_number},
+    last_column{spectral::fig_12, ids, "Figure 12, last column", Part::statement,
+                Kind::printed_number},
+    lemma_2_4{spectral::lemma_2_4, ids, "Lemma 2.4, and Figure 12, last column"};
 
 // A reading of GELU's s_*, a minimum over the rows of W: a variance (as printed) or a standard
 // deviation.
@@ -383,11 +381,10 @@ void judge_reading(const std::string& name, const Activation& activation,
   Tally both = mean_side.ratios;
   both.add(second_side.ratios);
   const auto judge = [&](const Place& place, const std::string& id, const std::string& slip,
-                         const std::string& text, const Tally& tally, const std::string& detail,
-                         SourceLine line = SourceLine::current()) {
+                         const std::string& text, const Tally& tally, const std::string& detail) {
     Statement statement = showing(slip, place(id + reading.ending, text));
     if (reading.corrects) statement.misprint_of = place.prefix + id + both_readings.front().ending;
-    claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest, line);
+    claims.never_violated(statement, tally, detail + reading.remark, WorstCase::largest);
   };
   judge(printed.depends_on_s_star ? caption : table, name, reading.slip,
         "alpha f(w) <= (E sigma(g))^2 and E sigma(g)^2 <= beta f(w) with the table's constants, "
@@ -435,7 +432,7 @@ double one_layer_bound(const Config& c, const std::string& activation) {
 // count only for larger x. Without a violation the claim holds for every x.
 void judge_probable(const Config& c, const Statement& probable, const Tally& measured,
                     std::uint64_t samples, double smallest_stable_rank, const std::string& detail,
-                    Claims& claims, SourceLine line = SourceLine::current()) {
+                    Claims& claims) {
   const double x =
       static_cast<double>(samples) * c.epsilon * c.epsilon * std::min(1.0, smallest_stable_rank);
   const Statement statement =
@@ -446,9 +443,9 @@ void judge_probable(const Config& c, const Statement& probable, const Tally& mea
           "{} violations in {} cases; {}",
           measured.violations, measured.cases, probability);
   if (!claims.applies(statement,
-                      measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : "", line))
+                      measured.violations > 0.0 && 4.0 * std::exp(-x) >= 1.0 ? unmet : ""))
     return;
-  claims.never_violated(statement, measured, probability, WorstCase::largest, line);
+  claims.never_violated(statement, measured, probability, WorstCase::largest);
 }
 
 void judge_one_layer(const Config& c, const Records& records, Claims& claims) {

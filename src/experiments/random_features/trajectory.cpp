@@ -303,7 +303,7 @@ TrialRecord descend_by_both(const Config& c, const Trial& trial) {
     const std::string name = gap_of(specgd_from_peak);
     std::vector<double> gap = record.array(name);
     gap.resize(c.steps + 1 - peak);
-    record.set(name, std::move(gap), record.line_of(name));
+    record.set(name, std::move(gap));
   }
   record.add(guarantee_gd.id, descent.guarantee);
   double not_finite = descent.diverged;
@@ -346,7 +346,7 @@ std::vector<Divergence> divergences(const Records& records) {
 void judge_condition(const Method& method, const Records& records, Claims& claims) {
   const Statement condition =
       Place{spectral::fig_3, "spectral/eq-1.5/", "Section 1.2, eq. (1.5), and its Figure 3 (i)",
-            Part::text,      Kind::figure,       {"Figure 3"}}(
+            Part::text, Kind::figure}(
           method.run, say("The nuclear rank of the gradient is at least the stable rank of A at "
                           "every iteration of {} on ReLU features",
                           method.label));
@@ -376,9 +376,8 @@ void judge_condition(const Method& method, const Records& records, Claims& claim
 }
 
 // What a figure's caption says.
-Place in_caption(const std::string& statement_id, const std::string& source,
-                 const std::string& figure) {
-  return {statement_id, statement_id + "/", source, Part::caption, Kind::figure, {figure}};
+Place in_caption(const std::string& statement_id, const std::string& source) {
+  return {statement_id, statement_id + "/", source, Part::caption, Kind::figure};
 }
 
 // log10 of the ratio of the final gaps, SpecGD over GD, in each trial: 0 if they are equal,
@@ -392,19 +391,18 @@ std::vector<double> final_log_ratio(const Records& records) {
 }
 
 // Judges which method ends lower; `allowed` is the region of SpecGD's log ratio to GD.
-void judge_order(const Statement& statement, Region allowed, const Records& records, Claims& claims,
-                 SourceLine line = SourceLine::current()) {
+void judge_order(const Statement& statement, Region allowed, const Records& records,
+                 Claims& claims) {
   const auto runs = claims.about(divergences(records));
   claims.mean(statement, final_log_ratio(records), compared(allowed),
-              "log10 of the ratio of the final objective gaps, SpecGD over GD", 1, line);
+              "log10 of the ratio of the final objective gaps, SpecGD over GD");
 }
 
 void judge_restarts(const Config& c, const Records& records, Claims& claims) {
-  const Statement restarts_ahead =
-      in_caption(spectral::fig_3, "Figure 3, left, dashed curves", "Figure 3")(
-          "restarts-ahead",
-          "The final loss of SpecGD restarted from a GD iterate is below that of GD at the same "
-          "total number of iterations, on ReLU features");
+  const Statement restarts_ahead = in_caption(spectral::fig_3, "Figure 3, left, dashed curves")(
+      "restarts-ahead",
+      "The final loss of SpecGD restarted from a GD iterate is below that of GD at the same "
+      "total number of iterations, on ReLU features");
   const std::vector<std::string> runs = c.restarted_runs();
   if (!claims.applies(
           restarts_ahead,
@@ -453,9 +451,8 @@ std::vector<double> first_violation(const Records& records, const std::string& r
 }
 
 void judge_violated_early(const Method& method, const Records& records, Claims& claims) {
-  const Place fig_11{spectral::fig_11,   "/eq-1.5-violated-early/",
-                     "Figure 11, right", Part::text,
-                     Kind::figure,       {"Figure 11"}};
+  const Place fig_11{spectral::fig_11, "/eq-1.5-violated-early/", "Figure 11, right", Part::text,
+                     Kind::figure};
   const Statement violated = fig_11(
       method.run, say("First iteration of {} on SwiGLU features that violates (1.5), "
                       "nr(grad L(W_t)) >= st(A), as a fraction of the run: at most a quarter",
@@ -484,7 +481,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
                         "counted at every such iterate of SpecGD and of its restarts");
   {
     const auto hypothesis = claims.only_where(unless_activation("relu"));
-    judge_order(in_caption(spectral::fig_3, "Figure 3 (ii)", "Figure 3")(
+    judge_order(in_caption(spectral::fig_3, "Figure 3 (ii)")(
                     "specgd-ahead",
                     "log10 of the final loss of SpecGD over that of GD on ReLU features: below 0"),
                 at_most(0.0), records, claims);
@@ -492,7 +489,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
   }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const Method& method : methods) judge_violated_early(method, records, claims);
-  judge_order(in_caption(spectral::fig_11, "Figure 11, left", "Figure 11")(
+  judge_order(in_caption(spectral::fig_11, "Figure 11, left")(
                   "gd-ahead",
                   "log10 of the final loss of SpecGD over that of GD on SwiGLU features: above 0"),
               at_least(0.0), records, claims);

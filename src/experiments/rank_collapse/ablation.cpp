@@ -152,13 +152,12 @@ std::string weights_of(const Config& c) {
 enum class Outcome { collapses, keeps };
 
 void judge_final(const Statement& statement, const std::string& curve, Outcome outcome,
-                 const Config& c, const Records& records, Claims& claims,
-                 SourceLine line = SourceLine::current()) {
+                 const Config& c, const Records& records, Claims& claims) {
   const auto run = claims.about(overflows({curve}, records));
   claims.mean(reading(statement, say("mu/||Y||_F of {}", c.threshold)),
               final_values(curve, measure::mu_normalized, records),
               outcome == Outcome::collapses ? at_most(c.threshold) : at_least(c.threshold),
-              say("collapsed: below {}; {}", c.threshold, weights_of(c)), 1, line);
+              say("collapsed: below {}; {}", c.threshold, weights_of(c)));
 }
 
 // The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
@@ -215,11 +214,10 @@ void judge_rise(const Statement& statement, const std::string& curve, const Conf
 // [LambdaSkip] Figure 3. The effect of the gate is judged for trained weights only, like the
 // figure: random weights were not trained with their gate.
 void judge_gating(const Config& c, const Records& records, Claims& claims) {
-  const Place figure_3 = in_figure(lambda_skip::fig_3, "/", "Section 5.2, Figure 3", {"Figure 3"});
+  const Place figure_3 = in_figure(lambda_skip::fig_3, "/", "Section 5.2, Figure 3");
   const auto curve = [&](bool gate, bool norm) { return curve_of(c, {gate, norm}); };
-  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome,
-                            SourceLine line = SourceLine::current()) {
-    judge_final(statement, name, outcome, c, records, claims, line);
+  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
+    judge_final(statement, name, outcome, c, records, claims);
   };
   // A shallow model can contradict no statement about what happens over the depth.
   const auto over_depth = [&] {
@@ -287,8 +285,7 @@ void judge_skip(const Config& c, const Records& records, Claims& claims) {
                 curve, Outcome::collapses, c, records, claims);
     return;
   }
-  const Place figure_4 =
-      in_figure(lambda_skip::fig_4, "/", "Appendix A.13.1, Figure 4", {"Figure 4"});
+  const Place figure_4 = in_figure(lambda_skip::fig_4, "/", "Appendix A.13.1, Figure 4");
   for (const Combination of : combinations) {
     const std::string curve = curve_of(c, of), words = label_of(c, of);
     judge_final(figure_4(curve, say("The tokens do not collapse in S4D with {}{}", words, last_mu)),

@@ -117,15 +117,11 @@ constexpr std::size_t paper_blocks = 15;
 constexpr double near_two = 0.5, near_one = 0.1;  // margins
 constexpr double far_below_one = 0.5, toward_zero = 0.1, rate_margin = 0.1;
 
-const std::vector<std::string> figure_2 = {"Figure 2"};
-const Place left = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (left)",
-                             figure_2),
-            middle = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (middle)",
-                               figure_2),
-            right = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (right)",
-                              figure_2),
+const Place left = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (left)"),
+            middle = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (middle)"),
+            right = in_figure(shallow::fig_2, "shallow/fig-2-", "Section 2.4, Figure 2 (right)"),
             other_steps = in_figure(shallow::sec_2_4_other_steps, "shallow/fig-2-",
-                                    "Section 2.4, Figure 2 (middle)", figure_2);
+                                    "Section 2.4, Figure 2 (middle)");
 
 void judge_similarity(const Config& c, const Records& records, Claims& claims) {
   const auto rise = [](const TrialRecord& record, std::size_t k) {
@@ -240,8 +236,7 @@ void judge_variance(const Config& c, const Records& records, Claims& claims) {
 // [Shallow] Remark 2.8. If lambda and sigma differ from the paper's, 1/(1 + alpha^2) becomes
 // E[xi_2]/E[xi_1] at omega = delta = 0.
 void judge_late_ratio(const Config& c, const std::string& id, const std::string& what,
-                      const std::vector<double>& ratios, Claims& claims,
-                      SourceLine line = SourceLine::current()) {
+                      const std::vector<double>& ratios, Claims& claims) {
   const double limit = 1 / (1 + expected_excess(c.strength(), 1.0, 0.0));
   const std::string margin = say("{} %", 100 * rate_margin);
   const Statement statement = asymptotic(
@@ -259,12 +254,11 @@ void judge_late_ratio(const Config& c, const std::string& id, const std::string&
   } else if (summarize(ratios).n == 0) {
     unmet = "no block has an input with " + late;
   }
-  if (!claims.applies(statement, unmet, line)) return;
+  if (!claims.applies(statement, unmet)) return;
   claims.mean(statement, ratios, {limit * (1 - rate_margin), limit * (1 + rate_margin)},
               "diversity after divided by diversity before, geometric mean over the blocks whose "
               "input has " +
-                  late,
-              1, line);
+                  late);
 }
 
 // The first block, from 1, that shrinks the diversity by the late factor, within the margin; NaN if

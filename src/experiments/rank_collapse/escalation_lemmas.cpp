@@ -449,14 +449,14 @@ MeanEvidence excess_over_bound(const Tail& tail, std::size_t draws, std::size_t 
 
 // Fails if the frequency of one event is above its bound; holds if all are below.
 void judge_tails(const Statement& statement, const Config& c, const Records& records, double factor,
-                 Deviation deviation, Claims& claims, SourceLine line = SourceLine::current()) {
+                 Deviation deviation, Claims& claims) {
   const std::size_t draws = records.size();
   const std::vector<Tail> tails = tails_of(c, records, factor, deviation);
   const std::string too_few = draws < fewest_values ? "requires at least three draws"
                               : tails.empty()       ? "no bound is below 1 and large enough for "
                                                       "the number of draws"
                                                     : "";
-  if (!claims.applies(statement, too_few, line)) return;
+  if (!claims.applies(statement, too_few)) return;
   const auto interval = [&](const Tail& tail) {
     return excess_over_bound(tail, draws, tails.size());
   };
@@ -473,8 +473,7 @@ void judge_tails(const Statement& statement, const Config& c, const Records& rec
                   say("largest of {} events, whose intervals hold together: {}; the largest "
                       "frequency is {}",
                       tails.size(), worst.where,
-                      static_cast<double>(farthest->count) / static_cast<double>(draws)),
-                  line);
+                      static_cast<double>(farthest->count) / static_cast<double>(draws)));
 }
 
 // [Shallow] (26). The entries of W have K = 1/sqrt(d), with which the event never occurs. With w of
@@ -604,12 +603,11 @@ void add_mean(const Summary& measured, double expected, Distances& distances) {
 
 // `before` is a clause of the detail, and `expectation` names it.
 void judge_means(const Distances& distances, const Statement& statement, const std::string& before,
-                 const std::string& expectation, Claims& claims,
-                 SourceLine line = SourceLine::current()) {
+                 const std::string& expectation, Claims& claims) {
   distances.judge(statement, "a standard error requires two draws",
                   say("{}largest distance {} standard errors, which are at most {} % of {}", before,
                       distances.tally.largest, 100 * distances.width, expectation),
-                  claims, line);
+                  claims);
 }
 
 // [Shallow] (13): the mean of r over draws, compared with its right-hand side, in which E[eta]
@@ -642,14 +640,14 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
 // 4 in the same way: after (21), attention still mixes the residual itself, nothing smaller.
 void judge_growth(const Config& c, const Records& records, Claims& claims) {
   const auto judge = [&](const char* growth, const Statement& statement,
-                         const std::string& expectation, SourceLine line = SourceLine::current()) {
+                         const std::string& expectation) {
     Distances distances;
     for (std::size_t k = 0; k < c.dim.size(); ++k) {
       add_mean(summarize(per_trial(
                    records, [&](const TrialRecord& record) { return record.array(growth)[k]; })),
                1, distances);
     }
-    judge_means(distances, statement, "", expectation, claims, line);
+    judge_means(distances, statement, "", expectation, claims);
   };
   judge(attention_growth,
         {shallow::eq_20, shallow::eq_20, "Section 3.1, eq. (20)",
@@ -679,19 +677,18 @@ constexpr double quadrature_error = 1e-12;
 // Counts the cells in which the exact rate is below `bound`; shows the smallest margin.
 template <class Where, class Bound>
 void judge_rate(const Statement& statement, const Config& c, const TrialRecord& record,
-                const std::string& unmet, Where where, Bound bound, Claims& claims,
-                SourceLine line = SourceLine::current()) {
+                const std::string& unmet, Where where, Bound bound, Claims& claims) {
   Tally tally;
   for (const Cell& cell : c.cells()) {
     if (!where(cell)) continue;
     const double margin = exact_rate(cell, record) - bound(cell);
     tally.count(!(margin >= -quadrature_error), margin);
   }
-  if (!claims.applies(statement, tally.cases == 0 ? unmet : "", line)) return;
+  if (!claims.applies(statement, tally.cases == 0 ? unmet : "")) return;
   claims.never_violated(statement, tally,
                         say("E[r] by quadrature minus the bound, smallest {}, largest {}",
                             tally.smallest, tally.largest),
-                        WorstCase::smallest, line);
+                        WorstCase::smallest);
 }
 
 bool is_doubly_stochastic(const Cell& cell) {
@@ -738,14 +735,13 @@ void judge_bounds(const Config& c, const TrialRecord& record, Claims& claims) {
     const double largest = at(record, gap, cell);
     return rate_by(cell.alpha, 1, largest * largest, at(record, similarity, cell));
   };
-  const auto judge = [&](Statement statement, const auto& where, const auto& of,
-                         SourceLine line = SourceLine::current()) {
+  const auto judge = [&](Statement statement, const auto& where, const auto& of) {
     statement.text += say(" if the left-hand side of (15) is at least {}", away_from_zero);
     judge_rate(
         asymptotic(std::move(statement),
                    say("(15) at least {}, d at least {}", away_from_zero, c.dim.front())),
         c, record, "no cell satisfies the hypotheses",
-        [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims, line);
+        [&](const Cell& cell) { return where(cell) && is_away(cell); }, of, claims);
   };
   judge(
       {shallow::cor_2_7, "shallow/cor-2.7/alpha-1", "Corollary 2.7",
@@ -798,8 +794,7 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
     bound = farther(guaranteed_rate(cell, record) / limit, bound);
     diversity = farther(exact_rate(cell, record) / limit, diversity);
   }
-  const auto judge = [&](const std::string& id, const std::string& what, double farthest,
-                         SourceLine line = SourceLine::current()) {
+  const auto judge = [&](const std::string& id, const std::string& what, double farthest) {
     const std::string allowed = say("{} %", 100 * margin);
     claims.number(
         asymptotic(Statement{shallow::rem_2_8, id, "Remark 2.8",
@@ -807,7 +802,7 @@ void judge_remark(const Config& c, const TrialRecord& record, Claims& claims) {
                                  "that is farthest from 1 over attention, alpha and d at t = {}",
                                  what, t)},
                    say("within {}, ours", allowed)),
-        farthest, within(1, margin), "", 0.0, line);
+        farthest, within(1, margin));
   };
   judge("shallow/rem-2.8/maximum", "the right-hand side of (16)", bound);
   judge("shallow/rem-2.8/rate", "the rate E[r], by quadrature,", diversity);

@@ -210,7 +210,7 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
     return (second > first ? 1 : -1) * (sharpened_excess(c, record, k) - (first + second) / 2);
   };
   claims.add(judge_blocks(
-      in_figure(shallow::fig_3, "shallow/", "Section 2.4, Figure 3 (middle)", {"Figure 3"})(
+      in_figure(shallow::fig_3, "shallow/", "Section 2.4, Figure 3 (middle)")(
           "fig-3-closer",
           "Estimate 2 is closer to the mean of xi_1/xi_2 - 1 than Estimate 1 at every block: "
           "smallest distance of the mean from the midpoint of the two, positive toward Estimate 2"),
@@ -226,7 +226,7 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
   const std::string within_this = say("{} %", 100 * nearly_identical);
   claims.add(judge_blocks(
       reading(
-          in_figure(shallow::fig_3, "shallow/", "Section 2.4, Figure 3 (right)", {"Figure 3"})(
+          in_figure(shallow::fig_3, "shallow/", "Section 2.4, Figure 3 (right)")(
               "fig-3-rates",
               say("The mean rate and its two estimates are nearly identical (within {}) at every "
                   "block: their largest relative difference",
@@ -238,10 +238,9 @@ void judge_estimates(const Config& c, const Records& records, Claims& claims) {
 // Judges how far estimates are from the values of a formula. `largest` has gaps for the largest
 // distance and, in percent, for the largest standard error.
 void judge_distances(const Distances& distances, const Statement& statement,
-                     Sentence<double, double> largest, Claims& claims,
-                     SourceLine line = SourceLine::current()) {
+                     Sentence<double, double> largest, Claims& claims) {
   distances.judge(statement, "a standard error requires two trials and a defined block",
-                  say(largest, distances.tally.largest, 100 * distances.width), claims, line);
+                  say(largest, distances.tally.largest, 100 * distances.width), claims);
 }
 
 std::string allowed_distance() {

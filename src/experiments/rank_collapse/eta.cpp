@@ -216,7 +216,7 @@ void judge_figure(const Reading& r, Claims& claims) {
   const bool any_small = c.t.front() <= small_t.high, any_large = c.t.back() >= large_t.low;
   const auto observation = [&](const std::string& part, const std::string& text) {
     const std::string figure = "Figure 8 (" + part + ")";
-    return in_figure(shallow::fig_8, shallow::fig_8, figure + ", end of Appendix A.3", {figure})(
+    return in_figure(shallow::fig_8, shallow::fig_8, figure + ", end of Appendix A.3")(
         part + (r.exact ? "" : "/sample-means"),
         text + (r.exact ? " (E[xi_i] from eq. (9))"
                         : " (sample means for E[xi_i], with which eta averages to about 0 at small "

@@ -444,8 +444,7 @@ struct Proposition {
   }
 
   // Counts one case for each lambda, by the first rule that applies.
-  void judge(const Statement& statement, const std::vector<Rule>& rules,
-             SourceLine line = SourceLine::current()) const {
+  void judge(const Statement& statement, const std::vector<Rule>& rules) const {
     Tally tally;
     std::vector<std::string> violating;
     for (const Outcome& outcome : outcomes) {
@@ -458,11 +457,10 @@ struct Proposition {
     }
     const char* const no_case =
         "the statement covers no lambda of the run that reaches its limit within --layers";
-    if (!claims.applies(statement, tally.cases == 0 ? no_case : "", line)) return;
+    if (!claims.applies(statement, tally.cases == 0 ? no_case : "")) return;
     claims.never_violated(
         statement, tally,
-        violating.empty() ? "one case per lambda" : "violated at lambda = " + joined(violating),
-        WorstCase::unsaid, line);
+        violating.empty() ? "one case per lambda" : "violated at lambda = " + joined(violating));
   }
 };
 
@@ -574,14 +572,12 @@ void judge_sys2(const std::vector<Outcome>& outcomes, Claims& claims) {
 
 // A tally over all layers and lambdas, with the largest number that it shows.
 void judge_at_every_layer(const Inequality& statement, const std::string& what,
-                          const TrialRecord& record, Claims& claims,
-                          SourceLine line = SourceLine::current()) {
+                          const TrialRecord& record, Claims& claims) {
   const Tally tally = record.tally(statement.id);
   claims.never_violated(
       statement, tally,
       say("largest {} {}, over all layers and every lambda for which D is defined", what,
-          std::max(0.0, tally.largest)),
-      WorstCase::unsaid, line);
+          std::max(0.0, tally.largest)));
 }
 
 // Proposition 4.3.2: mu of Sys-2.

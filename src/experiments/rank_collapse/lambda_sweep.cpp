@@ -289,12 +289,10 @@ bool is_in_figure_2(const ModelSpec& spec) {
 
 Place figure_2_of(const StackedModel& model) {
   Place place = in_figure(lambda_skip::fig_2, say("lambda-skip/fig-2/{}/", model.label),
-                          "Section 5.1, Figure 2", {"Figure 2"});
+                          "Section 5.1, Figure 2");
   if (is_in_figure_2(model.spec)) return place;
   place.source = "not in the paper, whose Figure 2 shows Mamba-2 and ALBERT";
-  place.part = Part::ours;
-  place.kind = Kind::beyond;
-  return place;
+  return beyond(place);
 }
 
 // The model's name in sentences: "attention with C_V = I".

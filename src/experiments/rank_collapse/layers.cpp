@@ -254,7 +254,7 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
                  Claims& claims) {
   const Place figure_1 =
       in_figure(lambda_skip::fig_1, say("lambda-skip/fig-1/{}/", model_label(group.spec)),
-                "Section 5.1, Figure 1", {"Figure 1"});
+                "Section 5.1, Figure 1");
   const bool is_shown = group.spec.model == "mamba2";  // the figure shows no other model
   const std::string scale =
       say("{}; the figure shows 64 trained ones",
@@ -274,10 +274,9 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
     if (curve.lambda.size() == 1) largest = std::max(largest, std::abs(curve.lambda.front()));
   }
   const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves,
-                         bool collapses, SourceLine line = SourceLine::current()) {
+                         bool collapses) {
     if (!claims.applies(statement,
-                        curves.empty() ? "hypothesis not met: no such lambda in the list" : "",
-                        line))
+                        curves.empty() ? "hypothesis not met: no such lambda in the list" : ""))
       return;
     const auto depth =
         claims.only_where(collapses ? too_shallow(group.spec) : "", Claims::Unmet::verdict_alone);
@@ -288,8 +287,7 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
         collapses ? at_most(threshold) : at_least(threshold),
         clauses(say("normalized mu after the last layer, {} over {}; collapsed: below {}",
                     collapses ? "largest" : "smallest", joined(curves), threshold),
-                is_shown ? scale : ""),
-        1, line);
+                is_shown ? scale : ""));
   };
   const std::string in_model = say(" in {}{}", model_row(group.spec.model).title,
                                    is_shown                                 ? " without gate"
@@ -325,8 +323,7 @@ std::string in_capitals(std::string model) {
 
 void judge_encoder(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::string& model = group.spec.model;
-  const Place figure_1 =
-      in_figure(shallow::fig_1, "shallow/", "Section 1.1, Figure 1", {"Figure 1"});
+  const Place figure_1 = in_figure(shallow::fig_1, "shallow/", "Section 1.1, Figure 1");
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
     const auto run = claims.about(overflows({curve.name}, records));
@@ -379,7 +376,7 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
   const ModelSpec& spec = group.spec;
   const std::vector<double> ratios = gradient_ratios(spec, records);
   const Place figure_1 =
-      in_figure(shallow::fig_1, "shallow/fig-1-gradient", "Section 1.1, Figure 1", {"Figure 1"});
+      in_figure(shallow::fig_1, "shallow/fig-1-gradient", "Section 1.1, Figure 1");
   // The trials are counted. In a mean, one trial with vanishing gradients would either dominate the
   // others or go unnoticed.
   const auto trials_above = [&](double limit) {
@@ -422,22 +419,21 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
 // [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
 
 void judge_rise(const Statement& statement, const std::string& curve, const Records& records,
-                Claims& claims, SourceLine line = SourceLine::current()) {
+                Claims& claims) {
   const std::vector<double> rises = per_trial(records, [&](const TrialRecord& record) {
     const auto& t_sim = record.array(of_curve(curve, measure::token_similarity));
     return t_sim.back() - t_sim.front();
   });
   const auto run = claims.about(overflows({curve}, records));
-  claims.mean(statement, rises, positive(), "", 1, line);
+  claims.mean(statement, rises, positive());
 }
 
 void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {
   // Figure 2 has 20 blocks, and the study escalation judges them.
-  const Statement rises =
-      beyond(in_figure(shallow::fig_2, "shallow/", "Section 2.4, Figure 2", {"Figure 2"})(
-          "fig-2-similarity-rises",
-          "The token similarity rises in the post-norm model: after the last block minus that of "
-          "the input"));
+  const Statement rises = beyond(in_figure(shallow::fig_2, "shallow/", "Section 2.4, Figure 2")(
+      "fig-2-similarity-rises",
+      "The token similarity rises in the post-norm model: after the last block minus that of "
+      "the input"));
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
   if (curve == group.curves.end())
     return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
@@ -525,8 +521,7 @@ void judge_role(const std::string& curve, const Records& records, Claims& claims
 void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& groups,
                     const Records& records, Claims& claims) {
   if (group.curves.empty()) return;  // the strengths per layer belong to a model of other depth
-  const Place figure_4 =
-      in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4", {"Figure 4"});
+  const Place figure_4 = in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4");
   const std::string& curve = group.curves.front().name;
   judge_rise(
       figure_4("similarity-rises",
@@ -570,7 +565,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
       const auto run = claims.about(overflows({curve.name}, records));
       const Place figure_5 =
           in_figure(shallow::fig_5, say("shallow/fig-5-tau-{}/", series_number(tau)),
-                    "Section 3.2, Figure 5", {"Figure 5"});
+                    "Section 3.2, Figure 5");
       const std::string text =
           say("The token diversity is around {} with tau = {}: t_div at the last block",
               series_number(level), series_number(tau));

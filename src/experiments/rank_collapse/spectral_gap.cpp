@@ -131,18 +131,16 @@ const Place section = {shallow::sec_2_5, "/", "Section 2.5"};
 
 // How |lambda_2| falls with n.
 void judge_order(const Config& c, const Records& records, const Statement& statement,
-                 const std::string& array, Region allowed, Claims& claims,
-                 SourceLine line = SourceLine::current()) {
+                 const std::string& array, Region allowed, Claims& claims) {
   const std::vector<double> n(c.tokens.begin(), c.tokens.end());
-  if (!claims.applies(statement, n.size() < 3 ? "a fit requires three numbers of tokens" : "",
-                      line))
+  if (!claims.applies(statement, n.size() < 3 ? "a fit requires three numbers of tokens" : ""))
     return;
   claims.mean(statement,
               slopes_over(
                   records, n,
                   [&](const TrialRecord& record, std::size_t i) { return record.array(array)[i]; },
                   fit_power),
-              allowed, "", 1, line);
+              allowed);
 }
 
 void judge_laws(const Config& c, const Records& records, Claims& claims) {

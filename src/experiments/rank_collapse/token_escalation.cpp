@@ -118,9 +118,9 @@ void Distances::add(double estimate, double error, double expected, double round
 }
 
 void Distances::judge(const Statement& statement, const std::string& unmet,
-                      const std::string& detail, Claims& claims, SourceLine line) const {
-  if (claims.applies(statement, tally.cases == 0 ? unmet : "", line))
-    claims.never_violated(statement, tally, detail, WorstCase::largest, line);
+                      const std::string& detail, Claims& claims) const {
+  if (claims.applies(statement, tally.cases == 0 ? unmet : ""))
+    claims.never_violated(statement, tally, detail, WorstCase::largest);
 }
 
 namespace token_escalation {

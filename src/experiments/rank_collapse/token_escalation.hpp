@@ -123,7 +123,7 @@ struct Distances {
   /// Judges that every estimate is within `allowed`. Without an estimate, the claim is not
   /// applicable, with the reason `unmet`.
   void judge(const Statement& statement, const std::string& unmet, const std::string& detail,
-             Claims& claims, SourceLine line = SourceLine::current()) const;
+             Claims& claims) const;
 };
 
 /// Shared by the studies escalation and escalation-rate: the path of a representation through the

@@ -416,18 +416,17 @@ std::string fits_of_means(const SizeClaims& over_k, const Metric& metric) {
 
 // Claim: the mean exponent of k over trials is allowed by the order.
 void judge_exponent(const SizeClaims& over_k, const Statement& statement, const Metric& metric,
-                    const Order& order, SourceLine line = SourceLine::current()) {
+                    const Order& order) {
   Statement judged =
       statement.kind == Kind::theorem ? asymptotic(statement, order.slack) : statement;
   judged.text += " (the number is an exponent of k)";
-  over_k.exponent(judged, metric, order.region, fits_of_means(over_k, metric), line);
+  over_k.exponent(judged, metric, order.region, fits_of_means(over_k, metric));
 }
 
 // Claim: lower <= upper in each trial at each k, or lower < upper if `strict`. If either is
 // undefined there is no case.
 void judge_inequality(const SizeClaims& over_k, const Statement& statement, const Metric& lower,
-                      const Metric& upper, bool strict = false,
-                      SourceLine line = SourceLine::current()) {
+                      const Metric& upper, bool strict = false) {
   const Tally tally = over_k.tally([&](const AtSize& at, Tally& t) {
     const double small = lower(at), large = upper(at);
     if (std::isfinite(small) && std::isfinite(large))
@@ -437,7 +436,7 @@ void judge_inequality(const SizeClaims& over_k, const Statement& statement, cons
       statement, tally,
       tally.cases > 0 ? say("smallest ratio of the two sides {}", tally.smallest)
                       : "the bound is undefined, because a constant in it is not positive",
-      WorstCase::smallest, line);
+      WorstCase::smallest);
 }
 
 // Section 3.2.2 exchanges the spikes: its hypothesis is ||W-bar u|| >= kappa ||u||, but the spike
@@ -477,7 +476,6 @@ void judge_window(const SizeClaims& over_k, const Config& c, const Place& figure
   const Place introduction{spectral::section_3_window, figure.prefix, "Section 3, introduction"};
   Place both = introduction;
   both.source += ", and " + figure.source;
-  both.figures = figure.figures;
   const std::vector<Size> sizes = c.sizes();
   const Tally windows = over_k.tally([&](const AtSize& at, Tally& t) {
     const double d = real(sizes[at.i].d), length = length_of_window(at);
@@ -501,11 +499,10 @@ void judge_window(const SizeClaims& over_k, const Config& c, const Place& figure
 }
 
 void judge_figures(const SizeClaims& over_k, const Config& c) {
-  const auto caption = [&](const char* number) {
+  const auto caption = [&](const std::string& statement_id, const char* number) {
     const std::string letter = c.teacher() ? "b" : "a",
                       name = say("Figure {} ({})", number, letter);
-    Place place = in_figure(say("spectral/fig-{}", number),
-                            say("spectral/fig-{}{}/", number, letter), name, {name});
+    Place place = in_figure(statement_id, statement_id + letter + "/", name);
     place.part = Part::caption;
     return place;
   };
@@ -514,9 +511,9 @@ void judge_figures(const SizeClaims& over_k, const Config& c) {
                                             : say("the statement is about the step 1/||B|| or "
                                                   "1/(offset + ||B||); this run has --c {}",
                                                   c.c);
-  const Place fig_14 = caption("14"), fig_15 = caption("15"),
-              section{say("spectral/section-{}/nr-0", number), say("spectral/section-{}/", number),
-                      "Section " + number};
+  const Place fig_14 = caption(spectral::fig_14, "14"), fig_15 = caption(spectral::fig_15, "15"),
+              section{c.teacher() ? spectral::section_3_2_2_nr_0 : spectral::section_3_1_2_nr_0,
+                      say("spectral/section-{}/", number), "Section " + number};
   judge_exponent(
       over_k,
       reading(fig_15("nr-0-bounded",

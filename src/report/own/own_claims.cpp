@@ -30,7 +30,7 @@ using own::Values;
 constexpr char own_prefix[] = "mine/";
 
 Statement statement_of(const OwnStatement& own, const std::string& ending) {
-  return {own.id, own.id + ending, "own statement", own.says, Part::ours, Kind::own};
+  return {own.id, own.id + ending, "own statement", own.says, Part::statement, Kind::own};
 }
 
 // The unit of the run's other claims: what is independent is the same.

@@ -100,7 +100,7 @@ Markup claim_lines_html(const Entry& entry) {
     }
   };
   const auto is_about_a_figure = [](const Claim& claim) {
-    return !claim.figures.empty() && claim.part != Part::ours;
+    return !claim.figures.empty() && !is_beyond_the_paper(claim);
   };
   const auto holds = [](const Claim& claim) { return standing_of(claim) == Standing::holds; };
   choose(is_failure);

@@ -7,6 +7,7 @@
 #include "report/catalog.hpp"
 #include "report/changes.hpp"
 #include "report/figure/text.hpp"
+#include "report/judged_at.hpp"
 #include "report/page/claim_table.hpp"
 #include "report/page/entry.hpp"
 #include "report/page/markdown.hpp"
@@ -148,7 +149,16 @@ Markdown claim_markdown(const Claim& claim, const Entry& judge) {
          markdown(link_name(*judge.result)) + ")";
 }
 
-// What decides the verdict, and apart from it what is not in the paper.
+// "In the code: [trajectory.cpp](...)". A page names no lines, because each edit moves them.
+Markdown code_behind(const PaperStatement& entry) {
+  std::vector<Markdown> links;
+  for (const std::string& file : files_that_judge(entry.id))
+    links.push_back("[" + on_one_line(escape_markup(file.substr(file.rfind('/') + 1))) + "](" +
+                    link_target("../" + file) + ")");
+  return links.empty() ? Markdown() : "In the code: " + joined(links);
+}
+
+// What decides the verdict, the code that does so, and apart from it what is not in the paper.
 Markdown claims_markdown(const JudgedStatement& statement, const std::vector<Entry>& entries) {
   std::vector<Markdown> of_paper, ours;
   for (const auto& [claim, result] : statement.claims) {
@@ -156,13 +166,16 @@ Markdown claims_markdown(const JudgedStatement& statement, const std::vector<Ent
     (is_beyond_the_paper(*claim) ? ours : of_paper)
         .push_back(claim_markdown(*claim, entries[result]));
   }
-  const auto fold = [](const std::vector<Markdown>& lines, const Markdown& what) {
-    return lines.empty() ? Markdown()
-                         : folded(Markdown::number(lines.size()) + " " + what +
-                                      (lines.size() == 1 ? Markdown() : "s"),
-                                  lines);
+  const auto fold = [](std::vector<Markdown> lines, const Markdown& what, const Markdown& end) {
+    if (lines.empty()) return Markdown();
+    const Markdown summary =
+        Markdown::number(lines.size()) + " " + what + (lines.size() == 1 ? Markdown() : "s");
+    if (!end.empty()) lines.push_back(end);
+    return folded(summary, lines);
   };
-  return fold(of_paper, "claim") + fold(ours, "further finding");
+  const Markdown code = code_behind(*statement.entry);
+  return fold(of_paper, "claim", code) +
+         fold(ours, "further finding", of_paper.empty() ? code : Markdown());
 }
 
 // Figure | what the paper shows | what is seen here | why they differ.
@@ -235,8 +248,9 @@ Markdown heading_markdown(const Paper& paper) {
          ".\n[README.md](README.md) explains the verdicts, and [statements.md](statements.md) "
          "lists "
          "them. `ranklab papers " +
-         words + "` prints a statement with the derivation of its slips, and `ranklab where " +
-         words + "` the lines of the source behind it. `ranklab papers " +
+         words +
+         "` prints a statement with the derivation of its slips and the lines of the code that "
+         "judge it. `ranklab papers " +
          on_one_line(escape_markup(paper.anchor)) + " --errata` lists the slips alone.\n" +
          versions_markdown(paper);
 }

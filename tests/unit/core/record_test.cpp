@@ -68,28 +68,4 @@ TEST_CASE(
   CHECK_THROWS_AS(mean_of(records), std::logic_error);
 }
 
-TEST_CASE("what is read while reads are watched comes with the line that set it, once") {
-  TrialRecord record;
-  const int line = __LINE__ + 1;
-  record.set("loss", 1.5);
-  record.count("thm", false);
-  record.count("thm", true);
-  TrialRecord whole;
-  whole.insert(record, "a.");
-  CHECK(WatchedReads::take().empty());
-  record.scalar("loss");
-  CHECK(WatchedReads::take().empty());
-  const WatchedReads watched;
-  whole.scalar("a.loss");
-  whole.scalar("a.loss");
-  record.tally("thm");
-  const std::vector<ReadArray> reads = WatchedReads::take();
-  REQUIRE(reads.size() == 2);
-  CHECK(reads[0].name == "a.loss");
-  CHECK(reads[0].set_at.line == line);
-  CHECK(reads[1].name == "tally/thm");
-  CHECK(reads[1].set_at.line == line + 1);  // the first case
-  CHECK(WatchedReads::take().empty());
-}
-
 }  // namespace record_test

@@ -323,10 +323,18 @@ TEST_CASE(
   CHECK(!alone.take()[0].holm_undecided);
 }
 
+TEST_CASE("the figures and tables of a claim are those that its source names") {
+  using List = std::vector<std::string>;
+  CHECK(figures_in("Section 1.2, after eq. (1.5)").empty());
+  CHECK(figures_in("Figure 18 (a), caption") == List{"Figure 18 (a)"});
+  CHECK(figures_in("Section 2.4, Figure 2 (left)") == List{"Figure 2"});
+  CHECK(figures_in("Figures 8, 9, and Table 1") == List{"Figure 8", "Figure 9", "Table 1"});
+}
+
 TEST_CASE(
     "claims carry statement, part, kind, figures, threshold, unit, slip and the claim that they "
     "correct") {
-  const Place place = in_figure("spectral/fig-1", "spectral/fig-1/", "Figure 1", {"Figure 1"});
+  const Place place = in_figure("spectral/fig-1", "spectral/fig-1/", "Figure 1");
   Claims claims;
   claims.set_unit(Unit::training);
   claims.mean(reading(place("a", "t"), "0.1 nats"), {1, 1, 1}, at_least(0));

@@ -18,13 +18,12 @@ void judge_scaling(const Records& records, Claims& claims) {
       of_n = say("{} in the exponent of n", largest_exponent),
       detail = "exponent, from half to four times the samples of the run";
   // C_F, or n C_F: ||A_(l-1)||_F^2 is of order n.
-  const auto judge = [&](const Statement& statement, double power, double largest,
-                         SourceLine line = SourceLine::current()) {
+  const auto judge = [&](const Statement& statement, double power, double largest) {
     const auto value = [&](const TrialRecord& record, std::size_t i) {
       return record.array(C_F_over_n)[i] * std::pow(multiples[i], power);
     };
     claims.mean(asymptotic(statement, of_n), slopes_over(records, multiples, value, fit_power),
-                at_most(largest + largest_exponent), detail, 1, line);
+                at_most(largest + largest_exponent), detail);
   };
   judge(place("C_F/n", "C_F does not grow with the number of samples" + weights), 0, 0);
   const Misprint feature_term = place.misprint(
@@ -121,14 +120,13 @@ double order_of(const std::vector<double>& predicted, const std::vector<double>&
 /// two steps at their best lengths.
 void judge_advice(const Trainings& trainings, Claims& claims) {
   const Place place = trainings.place("Section 4.4, eqs. (4.11) and (4.18)");
-  const auto judge_about_1 = [&](const char* id, const char* what, const char* text,
-                                 SourceLine line = SourceLine::current()) {
+  const auto judge_about_1 = [&](const char* id, const char* what, const char* text) {
     claims.mean(beyond(place(id, say("{} (within a factor of {} on average)", text, about))),
                 trainings.per_trial([&](const TrialRecord& record) {
                   return mean_size(trainings.logs(record, what));
                 }),
-                at_most(std::log(about)), "mean of abs(log ratio) over matrices and measured steps",
-                1, line);
+                at_most(std::log(about)),
+                "mean of abs(log ratio) over matrices and measured steps");
   };
   judge_about_1("constant", constant,
                 "The curvature per ||D A||_F^2 is the same along G and along polar(G)");

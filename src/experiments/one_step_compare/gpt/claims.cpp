@@ -84,8 +84,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
               pre = view.count(view.in_layers(stable_rank, {"Z"}), any),
               normed = view.count(inputs, [&](double st) { return st < d / 4; });
   claims.never_violated(
-      named(Place{spectral::fig_2, "/", "Figure 2", Part::caption, Kind::figure, {"Figure 2"}},
-            "s-low",
+      named(Place{spectral::fig_2, "/", "Figure 2", Part::caption, Kind::figure}, "s-low",
             "The stable ranks of the MLP post-activations are below a tenth of the MLP width in "
             "every layer at every measured step",
             "a tenth of the width, ours; the paper says \"far below\""),
@@ -95,7 +94,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
           post.largest, width, pre.largest),
       WorstCase::largest);
   claims.never_violated(
-      named(in_text(spectral::fig_6, "/", "Figure 6", {"Figure 6"}), "rms-low",
+      named(in_text(spectral::fig_6, "/", "Figure 6"), "rms-low",
             "The stable ranks of the RMS-normalized inputs of attention, MLP and head are below "
             "d/4 in every layer at every measured step",
             "a quarter of d, ours; the paper says \"low\""),
@@ -106,7 +105,7 @@ void judge_activations(const RunRecords& view, const Named& named, Claims& claim
 /// the spectral step.
 void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& claims) {
   const double d = view.dim();
-  const Place place = in_text(spectral::fig_5, "/", "Figure 5", {"Figure 5"});
+  const Place place = in_text(spectral::fig_5, "/", "Figure 5");
   const std::vector<std::string> ratios = view.in_layers(rank_ratio, {"W1", "W2"});
   const auto mean_ratio = view.mean_over_steps(
       [&](const TrialRecord& record, std::size_t i) { return view.mean_at(record, ratios, i); },
@@ -121,7 +120,7 @@ void judge_mlp_gradients(const RunRecords& view, const Named& named, Claims& cla
       view.in_layers(gradient_rank, {"W1", "W2"}), [&](double nr) { return nr > d / 4; },
       at_least(50));
   claims.never_violated(
-      named(ours(place), "mlp-nr",
+      named(beyond(place), "mlp-nr",
             "The nuclear ranks of the MLP gradients are above d/4 in every layer at every measured "
             "step from 50 on"),
       large,
@@ -153,11 +152,10 @@ void judge_attention_gradients(const RunRecords& view, const Named& named, Claim
     const auto ratios = view.per_trial(
         [&](const TrialRecord& record) { return mean_log_Wv_over_smallest(view, record, text); });
     // The paper shows gradients of the training batch.
-    const Place place =
-        in_text(spectral::fig_8, held_out ? "spectral/fig-8/probe/" : "spectral/fig-8/",
-                "Figures 8, 9", {"Figure 8", "Figure 9"});
+    const Place place = in_text(
+        spectral::fig_8, held_out ? "spectral/fig-8/probe/" : "spectral/fig-8/", "Figures 8, 9");
     claims.mean(
-        named(held_out ? ours(place) : place, "attn-nr",
+        named(held_out ? beyond(place) : place, "attn-nr",
               say("Logarithm of the nuclear rank of the gradient of Wv over the smallest of "
                   "those of Wq, Wk and Wo, mean over layers and steps from 32 on{}: at "
                   "most 0",
@@ -205,7 +203,7 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
         rates.push_back(say("{} {} %", block, 100 * own.violations / own.cases));
       all.add(own);
     }
-    claims.never_violated(named(ours(in_text(spectral::eq_1_8, prefix, source)), "criterion",
+    claims.never_violated(named(beyond(in_text(spectral::eq_1_8, prefix, source)), "criterion",
                                 say("nr(G) >= st(A) for every matrix inside the layers {}", where)),
                           all,
                           all.cases > 0
@@ -232,8 +230,8 @@ double last_over_first(const std::vector<double>& values, const std::vector<doub
 void judge_outer_ratio(const RunRecords& view, const Named& named, const std::string& figure,
                        const std::string& name, const std::string& id, const std::string& block,
                        const std::string& what, Claims& claims) {
-  const Place place = in_text(figure, figure + "/", "Section 1.2.1, " + name, {name}),
-              above = in_text(figure, figure + "/above-1/", place.source, {name});
+  const Place place = in_text(figure, figure + "/", "Section 1.2.1, " + name),
+              above = in_text(figure, figure + "/above-1/", place.source);
   // Over 1, or over the median of the ratios of the matrices inside the layers.
   const auto mean_ratios = [&](bool over_hidden) {
     return view.mean_over_steps(
@@ -276,7 +274,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
     return last_over_first(view.series(record, gradient_rank.of("embedding")), view.run().measured);
   });
   claims.mean(
-      named(in_text(spectral::fig_10, "/", "Figure 10", {"Figure 10"}), "emb-grow",
+      named(in_text(spectral::fig_10, "/", "Figure 10"), "emb-grow",
             "Nuclear rank of the last embedding gradient over that of the first nonzero one: at "
             "least 2",
             "2, ours; the paper prints about 100 and 400"),
@@ -288,8 +286,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
                     claims);
 }
 
-const Place indicator_place =
-    in_text(spectral::fig_10, "/", "Section 2.2.1, Figure 10", {"Figure 10"});
+const Place indicator_place = in_text(spectral::fig_10, "/", "Section 2.2.1, Figure 10");
 
 /// 1 / p_max belongs to the batches, which all runs share.
 void judge_indicator(const RunRecords& view, Claims& claims) {

@@ -97,17 +97,8 @@ class RunRecords {
 };
 
 /// A place of the text that says what the paper's figures show.
-inline Place in_text(std::string statement_id, const std::string& prefix, std::string source,
-                     std::vector<std::string> figures = {}) {
-  return {std::move(statement_id), prefix, std::move(source), Part::text, Kind::figure,
-          std::move(figures)};
-}
-
-/// The same place for claims that the paper does not make.
-inline Place ours(Place place) {
-  place.part = Part::ours;
-  place.kind = Kind::beyond;
-  return place;
+inline Place in_text(std::string statement_id, const std::string& prefix, std::string source) {
+  return {std::move(statement_id), prefix, std::move(source), Part::text, Kind::figure};
 }
 
 /// Makes statements about one run. The paper shows a run of Muon, so that a statement about any
@@ -123,7 +114,7 @@ class Named {
                        const std::string& threshold = {}) const {
     const std::string of_run = is_paper_run_ ? "" : run_.name + "/";
     const Statement statement = place(of_run + id, say("{} ({})", text, run_.label));
-    if (!is_paper_run_ || place.part == Part::ours) return beyond(statement);
+    if (!is_paper_run_ || place.kind == Kind::beyond) return beyond(statement);
     return threshold.empty() ? statement : reading(statement, threshold);
   }
 

@@ -49,7 +49,7 @@ constexpr double slight = 0.05;
 
 // That Muon matches Adam is cited from others, about large models.
 void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
-  const Place one = ours(in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1"));
+  const Place one = beyond(in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1"));
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
              {plan.main_run("muon"), plan.main_run("adam")}, "needs --optimizer adam,muon", records,
              claims);
@@ -292,7 +292,7 @@ Share share_of_gain(const Plan& plan, const Records& records, bool gated, double
 void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   const auto [plain, gated] = table_2(plan, records);
   // The table is quoted from another paper, about a larger model.
-  const Place place = ours(in_figure(spectral::table_2, "/", "Table 2", {"Table 2"}));
+  const Place place = beyond(in_figure(spectral::table_2, "/", "Table 2"));
   const auto judge_share = [&](const Statement& statement, const Share& share) {
     if (!claims.applies(statement, share.missing)) return;
     const auto runs = claims.about(divergences(share.runs(), records), true);

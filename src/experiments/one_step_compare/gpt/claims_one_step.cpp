@@ -85,7 +85,7 @@ struct Questions {
 
 void judge_ratios(const Questions& ask, const Named& named, Claims& claims) {
   const auto place = [&](const std::string& question) {
-    return ours(in_text(spectral::eq_1_1, ask.prefix() + question, "Section 1, eq. (1.1)"));
+    return beyond(in_text(spectral::eq_1_1, ask.prefix() + question, "Section 1, eq. (1.1)"));
   };
   const std::string over = "over matrices and steps " + ask.steps();
   claims.mean(named(place(""), "one-step",
@@ -122,7 +122,7 @@ void judge_curvature(const Questions& ask, const Named& named, Claims& claims) {
   const auto statement = [&](const std::string& question, const std::string& what) {
     const Place place = in_text(spectral::eq_1_1, say("{}curvature/{}/", ask.prefix(), question),
                                 "K-FAC: second moments of inputs and output gradients");
-    return named(ours(place), "one-step",
+    return named(beyond(place), "one-step",
                  say("The ratio of the best decreases along polar(G) and G that the curvature of "
                      "the layer predicts {} {}",
                      what, ask.at()));

@@ -53,16 +53,15 @@ std::string mean_of(const Records& records, const std::string& scalar) {
 }
 
 void judge_maximum(const Config& config, const Records& records, const Misprint& statement,
-                   const std::string& matrix, Claims& claims,
-                   SourceLine line = SourceLine::current()) {
+                   const std::string& matrix, Claims& claims) {
   std::string measured = "mean rank at the initial weights: ";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     measured +=
         say("{}{}{} {}", l == 1 ? "" : ", ", matrix, l, mean_of(records, rank_name(matrix, l)));
   }
   const auto printed_sizes = claims.only_where(not_printed_sizes(config));
-  claims.never_violated(statement.as_printed, records, measured, WorstCase::largest, line);
-  claims.never_violated(statement.corrected, records, measured, WorstCase::largest, line);
+  claims.never_violated(statement.as_printed, records, measured, WorstCase::largest);
+  claims.never_violated(statement.corrected, records, measured, WorstCase::largest);
 }
 
 void judge_figure_1(const Config& config, const Records& records, Claims& claims) {
@@ -117,8 +116,8 @@ void judge_first_to_a_tenth(const Records& records, const Method& method,
 }
 
 void judge_figure_4(const Config& config, const Records& records, Claims& claims) {
-  const Place caption{spectral::fig_4, "/", "Figure 4", Part::caption, Kind::figure, {"Figure 4"}},
-      text{spectral::fig_4, "/", "Figure 4", Part::text, Kind::figure, {"Figure 4"}};
+  const Place caption{spectral::fig_4, "/", "Figure 4", Part::caption, Kind::figure},
+      text{spectral::fig_4, "/", "Figure 4", Part::text, Kind::figure};
   for (const std::size_t layer : {2u, 3u}) {
     const auto start_over_end = per_trial(records, [&](const TrialRecord& record) {
       const std::vector<double>& rank = record.array(nuclear_rank_name(gd, layer));
@@ -206,10 +205,9 @@ double mean_distance(const TrialRecord& record) {
 
 void judge_losses(const Config& config, const Method& method, const Records& records,
                   Claims& claims) {
-  const Place small{spectral::fig_18, "spectral/fig-18a/", "Figure 18 (a)",
-                    Part::caption,    Kind::figure,        {"Figure 18 (a)"}},
-      large{spectral::fig_18, "spectral/fig-18b/", "Figure 18 (b)",
-            Part::caption,    Kind::figure,        {"Figure 18 (b)"}};
+  const Place small{spectral::fig_18, "spectral/fig-18a/", "Figure 18 (a)", Part::caption,
+                    Kind::figure},
+      large{spectral::fig_18, "spectral/fig-18b/", "Figure 18 (b)", Part::caption, Kind::figure};
   const std::string factor = "a factor of 1.25, ours; the paper says \"essentially coincide\"";
   const std::vector<double> early = per_trial(records, early_log_ratio);
   const std::string detail =
@@ -239,8 +237,7 @@ void judge_losses(const Config& config, const Method& method, const Records& rec
 }
 
 void judge_figure_18(const Config& config, const Records& records, Claims& claims) {
-  const Place caption{spectral::fig_18, "/",          "Figure 18, caption",
-                      Part::caption,    Kind::figure, {"Figure 18"}};
+  const Place caption{spectral::fig_18, "/", "Figure 18, caption", Part::caption, Kind::figure};
   if (const auto method = config.method(specgd)) judge_losses(config, *method, records, claims);
   for (const Method& method : config.methods()) {
     if (!method.in_figures) continue;

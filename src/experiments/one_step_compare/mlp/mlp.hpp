@@ -149,15 +149,12 @@ inline Statement shown_of(const Method& method, const Statement& statement,
 inline constexpr double small_part = 0.1;
 inline Statement small_stable_rank(const Method& method) {
   return shown_of(method,
-                  Statement{spectral::fig_1,
-                            "spectral/fig-1/stable-rank-small/" + method.name,
+                  Statement{spectral::fig_1, "spectral/fig-1/stable-rank-small/" + method.name,
                             "Section 1.1, Figure 1",
                             say("The stable ranks of the post-activations are below a tenth of the "
                                 "input dimension at every recorded iteration of {}",
                                 method.label),
-                            Part::text,
-                            Kind::figure,
-                            {"Figure 1"}},
+                            Part::text, Kind::figure},
                   "a tenth of d, ours; the paper says \"small\"");
 }
 
@@ -165,22 +162,19 @@ inline Statement small_stable_rank(const Method& method) {
 // rank bounds the stable and nuclear rank, and a matrix with equal nonzero singular values attains
 // it.
 inline const Misprint largest_stable_rank =
-    Place{spectral::fig_1,      "/",         "Figure 1, caption", Part::caption,
-          Kind::printed_number, {"Figure 1"}}
-        .misprint(
-            spectral::fig_1_maximum, "maximum",
-            "The largest possible stable rank of the post-activations is 256",
-            "The largest possible stable rank of the post-activations is 4 d = n = 512, and their "
-            "ranks are above 256");
+    Place{spectral::fig_1, "/", "Figure 1, caption", Part::caption, Kind::printed_number}.misprint(
+        spectral::fig_1_maximum, "maximum",
+        "The largest possible stable rank of the post-activations is 256",
+        "The largest possible stable rank of the post-activations is 4 d = n = 512, and their "
+        "ranks are above 256");
 inline const Misprint largest_nuclear_rank =
-    Place{spectral::fig_4,      "/",         "Figure 4, caption", Part::caption,
-          Kind::printed_number, {"Figure 4"}}
-        .misprint(spectral::fig_4_maximum, "maximum",
-                  "The largest possible nuclear rank of the gradients is 128 at layer 1 and 256 at "
-                  "layers 2 and 3",
-                  "The largest possible nuclear rank of the gradients is 128 at layer 1 and 512 at "
-                  "layers 2 and 3, and the ranks of the gradients at layers 2 and 3 are above "
-                  "256");
+    Place{spectral::fig_4, "/", "Figure 4, caption", Part::caption, Kind::printed_number}.misprint(
+        spectral::fig_4_maximum, "maximum",
+        "The largest possible nuclear rank of the gradients is 128 at layer 1 and 256 at "
+        "layers 2 and 3",
+        "The largest possible nuclear rank of the gradients is 128 at layer 1 and 512 at "
+        "layers 2 and 3, and the ranks of the gradients at layers 2 and 3 are above "
+        "256");
 
 // From a trial to the result ----------------------------------------------------------------------
 

@@ -125,8 +125,8 @@ const Inequality guarantee_spec = eq_1_4.counted(
     "A spectral step ||G||_*/L_op decreases the loss by at least ||G||_*^2 / (2 L_op)",
     "violations.guarantee_spec");
 
-Place at_1_5(const std::string& source, Part part = Part::statement, Kind kind = Kind::theorem) {
-  return {spectral::eq_1_5, "/", source, part, kind};
+Place at_1_5(const std::string& source) {
+  return {spectral::eq_1_5, "/", source};
 }
 const std::string after_1_5 = "Section 1.2, after eq. (1.5)";
 const Inequality two_sided = at_1_5(after_1_5).counted(
@@ -135,13 +135,13 @@ const Inequality two_sided = at_1_5(after_1_5).counted(
     "after one Euclidean step",
     "violations.two_sided");
 const Inequality two_sided_mirrored =
-    at_1_5(after_1_5 + " (the same interval argument, the other way)", Part::ours, Kind::beyond)
+    beyond(at_1_5(after_1_5 + " (the same interval argument, the other way)"))
         .counted("two-sided/mirrored",
                  "If nr(G) <= st(A) / 2, the loss after one Euclidean step is at "
                  "most the loss after one spectral step",
                  "violations.two_sided_mirrored");
 const Inequality within_two =
-    at_1_5(after_1_5 + " (the same interval argument)", Part::ours, Kind::beyond)
+    beyond(at_1_5(after_1_5 + " (the same interval argument)"))
         .counted("within-a-factor-of-two",
                  "The decrease of the spectral step over that of the Euclidean step is "
                  "within a factor of 2 of the predicted ratio nr(G) / st(A)",
@@ -179,36 +179,36 @@ const Inequality smooth_spec = correcting(
                                         "by at least ||G||_*^2 / (2 ||A||_F^2 L)",
                                         "guarantee_spec"));
 
-Place section_4_4(const std::string& equation, const std::string& at) {
-  return {"spectral/" + equation, "spectral/" + equation + "/", "Section 4.4, " + at};
+Place section_4_4(const std::string& statement_id, const std::string& at) {
+  return {statement_id, "/", "Section 4.4, " + at};
 }
 const Inequality eq_4_14 =
-    section_4_4("eq-4.14", "eq. (4.14)")
+    section_4_4(spectral::eq_4_14, "eq. (4.14)")
         .counted("guarantee",
                  "The Euclidean step 1/(L_F + C_op/st(G)) decreases the loss by at least ||G||_F^2 "
                  "/ (2 (L_F + C_op/st(G)))",
                  "violations.eq_4_14");
 const Inequality eq_4_15 =
-    section_4_4("eq-4.15", "eq. (4.15)")
+    section_4_4(spectral::eq_4_15, "eq. (4.15)")
         .counted("guarantee",
                  "The spectral step ||G||_*/(L_op + C_op) decreases the loss by at least ||G||_*^2 "
                  "/ (2 (L_op + C_op))",
                  "violations.eq_4_15");
 const Inequality eq_4_16_guarantees =
-    section_4_4("eq-4.16", "eq. (4.16)")
+    section_4_4(spectral::eq_4_16, "eq. (4.16)")
         .counted(
             "guarantees",
             "(4.16) holds if and only if the guarantee (4.15) is at least the guarantee (4.14)");
 const Inequality stable_at_most_nuclear =
-    section_4_4("eq-4.17", "before eq. (4.17)").counted("st-at-most-nr", "st(G) <= nr(G)");
+    section_4_4(spectral::eq_4_17, "before eq. (4.17)").counted("st-at-most-nr", "st(G) <= nr(G)");
 const Inequality eq_4_17_equivalent =
-    section_4_4("eq-4.18", "eqs. (4.17), (4.18)")
+    section_4_4(spectral::eq_4_18, "eqs. (4.17), (4.18)")
         .counted("equivalent", "(4.17) is equivalent to nr(G) >= st(A), (4.18), for every C_op");
 const Inequality implies_4_16 =
-    section_4_4("eq-4.18", "eqs. (4.16) to (4.18)")
+    section_4_4(spectral::eq_4_18, "eqs. (4.16) to (4.18)")
         .counted("implies-4.16", "nr(G) >= st(A), (4.18), implies (4.16) for every C_op");
 const Inequality implies_4_18 =
-    beyond(section_4_4("eq-4.16", "eqs. (4.16) to (4.18)")
+    beyond(section_4_4(spectral::eq_4_16, "eqs. (4.16) to (4.18)")
                .counted("implies-4.18",
                         "(4.16) implies nr(G) >= st(A), (4.18), for every C_op (the paper prints "
                         "only the converse)",
@@ -456,9 +456,8 @@ std::string diagonal_text(const Records& records) {
 }
 
 void judge(const Records& records, Claims& claims) {
-  const auto never_violated = [&](const Inequality& statement, const std::string& detail = "",
-                                  SourceLine line = SourceLine::current()) {
-    claims.never_violated(statement, records, detail, WorstCase::unsaid, line);
+  const auto never_violated = [&](const Inequality& statement, const std::string& detail = "") {
+    claims.never_violated(statement, records, detail);
   };
   claims.never_violated(guaranteed_ratio, records, "largest relative difference of the two ratios",
                         WorstCase::largest);

@@ -86,7 +86,7 @@ std::size_t worst_size(const Records& records, const std::string& name,
 
 void judge_probability(const Config& c, const Statement& statement,
                        const std::vector<double>& shares, Region allowed, const std::string& detail,
-                       Claims& claims, double candidates, SourceLine line) {
+                       Claims& claims, double candidates) {
   const double draws = static_cast<double>(c.draws),
                all = draws * static_cast<double>(shares.size());
   double failures = 0.0;
@@ -95,7 +95,7 @@ void judge_probability(const Config& c, const Statement& statement,
   // A share of samples of one law cannot show a statement about all laws.
   claims.share(statement.kind == Kind::theorem ? asymptotic(statement, "samples of one law, ours")
                                                : statement,
-               failures, all, allowed, detail, candidates, line);
+               failures, all, allowed, detail, candidates);
   claims.set_unit(Unit::seed);
 }
 

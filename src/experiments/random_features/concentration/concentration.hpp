@@ -98,8 +98,7 @@ std::size_t worst_size(const Records& records, const std::string& name,
 /// the interval is wider (Bonferroni).
 void judge_probability(const Config& c, const Statement& statement,
                        const std::vector<double>& shares, Region allowed, const std::string& detail,
-                       Claims& claims, double candidates = 1.0,
-                       SourceLine line = SourceLine::current());
+                       Claims& claims, double candidates = 1.0);
 
 /// The n that the proof of Theorem 2.2 needs: exp(-p0 n/8) <= c if n >= 8 log(1/c) / p0.
 double needed_samples(double p0, double c);

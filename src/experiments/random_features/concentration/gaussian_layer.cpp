@@ -130,13 +130,12 @@ void judge_perturbation(const Config& c, const Records& records, Claims& claims)
       corrected.count(over_corrected > 0.0, std::exp(over_corrected));
     }
   }
-  const auto judge = [&](const Statement& statement, const Tally& tally, const std::string& how,
-                         SourceLine line = SourceLine::current()) {
+  const auto judge = [&](const Statement& statement, const Tally& tally, const std::string& how) {
     claims.never_violated(statement, tally,
                           say("{}, eps from 0.01 to 0.499 and d from 2 to 65,536; largest quotient "
                               "of both sides {}",
                               how, tally.largest),
-                          WorstCase::largest, line);
+                          WorstCase::largest);
   };
   judge(every_x, caps, "spherical caps by Student's law");
   judge(eq_C_1.as_printed, printed,

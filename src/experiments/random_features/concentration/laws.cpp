@@ -234,7 +234,7 @@ void judge_consistency(const Config& c, const Law& law, const Records& records, 
 
 // A bound with C = c = 1. The hypothesis n >= C K^8 (er(M) + u) is that of Theorem 2.3.
 void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const Records& records,
-                 Claims& claims, SourceLine line = SourceLine::current()) {
+                 Claims& claims) {
   const double allowed = bounded.tail * std::exp(-c.u);
   const double needed =
       &bounded == &theorem_2_3 ? std::pow(law.K, 8) * (law.effective_rank() + c.u) : 0.0;
@@ -250,7 +250,7 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
     unmet = say("the theorem requires n >= C K^8 (er(M) + u) = {} with C = 1; the largest n is {}",
                 needed, c.n.back());
   }
-  if (!claims.applies(statement, unmet, line)) return;
+  if (!claims.applies(statement, unmet)) return;
   const std::string array = law.name + bounded.share();
   const std::size_t worst = worst_size(records, array, used);
   double quotient = 0.0;
@@ -263,7 +263,7 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
                     say("samples of {} above the bound; K = {}, u = {}; all samples satisfy the "
                         "bound with C = {}",
                         law.text, law.K, c.u, quotient),
-                    claims, count_used(used), line);
+                    claims, count_used(used));
 }
 
 // B.1's proof: ||<z - mu, mu>||_psi2 <= K sqrt(mu' Sigma mu). (B.1) has M in place of Sigma, and

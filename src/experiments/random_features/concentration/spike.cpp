@@ -118,15 +118,14 @@ Tally count_chernoff() {
 void judge(const Config& config, const Records& records, Claims& claims) {
   const double c = config.failure_probability, p0 = config.p0;
   const std::vector<double> sizes = spike_sizes(config);
-  const auto judge_share = [&](const Statement& statement, std::size_t at,
-                               SourceLine line = SourceLine::current()) {
+  const auto judge_share = [&](const Statement& statement, std::size_t at) {
     judge_probability(config, statement, entry_of(records, share_above, at), at_most(2.0 * c),
                       say("st(Z_n) above the bound {} at n = {}; no sample is large with "
                           "probability {}; st(M_n), which the theorem prints, is above the bound "
                           "in a share of {}",
                           bound_of(config), count_text(sizes[at]), std::pow(1.0 - p0, sizes[at]),
                           mean_of_entry(records, share_above_moment, at)),
-                      claims, 1.0, line);
+                      claims);
   };
   judge_share(theorem_2_2.as_printed, at_printed);
   judge_share(theorem_2_2.corrected, sizes.size() - 1);

@@ -24,8 +24,8 @@ namespace ranklab::bounds {
 namespace adversarial {
 
 inline const std::string prefix = "lambda-skip/section-A.13.1/", source = "Appendix A.13.1";
-inline const Place lti = {prefix + "lti", prefix, source, Part::text},
-                   others = {prefix + "adversarial", prefix, source, Part::text};
+inline const Place lti = {lambda_skip::section_A_13_1_lti, prefix, source, Part::text},
+                   others = {lambda_skip::section_A_13_1_adversarial, prefix, source, Part::text};
 inline const char tenth[] = "a tenth of mu / ||Y||_F of the input";
 // The sentence is read in two ways. For arbitrary inputs, a violation is a stack for which an input
 // was found; the reading by the size of the input holds.

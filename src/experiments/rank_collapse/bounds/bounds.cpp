@@ -73,28 +73,28 @@ arma::mat gaussian_of(const Trial& trial, const std::string& name, arma::uword r
 }
 
 bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
-             double slack, SourceLine line) {
+             double slack) {
   if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack;
   record.count(statement.id, violated,
-               smaller > 0 && larger > 0 ? shown(larger / smaller, violated) : undefined, line);
+               smaller > 0 && larger > 0 ? shown(larger / smaller, violated) : undefined);
   return violated;
 }
 
 bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger,
-                  double slack, SourceLine line) {
+                  double slack) {
   if (std::isnan(larger - smaller) || smaller == infinity) return false;  // overflow: no case
   const bool violated = smaller > larger + slack * (1 + std::abs(larger));
-  record.count(statement.id, violated, shown(std::exp(larger - smaller), violated), line);
+  record.count(statement.id, violated, shown(std::exp(larger - smaller), violated));
   return violated;
 }
 
-void keep_worst(TrialRecord& record, const Worst& number, double value, SourceLine line) {
+void keep_worst(TrialRecord& record, const Worst& number, double value) {
   const std::string name = "worst/" + number.name;
   const double worst = record.scalar_or_nan(name);
   const bool worse =
       std::isfinite(value) && (std::isnan(worst) || number.badness(value) > number.badness(worst));
-  record.set(name, worse ? value : worst, line);
+  record.set(name, worse ? value : worst);
 }
 
 std::vector<double> worst_of(const Records& records, const Worst& number) {
@@ -157,13 +157,13 @@ std::string StackClaims::mean_text(const Worst& number) const {
   return short_number(summarize(worst_of(records, number)).mean);
 }
 
-void StackClaims::counted(const Statement& statement, std::string detail, const std::string& unmet,
-                          SourceLine line) const {
+void StackClaims::counted(const Statement& statement, std::string detail,
+                          const std::string& unmet) const {
   static const TrialRecord examples = worked_examples();
   const Tally random = tally(statement.id), example = examples.tally(statement.id);
   Tally all = random;
   all.add(example);
-  if (!claims.applies(statement, all.cases == 0 ? clauses(unmet, detail) : "", line)) return;
+  if (!claims.applies(statement, all.cases == 0 ? clauses(unmet, detail) : "")) return;
   if (all.smallest > 0 && std::isfinite(all.smallest)) {
     detail = clauses(say("smallest ratio of the two sides {}", all.smallest), detail);
   }
@@ -173,21 +173,20 @@ void StackClaims::counted(const Statement& statement, std::string detail, const 
                          : "violations in";
     detail = clauses(say("{} worked examples: {}", drawn, violations_text(example)), detail);
   }
-  claims.never_violated(statement, all, detail, WorstCase::unsaid, line);
+  claims.never_violated(statement, all, detail);
 }
 
 void StackClaims::counted(const Misprint& statement, const std::string& detail_as_printed,
-                          const std::string& detail_corrected, SourceLine line) const {
-  counted(statement.as_printed, detail_as_printed, "no case", line);
-  counted(statement.corrected, detail_corrected, "no case", line);
+                          const std::string& detail_corrected) const {
+  counted(statement.as_printed, detail_as_printed);
+  counted(statement.corrected, detail_corrected);
 }
 
 void StackClaims::worst(const Statement& statement, const Worst& number, Region allowed,
-                        const std::string& detail, const std::string& unmet,
-                        SourceLine line) const {
+                        const std::string& detail, const std::string& unmet) const {
   const std::vector<double> per_trial = worst_of(records, number);
-  if (claims.applies(statement, summarize(per_trial).n == 0 ? clauses(unmet, detail) : "", line))
-    claims.mean(statement, per_trial, allowed, detail, 1, line);
+  if (claims.applies(statement, summarize(per_trial).n == 0 ? clauses(unmet, detail) : ""))
+    claims.mean(statement, per_trial, allowed, detail);
 }
 
 // Worked examples ---------------------------------------------------------------------------------

@@ -103,10 +103,10 @@ arma::mat gaussian_of(const Trial& trial, const std::string& name, arma::uword r
 /// smaller if both are positive. Returns whether the case is a violation. If `smaller` or the
 /// difference overflows, there is no case.
 bool compare(TrialRecord& record, const Statement& statement, double smaller, double larger,
-             double slack, SourceLine line = SourceLine::current());
+             double slack);
 /// The same for natural logarithms; the slack is relative to their size.
 bool compare_logs(TrialRecord& record, const Statement& statement, double smaller, double larger,
-                  double slack, SourceLine line = SourceLine::current());
+                  double slack);
 
 /// A number that every stack has. A trial keeps the worst one over its sizes.
 struct Worst {
@@ -119,8 +119,7 @@ inline constexpr auto distance_to_three = [](double x) { return std::abs(x - 3);
 
 /// Replaces the recorded number if `value` is finite and worse. The number is NaN until a value is
 /// finite.
-void keep_worst(TrialRecord& record, const Worst& number, double value,
-                SourceLine line = SourceLine::current());
+void keep_worst(TrialRecord& record, const Worst& number, double value);
 std::vector<double> worst_of(const Records& records, const Worst& number);
 
 inline constexpr char degenerate_rows[] =
@@ -189,16 +188,14 @@ struct StackClaims {
 
   /// Judges a counted statement. If there is no case, it is not applicable for the reason `unmet`.
   void counted(const Statement& statement, std::string detail = "",
-               const std::string& unmet = "no case", SourceLine line = SourceLine::current()) const;
+               const std::string& unmet = "no case") const;
   /// The same for both forms.
   void counted(const Misprint& statement, const std::string& detail_as_printed,
-               const std::string& detail_corrected = "",
-               SourceLine line = SourceLine::current()) const;
+               const std::string& detail_corrected = "") const;
   /// Judges the mean over trials of the worst number of each trial. If no trial has a finite value,
   /// the statement is not applicable for the reason `unmet`.
   void worst(const Statement& statement, const Worst& number, Region allowed,
-             const std::string& detail, const std::string& unmet,
-             SourceLine line = SourceLine::current()) const;
+             const std::string& detail, const std::string& unmet) const;
 
   /// The tally of all random stacks; "2 of 7" of its cases violate the statement, or do not.
   Tally tally(const std::string& id) const { return tally_of(records, id); }

@@ -125,10 +125,10 @@ struct LtiTheorem {
   Worst slope, normalized_ratio, rank_one_residual;
   std::string mu_curve, bound_curve, normalized_curve;
 };
-inline LtiTheorem lti_theorem(const std::string& number, const std::string& share_weights,
-                              const std::string& weights) {
+inline LtiTheorem lti_theorem(const std::string& statement_id, const std::string& number,
+                              const std::string& share_weights, const std::string& weights) {
   const std::string name = "thm-" + number;
-  const Place place = {"lambda-skip/" + name, "lambda-skip/" + name + "/", "Theorem " + number},
+  const Place place = {statement_id, "/", "Theorem " + number},
               remark = {place.statement_id, place.prefix, place.source + ", remark after the proof",
                         Part::text};
   return {share_weights,
@@ -147,8 +147,10 @@ inline LtiTheorem lti_theorem(const std::string& number, const std::string& shar
           name + ".bound",
           name + ".mu_normalized"};
 }
-inline const LtiTheorem thm_A_7 = lti_theorem("A.7", "on", "one W for all layers"),
-                        thm_A_8 = lti_theorem("A.8", "off", "a separate W for each layer");
+inline const LtiTheorem thm_A_7 =
+                            lti_theorem(lambda_skip::thm_A_7, "A.7", "on", "one W for all layers"),
+                        thm_A_8 = lti_theorem(lambda_skip::thm_A_8, "A.8", "off",
+                                              "a separate W for each layer");
 
 /// `lti-ssm` without norm and skip.
 void judge_lti(const Config& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial,

@@ -61,17 +61,14 @@ std::vector<double> gains(const TrainedRuns& runs, const Curve& of, const Curve&
 
 /// The place for claims about models or settings that the figure or table does not show.
 Place ours(Place place) {
-  place.source = "not in the paper; " + joined(place.figures) + " shows other models";
-  place.part = Part::ours;
-  place.kind = Kind::beyond;
-  return place;
+  place.source = "not in the paper; " + joined(figures_in(place.source)) + " shows other models";
+  return beyond(place);
 }
 
 // Effect of lambda on accuracy --------------------------------------------------------------------
 
 Place figure_5_place(const Config& config, const Curve& group) {
-  Place place = in_figure(lambda_skip::fig_5, "/" + group.group + "/", "Section A.13.2, Figure 5",
-                          {"Figure 5"});
+  Place place = in_figure(lambda_skip::fig_5, "/" + group.group + "/", "Section A.13.2, Figure 5");
   return is_in_figure_5(config, group) ? place : ours(place);
 }
 
@@ -81,14 +78,13 @@ bool is_in_table_1(const Curve& curve) {
 }
 
 Place table_1_place(const Curve& group) {
-  Place place =
-      in_figure(lambda_skip::table_1, "/" + group.group + "/", "Section 5.1, Table 1", {"Table 1"});
+  Place place = in_figure(lambda_skip::table_1, "/" + group.group + "/", "Section 5.1, Table 1");
   return is_in_table_1(group) ? place : ours(place);
 }
 
 /// A reading of the paper, unless the statement is not in the paper.
 Statement reading_unless_ours(const Statement& statement, const std::string& threshold) {
-  return statement.part == Part::ours ? statement : reading(statement, threshold);
+  return statement.kind == Kind::beyond ? statement : reading(statement, threshold);
 }
 
 /// The hypothesis of the statements that compare lambdas: the model learns with lambda = 1. Returns
@@ -219,8 +215,7 @@ void judge_learned(const TrainedRuns& runs, const Curve& group, Claims& claims) 
 /// Judges the model of Table 1 that gains most, with an interval that corrects for the choice among
 /// the models (Bonferroni).
 void judge_gain(const TrainedRuns& runs, Claims& claims) {
-  const Statement statement = in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1",
-                                        {"Table 1"})(
+  const Statement statement = in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1")(
       "learned-better",
       "Accuracy with a learned lambda exceeds accuracy with lambda = 1 in at least one model of "
       "the table: largest mean gain");
@@ -263,8 +258,7 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
     const Curve* const one = runs.with_lambda(*group, 1);
     if (!one) continue;
     const auto judge = [&](const char* id, const char* what, const char* threshold,
-                           const char* printed, bool is_high, double bound,
-                           SourceLine line = SourceLine::current()) {
+                           const char* printed, bool is_high, double bound) {
       const std::vector<double> accuracies = runs.accuracies(*one);
       const Tally tally = count(accuracies, [&](double accuracy) {
         return is_high ? accuracy > bound : accuracy <= bound;
@@ -281,8 +275,7 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
                       count_text(tally.cases - tally.violations),
                       plural(static_cast<std::uint64_t>(tally.cases), "run"),
                       percent(tally.smallest), percent(tally.largest), printed),
-                  diverged.text()),
-          1, line);
+                  diverged.text()));
     };
     switch (mixer_row(one->model).recall) {
       case MixerRow::Recall::solves:
@@ -346,7 +339,7 @@ void Cause::count(const TrainedRuns& runs, const Curve& curve) {
 }
 
 void judge_collapsed_guess(const Statement& statement, const Cause& cause, const std::string& scale,
-                           Claims& claims, SourceLine line = SourceLine::current()) {
+                           Claims& claims) {
   claims.never_violated(
       statement, cause.collapsed_guess,
       cause.collapsed_guess.cases > 0
@@ -355,8 +348,7 @@ void judge_collapsed_guess(const Statement& statement, const Cause& cause, const
                 clauses(
                     cause.learned.empty() ? "" : "collapsed but learned: " + joined(cause.learned),
                     scale))
-          : "no run has collapsed tokens both at the start and at the end",
-      WorstCase::unsaid, line);
+          : "no run has collapsed tokens both at the start and at the end");
 }
 
 }  // namespace
@@ -365,7 +357,7 @@ void judge_collapsed_guess(const Statement& statement, const Cause& cause, const
 /// only guess, and runs without a skip that only guess have collapsed tokens. Figure 5 says the
 /// first of its own models.
 void judge_cause(const TrainedRuns& runs, Claims& claims) {
-  const Place place = in_figure(lambda_skip::fig_5, "/", "Section A.13.2, Figure 5", {"Figure 5"});
+  const Place place = in_figure(lambda_skip::fig_5, "/", "Section A.13.2, Figure 5");
   const std::string text =
       "Accuracy is at most 5 standard errors above guessing in every run with rank collapse in the "
       "last layer (mu / ||R|| < 0.001 at the start and at the end)";

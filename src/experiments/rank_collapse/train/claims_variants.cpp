@@ -117,9 +117,8 @@ class Judge {
   }
   Place place(const std::string& part) const {
     if (!config_.removal.empty()) return {shallow::sec_3_5, "/" + part + "/", "Section 3.5"};
-    return images_
-               ? in_figure(shallow::fig_6, "/" + part + "/", "Section 3.3, Figure 6", {"Figure 6"})
-               : in_figure(shallow::fig_7, "/" + part + "/", "Section 3.4, Figure 7", {"Figure 7"});
+    return images_ ? in_figure(shallow::fig_6, "/" + part + "/", "Section 3.3, Figure 6")
+                   : in_figure(shallow::fig_7, "/" + part + "/", "Section 3.4, Figure 7");
   }
 
   /// Whether losses of this depth are about Figure 6 or 7. Runs that compare initial weights have
@@ -165,13 +164,13 @@ class Judge {
     // Section 3.3 trains post-norm at half the learning rate, without warm-up.
     const Curve* const half = images_ ? post_at(comparison, curve.lr / 2, 0) : nullptr;
     const auto above = [&](const std::string& id, const std::string& how, const Curve& post,
-                           bool is_shown, SourceLine line = SourceLine::current()) {
+                           bool is_shown) {
       claims_.mean(reading_if(is_shown,
                               of(id, say("Post-norm ends clearly above {} in training loss, {} "
                                          "({}): the difference in nats",
                                          variant(curve), how, setting(curve))),
                               ours(clear_gap)),
-                   excess(post, curve), at_least(clear_gap), losses(post, curve), 1, line);
+                   excess(post, curve), at_least(clear_gap), losses(post, curve));
     };
     if (half)
       above("gap-at-half-rate", "at half the learning rate as in the paper", *half,
@@ -450,9 +449,9 @@ class Judge {
     // Figure 1 shows BERT and ALBERT of 100 blocks.
     const Place gradients =
                     in_figure(shallow::fig_1, "shallow/fig-1-gradient/" + comparison.name + "/",
-                              "Section 1.1, Figure 1", {"Figure 1"}),
-                similarities = in_figure(shallow::fig_1, place(comparison.name).prefix,
-                                         gradients.source, gradients.figures);
+                              "Section 1.1, Figure 1"),
+                similarities =
+                    in_figure(shallow::fig_1, place(comparison.name).prefix, gradients.source);
     for (const auto& [id, when] :
          {std::pair("start", "at the start"), {"eighth", "after an eighth of the steps"}}) {
       const std::string moment = id;

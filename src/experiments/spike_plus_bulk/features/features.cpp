@@ -268,26 +268,24 @@ Metric FeatureClaims::of_order(const Order& order) const {
 }
 
 void FeatureClaims::exponent(const Statement& statement, const Metric& metric, Region allowed,
-                             const std::string& detail, SourceLine line) const {
+                             const std::string& detail) const {
   Statement judged = statement;
   judged.text += " (the number is an exponent of d)";
-  SizeClaims::exponent(judged, metric, allowed, detail, line);
+  SizeClaims::exponent(judged, metric, allowed, detail);
 }
 
 void FeatureClaims::rate(const Statement& statement, const Metric& metric, Region allowed,
-                         const std::string& more, SourceLine line) const {
-  exponent(statement, metric, allowed, say("measured {}{}", range(metric), more), line);
+                         const std::string& more) const {
+  exponent(statement, metric, allowed, say("measured {}{}", range(metric), more));
 }
 
 void FeatureClaims::rate(const Statement& statement, const Metric& metric, const Order& order,
-                         Region allowed, const std::string& more, SourceLine line) const {
-  rate(statement, ratio(metric, of_order(order)), allowed, say(" times {}{}", order.formula, more),
-       line);
+                         Region allowed, const std::string& more) const {
+  rate(statement, ratio(metric, of_order(order)), allowed, say(" times {}{}", order.formula, more));
 }
 
 void FeatureClaims::at_largest(const Statement& statement, const char* name, Region allowed,
-                               const std::string& threshold, const std::string& detail,
-                               SourceLine line) const {
+                               const std::string& threshold, const std::string& detail) const {
   constexpr std::uint64_t fewest_measured =
       64;  // features and samples from which constants are judged
   Statement judged = statement.kind == Kind::theorem ? asymptotic(statement, threshold) : statement;
@@ -297,15 +295,15 @@ void FeatureClaims::at_largest(const Statement& statement, const char* name, Reg
       std::min(size.k, size.n) < fewest_measured
           ? say("fewer than {} features or samples even at the largest size", fewest_measured)
           : "";
-  if (!claims.applies(judged, unmet, line)) return;
+  if (!claims.applies(judged, unmet)) return;
   claims.mean(judged, scalars_of(records, size.prefix() + name), allowed,
-              say("{}; at k = {}, d = {}, n = {}", detail, size.k, size.d, size.n), 1, line);
+              say("{}; at k = {}, d = {}, n = {}", detail, size.k, size.d, size.n));
 }
 
 void FeatureClaims::constant(const Statement& statement, const char* name, double expected,
-                             double band, const std::string& detail, SourceLine line) const {
+                             double band, const std::string& detail) const {
   at_largest(statement, name, within(expected, band * std::fabs(expected)),
-             say("{} % in the coefficient", 100.0 * band), detail, line);
+             say("{} % in the coefficient", 100.0 * band), detail);
 }
 
 void judge(const FeatureClaims& over_d) {

@@ -308,21 +308,20 @@ struct FeatureClaims : SizeClaims {
   Metric of_order(const Order& order) const;
   /// As SizeClaims::exponent, with a text that says what the number is.
   void exponent(const Statement& statement, const Metric& metric, Region allowed,
-                const std::string& detail, SourceLine line = SourceLine::current()) const;
+                const std::string& detail) const;
   /// Claim: the exponent of d in the metric lies in `allowed`.
   void rate(const Statement& statement, const Metric& metric, Region allowed,
-            const std::string& more = "", SourceLine line = SourceLine::current()) const;
+            const std::string& more = "") const;
   /// The same for the metric divided by the order.
   void rate(const Statement& statement, const Metric& metric, const Order& order, Region allowed,
-            const std::string& more = "", SourceLine line = SourceLine::current()) const;
+            const std::string& more = "") const;
   /// Claim: the mean at the largest size lies in `allowed`; not applicable if that size is too
   /// small to measure constants. A statement of the paper becomes asymptotic, with `threshold`.
   void at_largest(const Statement& statement, const char* name, Region allowed,
-                  const std::string& threshold, const std::string& detail,
-                  SourceLine line = SourceLine::current()) const;
+                  const std::string& threshold, const std::string& detail) const;
   /// Claim: the mean at the largest size is `expected`, within a relative band.
   void constant(const Statement& statement, const char* name, double expected, double band,
-                const std::string& detail, SourceLine line = SourceLine::current()) const;
+                const std::string& detail) const;
 };
 FeatureClaims over_sizes(const Config& config, const Records& records, Claims& claims);
 FeatureClaims over_wide_sizes(const Config& config, const Records& records, Claims& claims);

@@ -58,7 +58,7 @@ void judge_figure(const FeatureClaims& over_d) {
         std::fabs(sum / n - feature_phi(activation, points[i])) / (std::sqrt(variance) / n);
     deviations.count(!(deviation <= tolerance::standard_errors), deviation);
   }
-  Place figure = in_figure(spectral::fig_16, "/", "Section 3.1.1 and Figure 16", {"Figure 16"});
+  Place figure = in_figure(spectral::fig_16, "/", "Section 3.1.1 and Figure 16");
   figure.part = Part::caption;
   over_d.claims.never_violated(
       figure("phi", "phi(t) is 2 pi times the covariance of two features at correlation t"),

@@ -91,7 +91,7 @@ namespace {
 // (2025), about a small MLP, and defines neither J_t nor L_t. Here J_t = tr(P B P') with the polar
 // factor P of the gradient, and L_t = ||B||.
 void judge_hessian_ratio(const FeatureClaims& over_d) {
-  const Place eq_1_9{spectral::eq_1_9, "/", "Section 1.3, eq. (1.9)", Part::ours, Kind::beyond};
+  const Place eq_1_9 = beyond(Place{spectral::eq_1_9, "/", "Section 1.3, eq. (1.9)"});
   const std::string defined =
       "J_t = tr(P B P') with the polar factor P of the gradient, L_t = ||B||";
   over_d.everywhere(

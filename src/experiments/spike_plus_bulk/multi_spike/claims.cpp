@@ -82,8 +82,7 @@ std::string too_few_sizes(const SizeClaims& over_d, const std::string& detail) {
 // Claim: nr is at least the level over the predicted span, in every trial at every size. A size
 // whose span is empty is not a case.
 void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const Statement& statement,
-                   const char* start, const char* end, Span Setting::*predicted,
-                   SourceLine line = SourceLine::current()) {
+                   const char* start, const char* end, Span Setting::*predicted) {
   std::vector<std::string> empty;
   const auto is_empty = [&](const Setting& at) {
     const Span span = at.*predicted;
@@ -102,17 +101,16 @@ void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const St
       "the predicted window is empty, or ends after the last iteration examined, at d = ";
   over_d.claims.never_violated(
       statement, tally,
-      clauses("one case per trial and size", empty.empty() ? "" : left_out + joined(empty)),
-      WorstCase::unsaid, line);
+      clauses("one case per trial and size", empty.empty() ? "" : left_out + joined(empty)));
 }
 
 // Claim: the quantity is at least of the order of the prediction.
 void judge_order(const Config& config, const SpikeFamily& family, const SizeClaims& over_d,
                  const Statement& statement, const char* quantity, Prediction prediction,
-                 const char* name, SourceLine line = SourceLine::current()) {
+                 const char* name) {
   judge_exponent(over_d, statement, over(quantity, family.pair, prediction),
                  at_least(-exponent_tolerance(config)),
-                 say("{}: {}", name, means(family, over_d.records, quantity, prediction)), line);
+                 say("{}: {}", name, means(family, over_d.records, quantity, prediction)));
 }
 
 // Theorem 3.6, or Corollary 3.12.
@@ -143,10 +141,9 @@ void judge_window(const Config& config, const SpikeFamily& family, const SizeCla
                  summarize(slopes_over(over_d.records, over_d.x, burn_in_ratio, fit_power)).mean));
   const std::vector<double> slopes = burn_in_slopes(family, over_d.records);
   const double constant = family.c * family.pair.high;
-  const auto slope_in = [&](Region allowed, const Statement& statement,
-                            SourceLine line = SourceLine::current()) {
-    if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios), line))
-      over_d.claims.mean(statement, slopes, allowed, ratios, 1, line);
+  const auto slope_in = [&](Region allowed, const Statement& statement) {
+    if (over_d.claims.applies(statement, too_few_sizes(over_d, ratios)))
+      over_d.claims.mean(statement, slopes, allowed, ratios);
   };
   const std::string fitted = say(
       "The burn-in (the first t with {}) divided by d^(u-l) is a + b log d; the number is b, and ",
@@ -287,7 +284,7 @@ SizeClaims over_sizes(const Config& config, const std::string& names, const Reco
 }
 
 void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio,
-                    Region allowed, const std::string& detail, SourceLine line) {
+                    Region allowed, const std::string& detail) {
   std::vector<double> exponents, errors;
   for (const LineFit& fit :
        fits_over(over_d.records, over_d.x, over_d.at_sizes(ratio), fit_power)) {
@@ -298,8 +295,8 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
   Statement judged =
       statement.kind == Kind::theorem ? asymptotic(statement, over_d.slack) : statement;
   judged.text += " (the number is an exponent of d)";
-  if (over_d.claims.applies(judged, too_few_sizes(over_d, text), line))
-    over_d.claims.mean(judged, exponents, allowed, text, 1, line);
+  if (over_d.claims.applies(judged, too_few_sizes(over_d, text)))
+    over_d.claims.mean(judged, exponents, allowed, text);
 }
 
 void judge(const Config& config, const Records& records, Claims& claims) {

@@ -23,15 +23,13 @@ struct Example {
 // and the largest value of `quantity`.
 void judge_every(const SizeClaims& over_d, const Statement& statement, const std::string& detail,
                  const std::function<bool(const AtSize&)>& holds, const Metric& quantity,
-                 const std::optional<Example>& example = {},
-                 SourceLine line = SourceLine::current()) {
+                 const std::optional<Example>& example = {}) {
   Tally tally =
       over_d.tally([&](const AtSize& at, Tally& t) { t.count(!holds(at), quantity(at)); });
   const std::string of_trials =
       tally.cases > 0 ? say("{} between {} and {}", detail, tally.smallest, tally.largest) : "";
   if (example) tally.count(!example->holds);
-  over_d.claims.never_violated(statement, tally, clauses(of_trials, example ? example->text : ""),
-                               WorstCase::unsaid, line);
+  over_d.claims.never_violated(statement, tally, clauses(of_trials, example ? example->text : ""));
 }
 
 // "eq-3.10" with the parameters that distinguish the pair.
@@ -74,8 +72,8 @@ void judge_assumption_F(const SpikePair& pair, const SizeClaims& over_d) {
 
 void judge_assumption_H(const Config& config, const SpikePair& pair, const SizeClaims& over_d) {
   // That our matrices satisfy the assumption is not a statement of the paper.
-  const Place place{spectral::assumption_H, "spectral/", "Assumption H, eq. (3.23)", Part::ours,
-                    Kind::beyond};
+  const Place place =
+      beyond(Place{spectral::assumption_H, "spectral/", "Assumption H, eq. (3.23)"});
   judge_every(
       over_d,
       place(id("eq-3.23", pair),

@@ -156,8 +156,7 @@ std::string id_suffix(const std::string& names);
 /// A statement of the paper becomes asymptotic.
 void judge_exponent(const SizeClaims& over_d, const Statement& statement, const Metric& ratio,
                     Region allowed,
-                    const std::string& detail = "exponent of d in the ratio of the two sides",
-                    SourceLine line = SourceLine::current());
+                    const std::string& detail = "exponent of d in the ratio of the two sides");
 
 /// Claims on one pair's matrices: Assumption F, or Assumption H and the proof of Theorem 3.11.
 void judge_matrices(const Config& config, const SpikePair& pair, const SizeClaims& over_d);

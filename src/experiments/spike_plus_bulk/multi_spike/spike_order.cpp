@@ -101,13 +101,11 @@ void judge_spike_order(const Config& config, Claims& claims) {
         say("Exponent of d in nr(grad L(W_t))/{} at t = {} for weights I, with one spike d, of "
             "order d^u",
             of.level, of.t));
-    const auto judge = [&](const Statement& statement, double spike,
-                           SourceLine line = SourceLine::current()) {
+    const auto judge = [&](const Statement& statement, double spike) {
       const std::vector<double> numbers = over_level(of, spike);
       claims.number(asymptotic(statement, say("{} in the exponent of d, ours", slack)),
                     fit_power(sizes_of_example, numbers).slope, at_least(-slack),
-                    say("nr/{} at d = 64, 128, 256, 512: {}", of.level, words_of(numbers)), 0.0,
-                    line);
+                    say("nr/{} at d = 64, 128, 256, 512: {}", of.level, words_of(numbers)));
     };
     judge(order.as_printed, of.low);
     judge(order.corrected, 1);
