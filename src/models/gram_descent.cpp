@@ -64,10 +64,9 @@ void GramDescent::require_step() const {
 GramDescent::GramDescent(const arma::mat& G_0, const arma::mat& B, double eta)
     : GramDescent(G_0, eigenbasis(G_0, B), eta) {}
 
-GramDescent GramDescent::with_step(const arma::mat& G_0, const arma::mat& B, double c,
-                                   double offset) {
+GramDescent GramDescent::with_step(const arma::mat& G_0, const arma::mat& B, double c) {
   Eigenbasis basis = eigenbasis(G_0, B);
-  const double eta = step(basis.lambda, c, offset);
+  const double eta = step(basis.lambda, c, 0.0);
   return GramDescent(G_0, std::move(basis), eta);
 }
 

@@ -18,8 +18,8 @@ class GramDescent {
   /// Throws Failure for non-finite entries, shapes that do not match, a step that is not positive
   /// and finite (unless B = 0), or an eigenvalue of B below -k epsilon ||B||.
   GramDescent(const arma::mat& G_0, const arma::mat& B, double eta);
-  /// The same with eta = step(lambda, c, offset), computed from the eigenvalues of B.
-  static GramDescent with_step(const arma::mat& G_0, const arma::mat& B, double c, double offset);
+  /// The same with eta = step(lambda, c, 0), computed from the eigenvalues of B.
+  static GramDescent with_step(const arma::mat& G_0, const arma::mat& B, double c);
   /// The same problem at another step eta > 0.
   GramDescent with_eta(double eta) const;
   /// eta = 1 / (c ||B|| + offset) for the eigenvalues of B, descending; infinite if the denominator

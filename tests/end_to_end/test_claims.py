@@ -331,8 +331,8 @@ class OwnStatementTest(ProgramTest):
         result = self.result([*TOY.split(), "--threads", "1", "--claim", text], name="from.json")
         self.assertEqual(own_claims(result)[0]["evidence"]["violations"], 0)
         # The first trial is not one of those that diverge, so that its report has no such number.
-        curvature = ("one-step-compare --study curvature --d 16 --width 24 --classes 3 --n 64 --layers 3 --steps 8 --measure-steps 0,8 "
-                     "--directions 1 --optimizer sgd --loss squares --activation gelu --lr 3 --threads 1 --claim")
+        curvature = ("one-step-compare --study curvature --d 16 --width 24 --classes 3 --n 64 --layers 4 --steps 8 --measure-steps 0,8 "
+                     "--directions 1 --optimizer sgd --activation gelu --lr 30 --threads 1 --claim")
         alone = self.run_program([*curvature.split(), "mean diverged <= 1", "--trials", "1", "--out", "-"], exit_code=2)
         self.assertIn("no quantity 'diverged' in this run", alone.stderr)
         result = self.result([*curvature.split(), "mean diverged <= 1", "--trials", "4"], name="curvature.json")

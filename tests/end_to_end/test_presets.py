@@ -36,7 +36,7 @@ class UselessFlagsTest(ProgramTest):
         self.refused(f"{gpt} --lr-muon 1", "--lr-muon: does nothing in this run; it needs a run of muon")
         self.run_program(f"{gpt} --lr-muon 1 --also muon,spectral-on=W2 --dry-run")
         layers = "rank-collapse --study layers --model attention"
-        for flag in ("ffn 4", "state 4", "embedding 4", "vocabulary 9", "cone-width 1"):
+        for flag in ("ffn 4", "state 4", "vocabulary 9", "cone-width 1"):
             self.refused(f"{layers} --{flag}", f"--{flag.split()[0]}: does nothing in this run; it needs --")
         self.run_program(f"{layers} --input cone --cone-width 1 --dry-run")
 

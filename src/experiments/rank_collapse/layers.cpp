@@ -23,7 +23,6 @@ struct Config : DepthConfig {
   std::vector<double> lambda;
   std::vector<double> lambda_per_layer;  // one more curve, with a strength for each layer
   std::vector<double> tau;               // in [0, 1]; one curve for each, instead of lambda
-  std::vector<double> tau_per_layer;     // one more curve, with a strength for each block
   // Encoders only: one more curve, with lambda = 1 and this dropout rate, as in training.
   double dropout = 0;
   bool gradients = false;  // encoders only: also the gradient norm of each block's weights
@@ -35,7 +34,7 @@ struct Config : DepthConfig {
   Estimate memory() const;
 
   /// If true, curves are named by tau, and each is measured before and after de-escalation.
-  bool de_escalates() const { return !tau.empty() || !tau_per_layer.empty(); }
+  bool de_escalates() const { return !tau.empty(); }
   /// The curves of --model, then those of the models of --also, whose names begin with the model's
   /// label and a dot.
   Groups groups() const;
@@ -50,9 +49,6 @@ std::vector<Field> Config::flags() {
                                        "one more curve, with one skip strength per layer"))),
       or_empty(real_list_field("tau", tau, 0.0, 1.0, "tau",
                                "strengths of de-escalation, one curve per value")),
-      or_empty(with_repeats(
-          real_list_field("tau-per-layer", tau_per_layer, 0.0, 1.0, "tau",
-                          "one more curve, with one de-escalation strength per block"))),
       also_field(also),
       real_field("dropout", dropout, 0.0, 0.9, "",
                  "encoders: one more curve, with lambda = 1 and this dropout rate, as in training"),
@@ -80,14 +76,11 @@ std::vector<DepthCurve> curves_of(const Config& c, const ModelSpec& spec,
                                   const std::string& prefix) {
   std::vector<DepthCurve> curves;
   // A list with one value per layer fits only models as deep as the main model.
-  const bool fits = spec.layers == c.model.layers;
-  const bool per_layer_lambda = fits && !c.lambda_per_layer.empty();
+  const bool per_layer_lambda = spec.layers == c.model.layers && !c.lambda_per_layer.empty();
   if (c.de_escalates()) {
     const std::vector<double>& lambda = per_layer_lambda ? c.lambda_per_layer : c.lambda;
     for (const double tau : c.tau)
-      curves.push_back({prefix + "tau=" + series_number(tau), lambda, {tau}});
-    if (fits && !c.tau_per_layer.empty())
-      curves.push_back({prefix + "tau=per-layer", lambda, c.tau_per_layer});
+      curves.push_back({prefix + "tau=" + series_number(tau), lambda, tau});
     return curves;
   }
   for (const double lambda : c.lambda)
@@ -146,7 +139,7 @@ void require_gradients(const Groups& groups) {
     if (spec.input != "tokens") refuse("--input " + spec.input, "tokens");
     if (spec.norm != "layer") refuse("--norm " + spec.norm, "layer");
     if (!spec.has_mlp()) refuse("--mlp off", "on");
-    const auto de_escalates = [](const DepthCurve& curve) { return !curve.tau.empty(); };
+    const auto de_escalates = [](const DepthCurve& curve) { return curve.tau.has_value(); };
     if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates))
       refuse("--tau", "only --lambda 1");
     const auto has_dropout = [](const DepthCurve& curve) { return curve.dropout > 0; };
@@ -160,7 +153,6 @@ void require_gradients(const Groups& groups) {
 
 void Config::check() const {
   require_length(lambda_per_layer, "--lambda-per-layer", model.layers);
-  require_length(tau_per_layer, "--tau-per-layer", model.layers);
   if (de_escalates() && lambda.size() > 1)
     throw UsageError("--lambda: a list is not allowed with --tau; allowed: one value");
   const Groups all = groups();
@@ -561,7 +553,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
       {0.1, 0.0}, {0.5, 0.5}, {1.0, 1.0}};  // tau, diversity
   for (const DepthCurve& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
-      if (curve.tau != std::vector<double>{tau}) continue;
+      if (curve.tau != tau) continue;
       const auto run = claims.about(overflows({curve.name}, records));
       const Place figure_5 =
           in_figure(shallow::fig_5, say("shallow/fig-5-tau-{}/", series_number(tau)),
@@ -645,9 +637,7 @@ Axis depth_axis(const ModelSpec& spec) {
 void add_lines(const Config& c, const Groups& groups, const Drawn& drawn, PanelBuilder& panel) {
   if (drawn.measure == measure::mu_normalized || drawn.measure == measure::rank_one_residual)
     panel.line(c.threshold, threshold_label(c.threshold));
-  const auto is_half = [](const DepthCurve& curve) {
-    return curve.tau == std::vector<double>{0.5};
-  };
+  const auto is_half = [](const DepthCurve& curve) { return curve.tau == 0.5; };
   const std::vector<DepthCurve>& curves = groups.front().curves;
   if (std::any_of(curves.begin(), curves.end(), is_half))
     panel.line(0.5, "paper's level for tau = 0.5");
@@ -657,19 +647,18 @@ bool has_one_lambda(const DepthCurve& curve) {
   return curve.lambda.size() == 1;
 }
 
-// "lambda = -5", "tau per layer", "dropout 0.1"
+// "tau = 0.1", "lambda = -5", "lambda per layer", "dropout 0.1"
 std::string label_of(const DepthCurve& curve) {
   if (curve.dropout > 0) return "dropout " + series_number(curve.dropout);
-  const auto text = [](const std::string& name, const std::vector<double>& values) {
-    return values.size() == 1 ? name + " = " + series_number(values.front()) : name + " per layer";
-  };
-  return curve.tau.empty() ? text("lambda", curve.lambda) : text("tau", curve.tau);
+  if (curve.tau) return "tau = " + series_number(*curve.tau);
+  return has_one_lambda(curve) ? "lambda = " + series_number(curve.lambda.front())
+                               : "lambda per layer";
 }
 
 // Dashed for a negative lambda. With a tau, dashes mean "before de-escalation".
 LineStyle style_of(const DepthCurve& curve) {
   if (curve.dropout > 0) return LineStyle::dotted;
-  const bool dashed = curve.tau.empty() && has_one_lambda(curve) && curve.lambda.front() < 0;
+  const bool dashed = !curve.tau && has_one_lambda(curve) && curve.lambda.front() < 0;
   return dashed ? LineStyle::dashed : LineStyle::line;
 }
 

@@ -74,9 +74,6 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
                              needs(models_that([](const ModelRow&row) { return row.has_heads; }))),
              of_feed_forward = only(model.has("mlp") && spec.mlp != "off",
                                     needs(models_with("mlp")) + ", with --mlp on"),
-             of_embedding =
-                 only(model.embeds_narrowly,
-                      needs(models_that([](const ModelRow&row) { return row.embeds_narrowly; }))),
              of_tokens = only(input == "tokens" && spec.tokens_file.empty(),
                               "--input tokens, and no --tokens-file"),
              of_cone = only(input == "cone", "--input cone");
@@ -93,10 +90,6 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
           model_default_size_field("ffn", spec.ffn, "q", "width of the feed-forward net")),
       of_models(
           model_default_size_field("state", spec.state, "n", "state size of a state-space model")),
-      of_embedding(model_default_size_field(
-          "embedding", spec.embedding, "",
-          joined(models_that([](const ModelRow& row) { return row.embeds_narrowly; })) +
-              ": width of the token embedding")),
       of_tokens(model_default_size_field("vocabulary", spec.vocabulary, "",
                                          "number of token ids to draw from")),
       of_models(model_default_size_field(
@@ -123,13 +116,6 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
                  "factor on every drawn weight matrix"),
       of_models(choice_field("weight-variance", spec.weight_variance, {"1/d", "h/d"}, "",
                              "post-norm, pre-norm: variance of the entries of W")),
-      of_models(choice_field("value-weights", spec.value_weights,
-                             {"gaussian", "orthogonal", "identity"}, "C_V",
-                             "attention, linear-attention: distribution of W_V")),
-      of_models(
-          switch_field("causal", spec.causal,
-                       "attention, linear-attention: tokens attend only to themselves and earlier "
-                       "tokens")),
       of_models(real_field("decay", spec.decay, 0.0, 1.0, "alpha",
                            help_for_models("decay", "decay in A_t = alpha I"))),
       of_models(choice_field(
@@ -323,7 +309,6 @@ void require_sizes_fit(const ModelSpec& spec) {
   require("heads", spec.heads, held.heads);
   require("ffn", spec.ffn, held.ffn);
   require("state", spec.state, held.state);
-  require("embedding", spec.embedding, held.embedding);
   require("vocabulary", spec.vocabulary, held.vocabulary);
   if (!spec.shares_weights() && spec.layers > held.layers) {
     refuse_size(spec, "layers", std::to_string(spec.layers), "has " + std::to_string(held.layers));
@@ -548,7 +533,11 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
   spec.dim = main.dim;
   if (names.size() > 1) {
     spec.value_weights = parsed.head.substr(parsed.head.find('+') + 1);
-    require_name(word, spec.value_weights, {"gaussian", "orthogonal", "identity"});
+    require_name(word, spec.value_weights, {"orthogonal", "identity"});
+    if (!spec.row().draws_values)
+      refuse_also(
+          word, "allowed with +" + spec.value_weights + ": " +
+                    joined(models_that([](const ModelRow& row) { return row.draws_values; }), "|"));
   }
   if (parsed.value) {
     std::string_view sizes = *parsed.value;

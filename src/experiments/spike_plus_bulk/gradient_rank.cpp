@@ -46,9 +46,7 @@ std::vector<Field> Config::flags() {
       size_field("steps", steps, 1, largest_steps, "T", "iterations of gradient descent"),
       steps_to_record,
       real_field("c", c, 0.5, 1e6, "c",
-                 "factor in the gradient descent step 1/(c ||B|| + eta-offset)"),
-      real_field("eta-offset", eta_offset, 0.0, 1e6, "c",
-                 "constant of Lemma 3.5 and Theorem 3.9; 0 with --c 1 clears the top direction"),
+                 "factor in the gradient descent step 1/(c ||B||); 1 clears the top direction"),
   };
 }
 
@@ -135,6 +133,9 @@ Estimate Config::memory() const {
 }
 
 namespace {
+
+// The constant c of the step 1 / (c + ||B||) of Lemma 3.5 and Theorem 3.9.
+constexpr double offset = 1.0;
 
 // What a trial records ----------------------------------------------------------------------------
 // At every k, named by Size::at; NaN if undefined.
@@ -258,7 +259,7 @@ void measure_spikes(const Drawn& drawn, const Config& c, const Size& size, const
 
 // Lemma 3.5 at its own step eta = 1 / (offset + ||B||), with the constants c_1, c_2 of Assumption E
 // in this run.
-void measure_lemma(const GramDescent& descent, double offset, TrialRecord& record) {
+void measure_lemma(const GramDescent& descent, TrialRecord& record) {
   const GramDescent lemma = descent.with_eta(GramDescent::step(descent.lambda(), 1.0, offset));
   const double top = descent.lambda().front(), c_1 = record.scalar(bulk_smallest),
                c_2 = record.scalar(bulk_largest);
@@ -289,7 +290,7 @@ Problem measure(const Config& c, const Size& size, bool is_smallest, const Trial
                   B_bar = c.teacher() ? gram(drawn.label_features, drawn.A) : B;
   const arma::mat G_0 = -drawn.W * B_bar;
   trial.check_interrupt();
-  Problem problem{GramDescent::with_step(G_0, B, c.c, c.eta_offset), {}};
+  Problem problem{GramDescent::with_step(G_0, B, c.c), {}};
   const GramDescent& descent = *problem.descent;
   TrialRecord& record = problem.numbers;
   record.set(B_norm, descent.lambda().front());
@@ -301,7 +302,7 @@ Problem measure(const Config& c, const Size& size, bool is_smallest, const Trial
     for (const char* name : {condition_T, condition_T_bound, nuclear_rank_1_offset})
       record.set(name, undefined);
   } else {
-    measure_lemma(descent, c.theorem_offset(), record);
+    measure_lemma(descent, record);
   }
   measure_window(descent, size, trial, record);
   const arma::mat Y = drawn.W * drawn.label_features;
@@ -588,7 +589,7 @@ void judge_assumption(const SizeClaims& over_k, bool teacher) {
 }
 
 void judge_first_iteration(const SizeClaims& over_k, const Config& c) {
-  const std::string step = say(", with the step eta = 1/({} + ||B||)", c.theorem_offset());
+  const std::string step = say(", with the step eta = 1/({} + ||B||)", offset);
   if (c.teacher()) {
     const Place theorem{spectral::thm_3_9, "/", "Theorem 3.9, eq. (3.20)"};
     judge_exponent(over_k,
@@ -795,7 +796,6 @@ void add_first_step_panel(ResultBuilder& out) {
 
 std::string step_text(const Config& c) {
   const std::string norm = c.c == 1.0 ? "||B||" : say("{} ||B||", c.c);
-  if (c.eta_offset != 0) return say("1/({} + {})", norm, c.eta_offset);
   return c.c == 1.0 ? "1/" + norm : say("1/({})", norm);
 }
 
@@ -825,7 +825,7 @@ Result report(const Config& c, const Records& records) {
   }
   add_first_step_panel(out);
   out.note(say("The curves use the step {}; {} is judged at its own step, 1/(||B|| + {}).",
-               step_text(c), c.teacher() ? "Theorem 3.9" : "Lemma 3.5", c.theorem_offset()));
+               step_text(c), c.teacher() ? "Theorem 3.9" : "Lemma 3.5", offset));
   return out.take();
 }
 

@@ -22,9 +22,8 @@ struct Config {
   std::uint64_t m = 0;         // rows of W; 0: m = k
   std::uint64_t steps = 1024;  // T, the last iteration
   std::vector<std::string> sample_steps = {
-      "all"};               // iterations to record, from 0 to T; or the one word "all"
-  double c = 1.0;           // eta = 1 / (c ||B|| + offset); below 1/2 gradient descent diverges
-  double eta_offset = 0.0;  // the constant c of Lemma 3.5 and Theorem 3.9
+      "all"};      // iterations to record, from 0 to T; or the one word "all"
+  double c = 1.0;  // eta = 1 / (c ||B||); below 1/2 gradient descent diverges
 
   std::vector<Field> flags();
   void check() const;
@@ -38,8 +37,6 @@ struct Config {
   /// The iterations to record, ascending. Throws a UsageError if --sample-steps is neither "all"
   /// nor a list of different integers from 0 to --steps.
   std::vector<std::uint64_t> sampled() const;
-  /// The offset of the step 1 / (||B|| + offset) at which Lemma 3.5 and Theorem 3.9 are judged.
-  double theorem_offset() const { return eta_offset > 0 ? eta_offset : 1.0; }
 };
 
 Result report(const Config& config, const Records& records);

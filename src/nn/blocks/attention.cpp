@@ -4,8 +4,6 @@
 #include <cmath>
 #include <limits>
 
-#include "nn/blocks/state_space.hpp"
-
 namespace ranklab {
 namespace {
 
@@ -70,14 +68,11 @@ void elu_plus_one(arma::Mat<T>& X) {
   for (T& x : X) x = x > 0 ? x + 1 : std::exp(x);
 }
 
-// A row of ones below V yields the denominators together with the numerators. Without decay, the
-// state of scalar state-space duality is the running sum of k_j v_j'.
+// A row of ones below V yields the denominators together with the numerators.
 template <class T>
-arma::Mat<T> linear_attention(const arma::Mat<T>& Q, const arma::Mat<T>& K, const arma::Mat<T>& V,
-                              bool causal) {
+arma::Mat<T> linear_attention(const arma::Mat<T>& Q, const arma::Mat<T>& K, const arma::Mat<T>& V) {
   const arma::Mat<T> V1 = arma::join_cols(V, arma::Mat<T>(1, V.n_cols, arma::fill::ones));
-  arma::Mat<T> Y = causal ? ssd(arma::Row<T>(V.n_cols, arma::fill::zeros), K, Q, V1)
-                          : arma::Mat<T>((V1 * K.t()) * Q);
+  arma::Mat<T> Y = (V1 * K.t()) * Q;
   const arma::Row<T> denominators = Y.row(V.n_rows) + static_cast<T>(1e-12);
   Y.shed_row(V.n_rows);
   Y.each_row() /= denominators;
@@ -101,8 +96,8 @@ template arma::Mat<double> mixed_heads(const arma::Mat<double>&,
 template void elu_plus_one(arma::Mat<float>&);
 template void elu_plus_one(arma::Mat<double>&);
 template arma::Mat<float> linear_attention(const arma::Mat<float>&, const arma::Mat<float>&,
-                                           const arma::Mat<float>&, bool);
+                                           const arma::Mat<float>&);
 template arma::Mat<double> linear_attention(const arma::Mat<double>&, const arma::Mat<double>&,
-                                            const arma::Mat<double>&, bool);
+                                            const arma::Mat<double>&);
 
 }  // namespace ranklab

@@ -30,10 +30,9 @@ template <class T>
 void elu_plus_one(arma::Mat<T>& X);
 
 /// Linear attention, y_i = sum_j (phi(q_i).phi(k_j)) v_j / (sum_j phi(q_i).phi(k_j) + 1e-12) over
-/// all j, or j <= i with `causal`. Q and K are phi's values (d_k, N), V is (d_v, N); returns (d_v,
-/// N). O(N d_k d_v), without an N x N matrix.
+/// all j. Q and K are phi's values (d_k, N), V is (d_v, N); returns (d_v, N). O(N d_k d_v), without
+/// an N x N matrix.
 template <class T>
-arma::Mat<T> linear_attention(const arma::Mat<T>& Q, const arma::Mat<T>& K, const arma::Mat<T>& V,
-                              bool causal);
+arma::Mat<T> linear_attention(const arma::Mat<T>& Q, const arma::Mat<T>& K, const arma::Mat<T>& V);
 
 }  // namespace ranklab

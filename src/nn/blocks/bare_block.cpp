@@ -75,8 +75,7 @@ arma::Mat<T> draw_values(const ModelSpec& spec, Tensors<T>& tensors) {
 template <class T>
 class AttentionBlock : public BareBlock<T> {
  public:
-  AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors)
-      : BareBlock<T>(spec), causal_(spec.causal) {
+  AttentionBlock(const ModelSpec& spec, Tensors<T>& tensors) : BareBlock<T>(spec) {
     const EntryLaw start = normal_over(spec.dim);
     W_Q_ = tensors.matrix("W_Q", spec.dim, spec.dim, start);
     W_K_ = tensors.matrix("W_K", spec.dim, spec.dim, start);
@@ -87,7 +86,6 @@ class AttentionBlock : public BareBlock<T> {
 
  protected:
   arma::Mat<T> W_Q_, W_K_, W_V_;  // (d, d)
-  bool causal_;
 };
 
 template <class T>
@@ -109,7 +107,7 @@ class BareAttention final : public AttentionBlock<T> {
   arma::Mat<T> transposed_matrix(const State<T>& state) const {
     const arma::Mat<T> Q = this->W_Q_.t() * state.Y, K = this->W_K_.t() * state.Y;
     const double scale = std::exp2(2 * state.log2_scale) / std::sqrt(static_cast<double>(Q.n_rows));
-    return attention_matrix(Q, K, scale, this->causal_);
+    return attention_matrix(Q, K, scale);
   }
 };
 
@@ -120,7 +118,6 @@ class BareLinearAttention final : public AttentionBlock<T> {
 
   arma::Mat<T> mixing_matrix(const State<T>& state) const override {
     arma::Mat<T> M = features(this->W_Q_, state).t() * features(this->W_K_, state);
-    if (this->causal_) M = arma::trimatl(M);
     const arma::Col<T> sums = arma::sum(M, 1) + static_cast<T>(1e-12);
     M.each_col() /= sums;
     return M;
@@ -129,8 +126,7 @@ class BareLinearAttention final : public AttentionBlock<T> {
  protected:
   Mixed<T> mix(const State<T>& state) const override {
     const arma::Mat<T> V = this->W_V_.t() * state.Y;
-    return {linear_attention(features(this->W_Q_, state), features(this->W_K_, state), V,
-                             this->causal_)};
+    return {linear_attention(features(this->W_Q_, state), features(this->W_K_, state), V)};
   }
 
  private:
@@ -253,7 +249,7 @@ double recurrence_flops(const BlockSizes& s, double maps) {
 ModelRow attention_row() {
   ModelRow row = bare_row("attention", "softmax attention", makers_of<BareAttention>(), three_maps,
                           attention_flops);
-  row.switches = {"value-weights", "causal"};
+  row.draws_values = true;
   row.attends = true;
   return row;
 }
@@ -262,7 +258,7 @@ ModelRow linear_attention_row() {
   ModelRow row =
       bare_row("linear-attention", "linear attention", makers_of<BareLinearAttention>(), three_maps,
                [](const BlockSizes& s, double maps) { return maps + 4 * s.N * s.d * s.d; });
-  row.switches = {"value-weights", "causal"};
+  row.draws_values = true;
   return row;
 }
 

@@ -2,7 +2,6 @@
 //
 //   attention          M = softmax over rows of Y W_Q W_K' Y' / sqrt(d),  C_V = W_V
 //   linear-attention   M = diag(1 / row sums) phi(Y W_Q) phi(Y W_K)',     C_V = W_V
-//                      (lower triangular with `causal`)
 //   lti-ssm            M_ij = K[i - j], K[l] = sum_n C_n A_n^l B_n,       C_V = I
 //   selective-ssm      M_ij = alpha^(i-j) (y_i W_C)(y_j W_B)',            C_V = I
 //

@@ -86,8 +86,6 @@ void require_switches(const ModelSpec& spec) {
   require_switch(spec, spec.mlp == "on", "--mlp on");
   require_switch(spec, spec.alpha != 1.0, "--alpha other than 1");
   require_switch(spec, spec.weight_variance != "1/d", "--weight-variance h/d");
-  require_switch(spec, spec.value_weights != "gaussian", "--value-weights " + spec.value_weights);
-  require_switch(spec, spec.causal, "--causal on");
   require_switch(spec, spec.decay != ModelSpec{}.decay, "--decay");
   require_switch(spec, spec.lambda_at != "attention", "--lambda-at both");
   require_switch(spec, spec.skip_at != "residual", "--skip-at mixer");

@@ -56,6 +56,7 @@ struct ModelRow {
   bool bare = false;             // a stack of [LambdaSkip] eq. (6), whose blocks are BareBlocks
   bool has_steps = false;        // blocks are SteppedBlocks
   bool attends = false;          // each head forms an N x N matrix
+  bool draws_values = false;     // has a C_V, see ModelSpec::value_weights
   bool has_positions = false;    // the embedding adds a table of positions
   bool embeds_narrowly = false;  // embeds in ModelSpec::embedding dimensions, then maps to d
   // Standard deviation of a drawn token table, if the makers have no embedding.

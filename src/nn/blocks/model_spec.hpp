@@ -26,10 +26,8 @@ struct ModelSpec {
   std::uint64_t dim = 256;  // d
   // h; default: heads of gcd(64, width) channels, or 1 for a model with one head.
   std::uint64_t heads = 0;
-  std::uint64_t ffn = 0;    // q, width of the feed-forward net; default: 2 d or 4 d
-  std::uint64_t state = 0;  // n, state size of a state-space model
-  // albert: width of the token embedding before the map to d; default: 128, at most d.
-  std::uint64_t embedding = 0;
+  std::uint64_t ffn = 0;              // q, width of the feed-forward net; default: 2 d or 4 d
+  std::uint64_t state = 0;            // n, state size of a state-space model
   std::uint64_t vocabulary = 0;       // token ids
   std::uint64_t groups = 0;           // mamba2: heads k h/g ... share B and C; default: 1
   std::string norm = "own";           // rows | layer | rms | none
@@ -44,10 +42,6 @@ struct ModelSpec {
   double weight_scale = 1.0;  // factor on the standard deviation of every drawn weight matrix
   // 1/d | h/d: variance of W's entries in post-norm and pre-norm; [Shallow] prints h/d.
   std::string weight_variance = "1/d";
-  // gaussian | orthogonal | identity: C_V of attention and linear-attention.
-  std::string value_weights = "gaussian";
-  // attention, linear-attention: a token attends only to itself and earlier tokens.
-  bool causal = false;
   // selective-ssm: alpha of [LambdaSkip] Assumption 4.1, A_t = alpha I, at most 1.
   double decay = 0.9;
   // attention | both: bert, albert, gpt2: which residual lambda multiplies.
@@ -61,6 +55,10 @@ struct ModelSpec {
   std::string weights = {}, model_config = {}, tokens_file = {};
   std::vector<std::string> ignore_tensors = {};  // globs of tensors to ignore in the weights
 
+  // gaussian | orthogonal | identity: C_V of attention and linear-attention. Set by a study, or by
+  // the name in a list of models.
+  std::string value_weights = "gaussian";
+
   // Not set by flags, but by published weights and their config, otherwise by `resolve_defaults`.
   std::shared_ptr<const Checkpoint> checkpoint = {};     // the open weights; null: drawn
   std::shared_ptr<const ModelConfig> config = {};        // of the weights; null: none is given
@@ -72,6 +70,8 @@ struct ModelSpec {
   std::uint64_t taps = 4;   // mamba2, mamba1: taps of the convolution
   std::string activation = "own";  // of the feed-forward net: gelu, gelu-tanh or relu
   double norm_epsilon = 0.0;
+  // albert: width of the token embedding before the map to d; drawn: 128, at most d.
+  std::uint64_t embedding = 0;
 
   /// The row of the model. Throws std::logic_error for an unknown model.
   const ModelRow& row() const;

@@ -91,10 +91,9 @@ TEST_CASE("with_step and with_eta agree with the constructor at another step") {
   const Regression problem = draw(4, 5, 12);
   const arma::mat B = problem.B(), G_0 = problem.gradient(problem.origin());
   const double norm = arma::eig_sym(B).max();
-  const GramDescent descent = GramDescent::with_step(G_0, B, 2.0, 0.5);
-  CHECK(descent.eta() == close(1 / (2 * norm + 0.5)));
-  CHECK(descent.nuclear_rank(7) ==
-        close(GramDescent(G_0, B, 1 / (2 * norm + 0.5)).nuclear_rank(7)));
+  const GramDescent descent = GramDescent::with_step(G_0, B, 2.0);
+  CHECK(descent.eta() == close(1 / (2 * norm)));
+  CHECK(descent.nuclear_rank(7) == close(GramDescent(G_0, B, 1 / (2 * norm)).nuclear_rank(7)));
   CHECK(descent.with_eta(0.3 / norm).nuclear_rank(7) ==
         close(GramDescent(G_0, B, 0.3 / norm).nuclear_rank(7)));
   CHECK(GramDescent::step(arma::vec{4, 1}, 2, 0) == 0.125);
@@ -145,8 +144,8 @@ TEST_CASE(
 TEST_CASE("the step 1 / ||B|| removes the top direction exactly") {
   // With c > 0 from a spread of magnitudes, eta * lambda_1 rounds to 1 or to a neighbor of it.
   for (const double top : {3.0, 7.0, 49.0, 0.1, 1e-5, 82.213}) {
-    const GramDescent descent = GramDescent::with_step(
-        arma::diagmat(arma::vec{1e14, 1.0}), arma::diagmat(arma::vec{top, top / 3}), 1.0, 0.0);
+    const GramDescent descent = GramDescent::with_step(arma::diagmat(arma::vec{1e14, 1.0}),
+                                                       arma::diagmat(arma::vec{top, top / 3}), 1.0);
     CHECK(descent.nuclear_rank(1) == 1.0);
     CHECK(descent.condition(1) == infinity);
     CHECK(descent.condition(0) == close(3.0));
@@ -174,8 +173,7 @@ TEST_CASE("the condition number of (I - eta B)^t B is right") {
 
 TEST_CASE("a zero Gram matrix has a zero gradient and undefined ranks") {
   const arma::mat zero(3, 3, arma::fill::zeros);
-  const GramDescent descent =
-      GramDescent::with_step(arma::mat(2, 3, arma::fill::zeros), zero, 1.0, 0.0);
+  const GramDescent descent = GramDescent::with_step(arma::mat(2, 3, arma::fill::zeros), zero, 1.0);
   CHECK(arma::norm(descent.singular_values(5)) == 0.0);
   CHECK(std::isnan(descent.nuclear_rank(5)));
   CHECK(std::isnan(descent.condition(1)));

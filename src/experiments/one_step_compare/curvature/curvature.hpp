@@ -25,15 +25,14 @@ struct WeightMatrix {
 };
 
 struct Config {
-  std::string model = "mlp";           // or transformer: decoder blocks on text
-  std::string activation = "tanh";     // a smooth one
-  std::string loss = "cross-entropy";  // or squares
-  std::uint64_t layers = 4;            // L, weight matrices; of a transformer: blocks
-  std::uint64_t d = 32;                // input dimension; of a transformer: its width
-  std::uint64_t width = 64;            // units of each hidden layer
-  std::uint64_t classes = 10;          // outputs
-  std::uint64_t n = 256;               // samples; of a transformer: tokens
-  std::uint64_t steps = 300;           // of training with all samples
+  std::string model = "mlp";        // or transformer: decoder blocks on text
+  std::string activation = "tanh";  // a smooth one
+  std::uint64_t layers = 4;         // L, weight matrices; of a transformer: blocks
+  std::uint64_t d = 32;             // input dimension; of a transformer: its width
+  std::uint64_t width = 64;         // units of each hidden layer
+  std::uint64_t classes = 10;       // outputs
+  std::uint64_t n = 256;            // samples; of a transformer: tokens
+  std::uint64_t steps = 300;        // of training with all samples
   std::string optimizer = "adam";
   double lr = 0.01;
   std::vector<std::uint64_t> measure_steps = {0, 4, 32, 300};
@@ -61,7 +60,7 @@ const std::vector<std::string>& smooth_activations();
 double (*second_derivative(const std::string& activation))(double);
 
 enum class Loss {
-  squares,       // f = ||Z_L - Y||_F^2 / (2 n)
+  squares,       // f = ||Z_L - Y||_F^2 / (2 n), of the worked examples
   cross_entropy  // f = mean over samples of log sum exp(x) - y'x, where y is a unit vector
 };
 

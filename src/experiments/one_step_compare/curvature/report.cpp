@@ -66,7 +66,6 @@ std::vector<Field> Config::flags() {
                    "James Bible, on the same tokens at every step"),
       choice_field("activation", activation, smooth_activations(), "sigma",
                    "activation of the hidden layers; Section 4 needs a smooth one"),
-      choice_field("loss", loss, {"cross-entropy", "squares"}, "f", "loss of the outputs"),
       size_field("layers", layers, 1, 1000, "L", "weight matrices; of a transformer: blocks"),
       size_field("d", d, 1, largest_size, "d", "input dimension; of a transformer: its width"),
       of_mlp(size_field("width", width, 1, largest_size, "h", "units of each hidden layer")),
@@ -105,11 +104,6 @@ void Config::check() const {
   if (is_transformer() && d % 2 != 0) {
     throw UsageError(
         say("--d: {} is not allowed with --model transformer; allowed: an even width", d));
-  }
-  if (is_transformer() && loss != "cross-entropy") {
-    throw Misfit(
-        say("--loss: {} is not allowed with --model transformer; allowed: cross-entropy", loss),
-        "loss", "cross-entropy", {"model"});
   }
   if (!is_transformer() && layers < 2)
     throw Misfit("--layers: 1 is not allowed; allowed: at least 2, or --model transformer",

@@ -106,7 +106,7 @@ Network draw_network(const Config& config, const Sizes& sizes, const Trial& tria
                      const std::string& prefix) {
   Network out{{&find_activation(config.activation), {}},
               second_derivative(config.activation),
-              config.loss == "squares" ? Loss::squares : Loss::cross_entropy};
+              Loss::cross_entropy};
   std::uint64_t inputs = sizes.d;
   for (std::uint64_t l = 1; l <= config.layers; ++l) {
     const std::uint64_t outputs = l == config.layers ? config.classes : sizes.width;

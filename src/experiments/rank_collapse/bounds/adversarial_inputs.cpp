@@ -141,11 +141,9 @@ void judge_adversarial_inputs(const Config& config, Sizes sizes, const Trial& tr
   for (const double factor : thm_A_10::weight_factors) {
     trial.check_interrupt();
     ModelSpec spec = pure_spec(config, "attention", sizes);
-    if (!spec.causal) {  // token 1 of causal attention attends to itself only
-      spec.weight_scale *= factor;
-      const std::optional<bool> collapses = attention_collapses(spec, trial);
-      if (collapses) record.count(attention.id, !*collapses);
-    }
+    spec.weight_scale *= factor;
+    const std::optional<bool> collapses = attention_collapses(spec, trial);
+    if (collapses) record.count(attention.id, !*collapses);
     spec = pure_spec(config, "selective-ssm", sizes);
     spec.weight_scale *= factor;
     const Collapse collapse = selective_collapse(spec, trial);
@@ -168,7 +166,7 @@ void judge_adversarial_claims(const StackClaims& stacks) {
   stacks.counted(attention,
                  "drawn tokens times 1e-2 to 1e-8, weights times 0.1 to 100: small tokens have "
                  "nearly equal logits",
-                 "a causal mask, or tokens that do not differ much in every stack");
+                 "tokens that do not differ much in every stack");
   stacks.counted(
       selective,
       "multiples of one direction, found token by token, weights times 0.1 to 100: the "

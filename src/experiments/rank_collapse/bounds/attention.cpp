@@ -220,7 +220,7 @@ void judge_attention(const Config& config, Sizes sizes, const Trial& trial, Tria
     trial.check_interrupt();
     const auto block = bare_block(spec, trial, k - 1);
     const arma::mat M = block->mixing_matrix(state);
-    epsilon = std::min(epsilon, smallest_weight(M, spec.causal));
+    epsilon = std::min(epsilon, smallest_weight(M, false));
     compare(record, footnote_2::attention, arma::norm(M, "fro"), std::sqrt(N), slack);
     block->forward(state, 0.0);
     const double before = phi, spread = token_spread(state.Y);
@@ -233,9 +233,8 @@ void judge_attention(const Config& config, Sizes sizes, const Trial& trial, Tria
     C = std::max(C, spread * std::sqrt(N) / bound.back());
   }
   add_degenerate_rows(record, state.degenerate_rows);
-  // Full attention takes mu below the rounding error in two or three layers. Causal attention does
-  // not, because token 1 attends to itself only.
-  const std::vector<double> logs = spec.causal ? logs_of(mu) : split_logs(spec, trial);
+  // Attention takes mu below the rounding error in two or three layers.
+  const std::vector<double> logs = split_logs(spec, trial);
   keep_worst(record, thm_4_2::slope, applies ? decay_slope(mu) : undefined);
   keep_worst(record, thm_4_2::epsilon, epsilon);
   keep_worst(record, thm_4_2::C, C);
@@ -286,11 +285,8 @@ void judge_theorem_4_2(const StackClaims& stacks) {
   stacks.counted(angles, met, unmet);
   stacks.worst(
       cubic, growth, within(3, growth_margin),
-      clauses(growth_detail, stacks.config.spec.causal
-                                 ? ""
-                                 : "under full attention all tokens approach one average, and "
-                                   "normalization of the rows keeps its direction; a causal mask "
-                                   "(--causal on) slows the collapse"),
+      clauses(growth_detail,
+              "all tokens approach one average, and normalization of the rows keeps its direction"),
       unmet + ", and falls below a thousandth of mu(Y^0)");
 }
 

@@ -36,10 +36,7 @@ ModelSpec stack_spec(const Config& config, const std::string& model, Sizes sizes
   spec.tokens = sizes.tokens;
   spec.dim = sizes.dim;
   spec.norm = norm;
-  const ModelRow& row = spec.row();
-  if (!row.has("value-weights")) spec.value_weights = ModelSpec{}.value_weights;
-  if (!row.has("causal")) spec.causal = false;
-  if (!row.has("decay")) spec.decay = ModelSpec{}.decay;
+  if (!spec.row().has("decay")) spec.decay = ModelSpec{}.decay;
   ranklab::resolve_defaults(spec);
   return spec;
 }

@@ -151,7 +151,7 @@ inline double log_norm(const State<double>& state) {
 
 /// phi of Theorem 4.3: the smallest inner product of two tokens of Y, N >= 2.
 double smallest_cosine(const arma::mat& Y);
-/// The smallest entry of M that the causal or full mask keeps.
+/// The smallest entry of M, or with `causal` of its lower triangle.
 double smallest_weight(const arma::mat& M, bool causal);
 
 /// The ratio of each step of log mu to the previous step, from the third value on: 3 for mu <- C

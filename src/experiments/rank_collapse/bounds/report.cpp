@@ -22,9 +22,9 @@ std::vector<std::string> bare_models() {
 
 // The settings of a bare stack that the user can choose. The theorems fix the norm and the skip.
 bool is_configurable(const std::string& name) {
-  static const std::vector<std::string> names = {
-      "layers",     "state",        "vocabulary",    "share-weights", "input",
-      "cone-width", "weight-scale", "value-weights", "causal",        "decay"};
+  static const std::vector<std::string> names = {"layers",        "state", "vocabulary",
+                                                 "share-weights", "input", "cone-width",
+                                                 "weight-scale",  "decay"};
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -40,9 +41,8 @@ struct DepthConfig {
 struct DepthCurve {
   std::string name;            // "lambda=-1"
   std::vector<double> lambda;  // strength of the skip: one value per layer, or one for all
-  // De-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)): one value per block,
-  // or one for all. Empty: no de-escalation.
-  std::vector<double> tau = {};
+  // De-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); no value: none.
+  std::optional<double> tau = {};
   double dropout = 0;  // dropout rate as in training, for encoders only
 };
 

@@ -90,7 +90,7 @@ class CurveRun {
   }
 
  private:
-  bool de_escalates() const { return !curve_->tau.empty(); }
+  bool de_escalates() const { return curve_->tau.has_value(); }
 
   // De-escalates and measures the output of a block.
   void measure(std::uint64_t layer) {
@@ -98,8 +98,7 @@ class CurveRun {
     if (is_finite()) {
       if (de_escalates()) {
         if (state_.Y.is_finite()) before = measured(state_);
-        state_.Y.each_col() -=
-            static_cast<T>(at_layer(curve_->tau, layer)) * arma::Col<T>(arma::mean(state_.Y, 1));
+        state_.Y.each_col() -= static_cast<T>(*curve_->tau) * arma::Col<T>(arma::mean(state_.Y, 1));
       }
       if (!(state_.Y.is_finite() && std::isfinite(state_.log2_scale))) overflow_layer_ = layer + 1;
     }

@@ -168,8 +168,6 @@ std::vector<Field> Config::flags() {
               "clip", clip, -1.0, 1e12, "",
               "clip the norm of all gradients together to this value; 0: no clipping (-1: the "
               "task's default)"),
-          real_field("weight-decay", weight_decay, -1.0, 1000.0, "",
-                     "weight decay of maps and tables (-1: the task's default)"),
           of_ids(text_field("vocab", vocab, "recall: number of token ids; text: char, or bpe:V")),
           or_unset(size_field(
               "length", length, 0, largest, "T",
@@ -288,10 +286,13 @@ void Config::fill_defaults() {
   if (c.task == "patches")
     set_default(c.patch, std::uint64_t{!c.digits.empty() ? 2u : !c.cifar.empty() ? 4u : 7u});
   if (c.clip < 0) c.clip = defaults.clip;
-  if (c.weight_decay < 0) c.weight_decay = defaults.weight_decay;
   // The variances of BERT's and Transformer-XL's code at their widths: sigma is proportional to 1 /
   // sqrt(d).
   if (c.init_variance < 0) c.init_variance = c.is_text() ? 0.164 : 0.307;
+}
+
+double Config::weight_decay() const {
+  return defaults_of(*this).weight_decay;
 }
 
 std::vector<std::vector<std::string>> Config::table_of_defaults() {
@@ -303,7 +304,7 @@ std::vector<std::vector<std::string>> Config::table_of_defaults() {
   std::vector<std::vector<std::string>> rows = {{""}};
   const std::vector<std::string> names = {
       "layers", "dim",     "heads", "ffn",        "length",    "vocab",    "batch", "steps",
-      "lr",     "readout", "init",  "activation", "positions", "schedule", "clip",  "weight-decay"};
+      "lr",     "readout", "init",  "activation", "positions", "schedule", "clip"};
   for (const std::string& name : names) rows.push_back({name});
   for (const Column& column : {Column{"recall", "recall", pre}, Column{"pixels", "pixels", pre},
                                Column{"patches", "patches", post}, Column{"text", "text", pre},

@@ -56,7 +56,7 @@ struct Config {
   std::vector<double> lr_post;
   std::vector<std::uint64_t> warmup_post;
   std::string schedule;
-  double clip = -1, weight_decay = -1;  // -1: the task's default
+  double clip = -1;  // -1: the task's default
   // recall and text
   std::string vocab;         // recall: the number of ids; text: char, or bpe:<V>
   std::uint64_t length = 0;  // tokens of a sequence; for images, the image size sets it
@@ -72,6 +72,8 @@ struct Config {
   std::vector<Field> flags();
   /// Fills the fields that are not set with the defaults of the task.
   void fill_defaults();
+  /// Of maps and tables.
+  double weight_decay() const;
   /// The defaults of each task: a row for each flag, below a head.
   static std::vector<std::vector<std::string>> table_of_defaults();
   void check() const;

@@ -181,7 +181,7 @@ class Training {
         initial_(law_of(curve.init), trial, "",
                  std::sqrt(config.init_variance / static_cast<double>(config.dim))),
         model_(shape_of(config, curve, task.shape()), initial_),
-        trainer_(model_, trained(model_, config.weight_decay)),
+        trainer_(model_, trained(model_, config.weight_decay())),
         batches_(trial.stream("batches")),
         held_out_(task.held_out<T>(trial)),
         track_(columns_of(config, curve)) {}

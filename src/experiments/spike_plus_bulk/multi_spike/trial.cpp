@@ -234,7 +234,7 @@ TrialRecord measure_family(const SpikeFamily& family, const Setting& setting,
                            const Problem& problem, const Trial& trial) {
   TrialRecord record;
   const std::uint64_t last = setting.horizon;
-  const GramDescent descent = GramDescent::with_step(problem.G_0, problem.B, family.c, 0.0);
+  const GramDescent descent = GramDescent::with_step(problem.G_0, problem.B, family.c);
   const FrobeniusPath log_frobenius(problem, descent.eta());
   WindowSearch search({[&](std::uint64_t t) {
                          trial.check_interrupt();

@@ -82,20 +82,16 @@ TEST_CASE("bounds: a collapse starts from spread tokens and loses nine tenths") 
 }
 
 TEST_CASE("bounds: every stack of a trial has its adversarial input") {
-  Config config;
-  for (const bool causal : {false, true}) {
-    config.spec.causal = causal;
-    TrialRecord record;
-    judge_adversarial_inputs(config, {6, 4}, Trial(1, 0, 0), record);
-    CHECK(record.tally(adversarial::lti_as_printed.id).cases == 1);
-    CHECK(record.tally(adversarial::lti_as_printed.id).violations == 1);
-    CHECK(record.tally(adversarial::lti_size.id).cases == 1);
-    CHECK(record.tally(adversarial::lti_size.id).violations == 0);
-    CHECK(record.tally(adversarial::attention.id).cases == (causal ? 0 : 4));
-    CHECK(record.tally(adversarial::attention.id).violations == 0);
-    CHECK(record.tally(adversarial::selective.id).cases == 4);
-    CHECK(record.tally(adversarial::selective.id).violations == 0);
-  }
+  TrialRecord record;
+  judge_adversarial_inputs({}, {6, 4}, Trial(1, 0, 0), record);
+  CHECK(record.tally(adversarial::lti_as_printed.id).cases == 1);
+  CHECK(record.tally(adversarial::lti_as_printed.id).violations == 1);
+  CHECK(record.tally(adversarial::lti_size.id).cases == 1);
+  CHECK(record.tally(adversarial::lti_size.id).violations == 0);
+  CHECK(record.tally(adversarial::attention.id).cases == 4);
+  CHECK(record.tally(adversarial::attention.id).violations == 0);
+  CHECK(record.tally(adversarial::selective.id).cases == 4);
+  CHECK(record.tally(adversarial::selective.id).violations == 0);
 }
 
 TEST_CASE("bounds: small tokens collapse in attention even if its logits are large otherwise") {

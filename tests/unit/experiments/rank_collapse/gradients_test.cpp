@@ -289,7 +289,6 @@ TEST_CASE("--gradients is refused by name for settings without gradients") {
   refused({{"lambda", "2"}}, "these strengths of the skip");
   refused({{"lambda-per-layer", "1,1,1"}}, "these strengths of the skip");
   refused({{"tau", "0.5"}}, "--tau");
-  refused({{"tau-per-layer", "0.5,0.5,0.5"}}, "--tau");
   CHECK(refusal(make_layers_study(), tiny).empty());
 }
 

@@ -179,10 +179,9 @@ TEST_CASE(
 
 TEST_CASE("refining on one sign gives the same strengths as a finer grid") {
   // With C_V = I and a mixing matrix of one sign, the strengths of the two signs differ.
-  const FlagValues model = {{"model", "attention"},
-                            {"value-weights", "identity"},
-                            {"layers", "12"},
-                            {"threshold", "0.3"}};
+  const FlagValues model = {
+      {"model", "mamba2"}, {"also", "attention+identity"}, {"layers", "12"}, {"threshold", "0.3"}};
+  const std::string prefix = "attention+identity.";
   std::string integers = "0";
   for (int i = 1; i <= 16; ++i) integers += "," + std::to_string(i) + ",-" + std::to_string(i);
   FlagValues coarse = model, fine = model;
@@ -190,11 +189,11 @@ TEST_CASE("refining on one sign gives the same strengths as a finer grid") {
   fine.insert(fine.end(), {{"lambda", integers}, {"refine", "0"}});
   const Result refined = sweep(coarse), listed = sweep(fine);
   for (const std::string sign : {"positive", "negative"}) {
-    CHECK(find_scalar(refined, "smallest_lambda_" + sign) ==
-          find_scalar(listed, "smallest_lambda_" + sign));
+    CHECK(find_scalar(refined, prefix + "smallest_lambda_" + sign) ==
+          find_scalar(listed, prefix + "smallest_lambda_" + sign));
   }
-  CHECK(find_scalar(refined, "smallest_lambda_positive") !=
-        find_scalar(refined, "smallest_lambda_negative"));
+  CHECK(find_scalar(refined, prefix + "smallest_lambda_positive") !=
+        find_scalar(refined, prefix + "smallest_lambda_negative"));
 }
 
 TEST_CASE("the least value over the layers excludes only the input") {

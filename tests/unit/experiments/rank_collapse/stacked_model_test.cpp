@@ -33,14 +33,13 @@ TEST_CASE(
 TEST_CASE(
     "the series names of further models start with their labels, those of the main model do not") {
   ModelSpec main;
-  main.value_weights = "orthogonal";
   resolve_defaults(main);
   const std::vector<StackedModel> models =
-      stacked_models(main, {"attention", "attention+identity:4"});
+      stacked_models(main, {"attention+orthogonal", "attention+identity:4"});
   REQUIRE(models.size() == 3);
-  CHECK(models[0].label == "attention+orthogonal");
+  CHECK(models[0].label == "attention");
   CHECK(models[0].prefix.empty());
-  CHECK(models[1].prefix == "attention.");
+  CHECK(models[1].prefix == "attention+orthogonal.");
   CHECK(models[2].label == "attention+identity");
   CHECK(models[2].prefix == "attention+identity.");
 }

@@ -402,7 +402,7 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   text.init = {"torch"};
   text.fill_defaults();
   CHECK(text.vocab == "char");
-  CHECK(text.weight_decay == 0);
+  CHECK(text.weight_decay() == 0);
   shape = shape_of(text, text.curves().front(), expected_shape(text));
   CHECK(shape.relative);
   CHECK(shape.scaled_table);

@@ -87,26 +87,25 @@ doctest::Approx close(double expected, double tolerance) {
 
 TEST_CASE("gradient-rank: the curves equal those of a direct iteration, for both models") {
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
-    const Result result =
-        run_study(model, {{"k", "8,40"}, {"steps", "30"}, {"c", "1.5"}, {"eta-offset", "0.25"}});
+    const Result result = run_study(model, {{"k", "8,40"}, {"steps", "30"}, {"c", "1.5"}});
     for (const std::uint64_t k : {8u, 40u}) {
       std::vector<double> mean(31, 0.0);
       for (std::uint64_t i = 0; i < trials; ++i) {
         const Problem problem = draw(model, k, i);
         const arma::vec lambda = svd_by_rotations(problem.B()).s;
         const double norm = lambda.max();
-        const std::vector<double> ranks = iterate(problem, 1 / (1.5 * norm + 0.25), 30);
+        const std::vector<double> ranks = iterate(problem, 1 / (1.5 * norm), 30);
         for (std::size_t t = 0; t < mean.size(); ++t)
           mean[t] += ranks[t] / static_cast<double>(trials);
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_0"))[i] == close(ranks[0], 1e-10));
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_1"))[i] == close(ranks[1], 1e-10));
         CHECK(find_scalar(result, at_k(k, "B_norm"))[i] == close(norm, 1e-12));
         // Lemma 3.5 at its own step size.
-        const arma::vec t_eta = lambda % (1 - lambda / (norm + 0.25));
+        const arma::vec t_eta = lambda % (1 - lambda / (norm + 1));
         CHECK(find_scalar(result, at_k(k, "condition_T"))[i] ==
               close(t_eta.max() / t_eta.min(), 1e-9));
         CHECK(find_scalar(result, at_k(k, "nuclear_rank_1_offset"))[i] ==
-              close(iterate(problem, 1 / (norm + 0.25), 1)[1], 1e-10));
+              close(iterate(problem, 1 / (norm + 1), 1)[1], 1e-10));
         // Assumptions E and G, and the estimate of Sections 3.1.2 and 3.2.2, computed from singular
         // values.
         const arma::vec u = arma::mean(problem.A, 1), v = arma::mean(problem.labelling, 1);
@@ -222,7 +221,7 @@ TEST_CASE("gradient-rank: proved statements never fail, even for degenerate shap
       {{"k", "8"}, {"m", "20"}},
       {{"k", "12"}, {"n-ratio", "0.5"}},  // B has a kernel
       {{"k", "2"}, {"n-ratio", "0.5"}},   // B is zero in some trials
-      {{"k", "9,16"}, {"eta-offset", "3"}, {"c", "2"}},
+      {{"k", "9,16"}, {"c", "2"}},
       {{"k", "10"}, {"activation", "swiglu"}},
       {{"k", "10"}, {"activation", "tanh"}, {"c", "0.5"}}};
   for (FlagValues shape : shapes) {

@@ -33,12 +33,11 @@ arma::mat weights_by_definition(const arma::mat& Q, const arma::mat& K, double s
 constexpr double guard = 1e-12;  // in the denominators of linear attention
 
 // y_i = sum_j (q_i.k_j) v_j / (sum_j q_i.k_j + 1e-12)
-arma::mat linear_by_definition(const arma::mat& Q, const arma::mat& K, const arma::mat& V,
-                               bool causal) {
+arma::mat linear_by_definition(const arma::mat& Q, const arma::mat& K, const arma::mat& V) {
   arma::mat Y(V.n_rows, V.n_cols, arma::fill::zeros);
   for (arma::uword i = 0; i < V.n_cols; ++i) {
     double sum = guard;
-    for (arma::uword j = 0; j < (causal ? i + 1 : V.n_cols); ++j) {
+    for (arma::uword j = 0; j < V.n_cols; ++j) {
       double weight = 0;
       for (arma::uword c = 0; c < Q.n_rows; ++c) weight += Q(c, i) * K(c, j);
       for (arma::uword c = 0; c < V.n_rows; ++c) Y(c, i) += weight * V(c, j);
@@ -114,25 +113,22 @@ TEST_CASE_TEMPLATE("elu + 1 follows its formula", T, float, double) {
 }
 
 TEST_CASE_TEMPLATE("linear attention follows its definition, term by term", T, float, double) {
-  const arma::uword tokens = 150;  // more than one chunk
+  const arma::uword tokens = 150;
   arma::mat Q = gaussian(6, tokens, "Q"), K = gaussian(6, tokens, "K");
   const arma::mat V = gaussian(4, tokens, "V");
   elu_plus_one(Q);
   elu_plus_one(K);
-  for (const bool causal : {false, true}) {
-    const arma::Mat<T> Y = linear_attention(as<T>(Q), as<T>(K), as<T>(V), causal);
-    CHECK(relative_error(Y, linear_by_definition(Q, K, V, causal)) <= tolerance::residual<T>);
-    // Weights that sum to one up to the guard keep equal values.
-    const arma::Mat<T> equal =
-        linear_attention(as<T>(Q), as<T>(K), arma::Mat<T>(4, tokens, arma::fill::ones), causal);
-    CHECK(arma::abs(equal - T{1}).max() <= guard + tolerance::residual<T>);
-  }
+  const arma::Mat<T> Y = linear_attention(as<T>(Q), as<T>(K), as<T>(V));
+  CHECK(relative_error(Y, linear_by_definition(Q, K, V)) <= tolerance::residual<T>);
+  // Weights that sum to one up to the guard keep equal values.
+  const arma::Mat<T> equal =
+      linear_attention(as<T>(Q), as<T>(K), arma::Mat<T>(4, tokens, arma::fill::ones));
+  CHECK(arma::abs(equal - T{1}).max() <= guard + tolerance::residual<T>);
 }
 
 TEST_CASE("linear attention: if all weights of a token are zero, the output is zero, not 0/0") {
   const arma::mat Q(3, 4, arma::fill::zeros), K(3, 4, arma::fill::ones), V(2, 4, arma::fill::ones);
-  for (const bool causal : {false, true})
-    CHECK(arma::abs(linear_attention(Q, K, V, causal)).max() == 0);
+  CHECK(arma::abs(linear_attention(Q, K, V)).max() == 0);
 }
 
 }  // namespace attention_test

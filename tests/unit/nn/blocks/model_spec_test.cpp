@@ -54,7 +54,7 @@ std::string text(const ModelSpec& s) {
   for (const double x : {s.cone_width, s.alpha, s.weight_scale, s.decay, s.zipf, s.norm_epsilon}) {
     out += std::to_string(x) + " ";
   }
-  return out + (s.causal ? "causal" : "");
+  return out;
 }
 
 struct Own {
@@ -173,10 +173,6 @@ TEST_CASE(
       {"--weight-variance",
        [](ModelSpec& s) { s.weight_variance = "h/d"; },
        {"post-norm", "pre-norm"}},
-      {"--value-weights",
-       [](ModelSpec& s) { s.value_weights = "identity"; },
-       {"attention", "linear-attention"}},
-      {"--causal", [](ModelSpec& s) { s.causal = true; }, {"attention", "linear-attention"}},
       {"--decay", [](ModelSpec& s) { s.decay = 0.5; }, {"selective-ssm"}},
       {"--lambda-at", [](ModelSpec& s) { s.lambda_at = "both"; }, {"bert", "albert", "gpt2"}},
       {"--skip-at", [](ModelSpec& s) { s.skip_at = "mixer"; }, {"mamba2"}},
