@@ -1,6 +1,5 @@
-// `ranklab ranks PATH...`: the ranks of your own matrices. It runs `one-step-compare --study files`
-// on the given paths and prints the table on standard output. A result is only written if --out is
-// given.
+// `ranklab ranks PATH...`: the ranks of your own matrices. It prints the table on standard output.
+// A result is only written if --out is given.
 
 #include <cstdio>
 #include <memory>
@@ -16,23 +15,18 @@
 namespace ranklab {
 namespace {
 
-const Experiment& one_step_compare() {
-  return *find_experiment("one-step-compare");
-}
-
 int measure(const std::vector<std::string>& words) {
-  Arguments common = parse_arguments(words, common_flag_shapes(one_step_compare()), Unknown::kept);
+  const Arguments common =
+      parse_arguments(words, common_flag_shapes(ranks_experiment()), Unknown::kept);
   if (common.help) {
     std::fputs(utility_help(ranks_command()).c_str(), stdout);
     return 0;
   }
   for (const char* flag : {"study", "preset", "shard"}) {
     if (common.find(flag) != nullptr)
-      throw UsageError(std::string("ranks: --") + flag +
-                       " is not allowed; use `ranklab one-step-compare`");
+      throw UsageError(std::string("ranks: --") + flag + " is not allowed");
   }
-  common.flags.emplace_back("study", "files");
-  RunSources sources = read_sources(one_step_compare(), common, {}, "ranks PATH...");
+  RunSources sources = read_sources(ranks_experiment(), common, {}, "ranks PATH...");
   Arguments& given = sources.flags;
   if (!given.positional.empty()) {
     for (auto& [name, value] : flags_of_paths(given.positional)) {
@@ -43,8 +37,7 @@ int measure(const std::vector<std::string>& words) {
   }
   if (given.flags.empty())
     throw UsageError("ranks takes files or folders; `ranklab ranks --help` lists what it reads");
-  given.flags.emplace_back("study", "files");
-  ResolvedRun run = resolve(one_step_compare(), sources);
+  ResolvedRun run = resolve(ranks_experiment(), sources);
   run.prints_table = run.options.out != "-";
   std::vector<std::string> argv = {"ranklab", "ranks"};
   argv.insert(argv.end(), words.begin(), words.end());
@@ -60,9 +53,7 @@ Utility ranks_command() {
     CommonOptions options;
   };
   const auto defaults = std::make_shared<Defaults>();
-  for (const StudyEntry& entry : one_step_compare().studies) {
-    if (entry.name == "files") defaults->study = entry.make();
-  }
+  defaults->study = make_files_study();
   std::vector<Field> flags = defaults->study->fields();
   for (Field& field : session_fields(defaults->options)) {
     if (field.name != "shard") flags.push_back(std::move(field));
@@ -77,7 +68,7 @@ Utility ranks_command() {
           "of them, manifests (.json), or activations and gradients (two .npy, .npz or "
           ".safetensors files). For weights alone (an archive, the index.json of shards, or a "
           "folder of shards) it prints their ranks and those of random matrices. Without --out it "
-          "writes no file. The same as `one-step-compare --study files`.",
+          "writes no file.",
       .flags = std::move(flags),
       .passes_words_on = true,
       .run = [defaults](const Arguments& given) { return measure(given.words); },

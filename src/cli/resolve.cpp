@@ -100,8 +100,12 @@ void apply_flags(const Arguments& arguments, const std::vector<Field>& fields) {
 
 const StudyEntry& find_study(const Experiment& experiment, const std::string& name,
                              const std::string& label) {
+  const std::vector<std::string> names = study_names(experiment);
+  if (name == "files" && experiment.name == "one-step-compare" &&
+      std::ranges::find(names, name) == names.end())
+    throw UsageError(label + ": 'files' is a command now, `ranklab ranks`");
   std::string known;
-  choice_field("study", known, study_names(experiment), "", "").parse(name, label);
+  choice_field("study", known, names, "", "").parse(name, label);
   return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
                        [&](const StudyEntry& entry) { return entry.name == known; });
 }

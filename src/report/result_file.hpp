@@ -74,6 +74,10 @@ struct ResultFile : Result {
   std::uint64_t non_finite = 0;  // numbers that are not finite, among scalars and series
   Timing timing;
 
+  /// The command that wrote it, as it is typed.
+  std::string command_word() const {
+    return command == "one-step-compare" && study == "files" ? "ranks" : command;
+  }
   std::string trial_unit() const { return trials.unit.empty() ? "trial" : trials.unit; }
 };
 
@@ -96,8 +100,8 @@ std::string result_text(const ResultFile& file);
 /// has the wrong type, with `label` before it.
 ResultFile result_from(const nlohmann::json& document, const std::string& label);
 
-/// Throws a Failure, with `label` before it, unless every quantity has as many trials as the others,
-/// and every curve a name of its own. Statements about single trials need it.
+/// Throws a Failure, with `label` before it, unless every quantity has as many trials as the
+/// others, and every curve a name of its own. Statements about single trials need it.
 void require_same_trials(const ResultFile& file, const std::string& label);
 
 /// Reads a result file: strict JSON of this schema, in which every member has its type. Throws a

@@ -152,7 +152,7 @@ void layer_products() {
 
 }  // namespace
 
-// Input for timing `one-step-compare --study files`: <folder>/activation<side>.npy, side x samples,
+// Input for timing `ranks`: <folder>/activation<side>.npy, side x samples,
 // and <folder>/gradient<side>.npy, side x side, in single precision.
 void write_layer(const std::string& folder, arma::uword side, arma::uword samples) {
   for (const auto& [name, columns] :

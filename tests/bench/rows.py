@@ -73,7 +73,7 @@ def files(side, samples, flag="", **options):
     tolerance = 1e-3 if flag else 1e-9
     return Row(f"files-{side}{flag.replace('--', '-')}",
                f"files: {side} x {side}, {samples} samples" + (", peer in f32" if flag else ""),
-               "one-step-compare --study files --pair "
+               "ranks --pair "
                f"layer,{{folder}}/activation{side}.npy,{{folder}}/gradient{side}.npy",
                f"files.py {{folder}}/activation{side}.npy {{folder}}/gradient{side}.npy {flag}",
                {"layer.stable_rank": tolerance, "layer.nuclear_rank": tolerance},

@@ -30,7 +30,7 @@ def training(name, work, command):
 
 GPT = "one-step-compare --study gpt --dim 128 --optimizer muon --steps 110"
 TRAIN = "rank-collapse --study train"
-FILES = "one-step-compare --study files "
+FILES = "ranks "
 RUNS = [
     training("gpt", "GPT, d 128, Muon, 110 steps", f"{GPT} --measure-steps 0"),
     training("gpt-measured", "the same, measured at 11 steps", GPT),

@@ -1,4 +1,4 @@
-"""one-step-compare --study files: the binary reads matrices in every format, named in every supported way."""
+"""ranks: the binary reads matrices in every format, named in every supported way."""
 import math
 import os
 import random
@@ -9,7 +9,7 @@ import zipfile
 from program import ROOT, ProgramTest, loads, reproducible
 from stored_tensors import npy, recording, safetensors
 
-STUDY = "one-step-compare --study files"
+STUDY = "ranks"
 
 
 def diagonal(rows, cols, values):
@@ -113,13 +113,13 @@ class FilesTest(ProgramTest):
         self.write("mm/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy"}]})
         self.write("mm/b.json", {"more": ["./b.json", "../mm/b.json", "pairs.json", "./../mm/./pairs.json", "c/../b.json"]})
         os.mkdir(self.path("mm/c"))
-        self.run_program(f"{STUDY} --manifest ./mm/pairs.json --manifest mm/pairs.json --shard 1/1 --quiet --out p.part", 2, timeout=20)
-        self.run_program(f"{STUDY} --manifest mm/pairs.json --include fc --shard 1/1 --quiet --out p.part", timeout=20)
+        self.run_program(f"{STUDY} --manifest ./mm/pairs.json --manifest mm/pairs.json --quiet --out p.json", 2, timeout=20)
+        self.run_program(f"{STUDY} --manifest mm/pairs.json --include fc --quiet --out p.json", timeout=20)
         self.write("mm/pairs.json", {"pairs": [{"name": "./pairs.json", "activation": "a.npy", "gradient": "g.npy"},
                                                {"name": "../mm/pairs.json", "activation": "a.npy", "gradient": "g.npy"}]})
-        self.run_program(f"{STUDY} --manifest mm/pairs.json --shard 1/1 --quiet --out q.part", timeout=20)
+        self.run_program(f"{STUDY} --manifest mm/pairs.json --quiet --out q.json", timeout=20)
 
-    def test_the_table_and_skipped_layers_are_printed_on_standard_error(self):
+    def test_the_table_and_skipped_layers_are_printed(self):
         broken = [row[:] for row in GRADIENT]
         broken[1][2] = float("nan")
         self.write("a.npy", npy(SPIKED))
@@ -128,9 +128,9 @@ class FilesTest(ProgramTest):
         self.write("zero.npy", npy(diagonal(5, 4, [])))
         words = STUDY.split() + ["--pair", "fc,a.npy,g.npy", "--pair", "bad,a.npy,bad.npy", "--pair", "zero,a.npy,zero.npy", "--out", "out.json"]
         run = self.run_program(words)
-        self.assertRegex(run.stderr, r"fc +- +5 x 4 +6 +1.188 +3 +2.526 +yes")
-        self.assertRegex(run.stderr, r"skipped +bad: the gradient has 1 entry that is not finite, the first in row 1, column 2")
-        self.assertRegex(run.stderr, r"skipped +zero: the gradient is zero")
+        self.assertRegex(run.stdout, r"fc +- +5 x 4 +6 +1.188 +3 +2.526 +yes")
+        self.assertRegex(run.stdout, r"skipped +bad: the gradient has 1 entry that is not finite, the first in row 1, column 2")
+        self.assertRegex(run.stdout, r"skipped +zero: the gradient is zero")
         self.assertEqual(self.run_program(words + ["--quiet"]).stderr, "")
         self.assertIn("no layer is left", self.run_program(f"{STUDY} --pair bad,a.npy,bad.npy --out x.json", 1).stderr)
         self.assertFalse(os.path.exists(self.path("x.json")))
@@ -314,7 +314,7 @@ class FilesTest(ProgramTest):
         self.write("g.npy", npy([row[:60] for row in rows[:40]]))
         one = self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 1")
         self.assertEqual(reproducible(one), reproducible(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 4 --seed 1", name="b.json")))
-        self.assertEqual(reproducible(one), reproducible(self.result_text("one-step-compare --config out.json", name="c.json")))
+        self.assertEqual(reproducible(one), reproducible(self.result_text("ranks --config out.json", name="c.json")))
         self.assertIn("reproduced bit for bit", self.run_program("verify out.json").stdout)
         seeds = [loads(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --seed {seed}"))["scalars"] for seed in (1, 2)]
         self.assertEqual(seeds[0], seeds[1])
@@ -323,7 +323,8 @@ class FilesTest(ProgramTest):
         self.write("a.npy", npy(SPIKED))
         self.write("g.npy", npy(GRADIENT))
         good = f"{STUDY} --pair fc,a.npy,g.npy"
-        self.refused(STUDY, "--pair")
+        self.refused(STUDY, "ranks --help")
+        self.refused(f"{STUDY} --heads 2", "--pair")
         self.refused(f"{STUDY} --pair fc", "--pair", "NAME,ACTIVATION_FILE,GRADIENT_FILE")
         self.refused(f"{good} --split fc=3", "--split", "5 rows")
         self.refused(f"{good} --split fd=5", "--split", "fd", "fc")

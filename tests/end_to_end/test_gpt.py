@@ -32,7 +32,7 @@ class GptTest(ProgramTest):
 
     def test_a_recording_can_be_read_by_the_study_files(self):
         self.result(TINY + " --record dump --save-steps 3,6")
-        ranks = self.result("one-step-compare --study files --from dump", name="ranks.json")
+        ranks = self.result("ranks --from dump", name="ranks.json")
         self.assertIn("layer1.W2.stable_rank", [series["name"] for series in ranks["series"]])
 
     def test_what_a_run_writes_changes_no_number_of_its_result(self):

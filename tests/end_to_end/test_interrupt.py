@@ -6,7 +6,6 @@ import time
 import unittest
 
 from program import BINARY, TINY, ProgramTest, loads, reproducible
-from stored_tensors import npy
 
 RUN = "random-features --m 40 --k 40 --d 20 --n 120 --steps 60 --restart-every 20 --trials 60"
 JOURNAL = "out.json.journal"
@@ -123,16 +122,15 @@ class JournalTest(InterruptedTest):
         self.assertEqual(before, self.bytes_of(JOURNAL))
 
     def test_resume_of_another_run_is_refused_by_name(self):
-        self.write("a.npy", npy([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]))
-        self.write("g.npy", npy([[1.0, 2.0], [3.0, 5.0]]))
-        files = "one-step-compare --study files --pair W,a.npy,g.npy --trials 2"
+        self.write("ids.json", [[3, 0, 7, 7], [5, 2, 9, 4], [8, 8, 6, 1]])
+        files = "rank-collapse --model gpt2 --layers 2 --dim 8 --tokens-file ids.json --trials 2"
         self.write_journal(files, 1)
         before = self.bytes_of(JOURNAL)
         self.refused(f"{files} --trials 3 --resume --quiet --out out.json", "trials is 2 there, 3 here")
         run = self.run_program(f"{files} --resume --quiet --out out.json", 2, env={"OPENBLAS_CORETYPE": "Prescott"})
         self.assertRegex(run.stderr, 'blas_core is ".*" there, "Prescott" here')
-        self.write("g.npy", npy([[1.0, 2.0], [3.0, 6.0]]))
-        self.refused(f"{files} --resume --quiet --out out.json", '"g.npy" is')
+        self.write("ids.json", [[3, 0, 7, 7], [5, 2, 9, 8], [8, 8, 6, 1]])
+        self.refused(f"{files} --resume --quiet --out out.json", '"ids.json" is')
         self.assertEqual(before, self.bytes_of(JOURNAL))
 
     def test_resume_without_a_journal_starts_from_the_beginning(self):

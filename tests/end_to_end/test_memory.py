@@ -14,7 +14,7 @@ from stored_tensors import npy
 
 FEATURES, SAMPLES, OUTPUTS = 64, 600_000, 4  # the activation: 307 MB of F64, zero except on the diagonal
 LIMIT = 430_000  # kB, as for `ulimit -v`; OpenBLAS 0.3.29 takes 190 MB of it, so the activation does not fit into the rest
-FILES = "one-step-compare --study files --threads 1 --out out.json --pair a,{},g.npy"
+FILES = "ranks --threads 1 --out out.json --pair a,{},g.npy"
 
 
 def npy_header(shape=(FEATURES, SAMPLES), descr="<f8", fortran=False):
@@ -26,13 +26,13 @@ def npy_header(shape=(FEATURES, SAMPLES), descr="<f8", fortran=False):
 @unittest.skipIf("sanitize" in BINARY, "the address sanitizer maps terabytes")
 class MemoryTest(ProgramTest):
     def run_limited(self, arguments, kilobytes, exit_code=0, timeout=240):
-        """Runs the program under a limit as of `ulimit -v` and returns its standard error. The test fails if the program does not end."""
+        """Runs the program under a limit as of `ulimit -v` and returns what it prints. The test fails if the program does not end."""
         bound = (kilobytes * 1024,) * 2
         run = subprocess.run([BINARY] + arguments.split(), capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
                              cwd=self.folder, env=dict(os.environ, TMPDIR=self.folder),
                              preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, bound))
         self.assertEqual(run.returncode, exit_code, run.stderr[-500:])
-        return run.stderr
+        return run.stdout + run.stderr
 
     def write_gradient(self):
         self.write("g.npy", npy([[float((i * 7 + j) % 5 - 2) for j in range(FEATURES)] for i in range(OUTPUTS)]))

@@ -58,7 +58,7 @@ class OutputsTest(ProgramTest):
             for command in ([b"verify", b"--quiet", out], [b"plot", b"--quiet", out], [b"report", b"--quiet", out, b"--out", b"p.html"]):
                 run = subprocess.run([BINARY.encode()] + command, cwd=folder, capture_output=True, timeout=60)
                 self.assertEqual((run.returncode, run.stderr), (0, b""), command)
-        run = subprocess.run([BINARY.encode(), b"one-step-compare", b"--study", b"files", b"--activations", b"a\xff.npz", b"--gradients", b"g.npz"],
+        run = subprocess.run([BINARY.encode(), b"ranks", b"--activations", b"a\xff.npz", b"--gradients", b"g.npz"],
                              cwd=folder, capture_output=True, timeout=60)
         self.assertEqual(run.returncode, 2)
         self.assertIn(b"a\\xff.npz' is not valid UTF-8", run.stderr)

@@ -56,7 +56,7 @@ class PartsTest(ProgramTest):
             self.write(f"{name}.npy", npy(self.normal(k, n)))
             self.write(f"{name}-gradient.npy", npy(self.normal(m, k)))
             words.append(f"--pair {name},{name}.npy,{name}-gradient.npy")
-        self.same_for_any_number_of_threads(f"one-step-compare --study files {' '.join(words)}")
+        self.same_for_any_number_of_threads(f"ranks {' '.join(words)}")
 
     def test_a_recording(self):
         """Four layers at two steps with three batches each."""
@@ -70,4 +70,4 @@ class PartsTest(ProgramTest):
                 tensors[f"{name}.activations"] = flat(a)
             layers = [{"name": name, "n": 30, "role": "hidden"} for name in shapes]
             self.write(f"dump/step{step}.batch{batch}.safetensors", recording(layers, tensors))
-        self.same_for_any_number_of_threads("one-step-compare --study files --from dump")
+        self.same_for_any_number_of_threads("ranks --from dump")

@@ -6,7 +6,6 @@ import time
 import unittest
 
 from program import BINARY, ROOT, ProgramTest, loads
-from stored_tensors import npy
 
 TRAJECTORY = {"study": "trajectory", "m": 12, "k": 10, "d": 5, "n": 30, "steps": 20, "restart-every": 0, "trials": 5, "seed": 1}
 MLP = {"study": "mlp", "d": 6, "width": 8, "n": 16, "steps": 5, "trials": 2, "seed": 1}
@@ -78,12 +77,11 @@ class ReproduceTest(ProgramTest):
         self.assertGreater(kept, 10_000)
 
     def test_a_changed_input_file_runs_again(self):
-        self.write("a.npy", npy([[1.0, 2.0, 3.0], [4.0, 5.0, 7.0]]))
-        self.write("g.npy", npy([[1.0, 2.0], [3.0, 5.0]]))
-        self.preset("measured", "one-step-compare", {"study": "files", "pair": ["W,a.npy,g.npy"]}, seconds=1)
+        self.write("ids.json", [[3, 0, 7, 7], [5, 2, 9, 4]])
+        self.preset("measured", "rank-collapse", {"model": "gpt2", "layers": 2, "dim": 8, "tokens-file": "ids.json"}, seconds=1)
         self.assertNotIn("  kept  ", self.lines("measured")[1])
         self.assertIn("  kept  ", self.lines("measured")[1])
-        self.write("g.npy", npy([[1.0, 2.0], [3.0, 6.0]]))
+        self.write("ids.json", [[3, 0, 7, 7], [5, 2, 9, 8]])
         self.assertNotIn("  kept  ", self.lines("measured")[1])
 
     def test_contradictions_with_the_reference_are_found(self):
@@ -135,9 +133,9 @@ class ReproduceTest(ProgramTest):
             self.assertNotIn("  kept  ", self.lines("losses")[1])
 
     def test_a_preset_that_fails_does_not_stop_the_others(self):
-        self.preset("broken", "one-step-compare", {"study": "files", "pair": ["fc1,a.npy,g.npy"]}, seconds=0)
+        self.preset("broken", "rank-collapse", {"model": "gpt2", "tokens-file": "ids.json"}, seconds=0)
         lines = self.lines(exit_code=1)
-        self.assertRegex(lines[1], r"^\[1/4\] broken .*a\.npy")
+        self.assertRegex(lines[1], r"^\[1/4\] broken .*ids\.json")
         self.assertRegex(lines[-1], "1 preset failed$")
         self.assertEqual(self.result_of("slow")["status"], "complete")
 

@@ -213,7 +213,7 @@ class BadFlagTest(ProgramTest):
                           ["rank-collapse", "--study", "train", "--lambda", long], ["rank-collapse", "--study", "train", "--lr", long],
                           ["rank-collapse", "--study", "train", "--norm", long], ["rank-collapse", "--study", "train", "--vocab", long],
                           ["one-step-compare", "--study", "gpt", "--also", long], ["one-step-compare", "--study", "gpt", "--vocab", long],
-                          ["one-step-compare", "--study", "files", "--pair", long], ["spiked-model", "--sample-steps", long]):
+                          ["ranks", "--pair", long], ["spiked-model", "--sample-steps", long]):
             with self.subTest(" ".join(word[:20] for word in arguments)):
                 message = self.refused(arguments)
                 self.assertLess(len(message), 700)

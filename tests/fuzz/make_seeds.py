@@ -26,7 +26,7 @@ RUNS = {
     "spiked-model": "spiked-model --study gradient-rank --k 6,8 --steps 3 --trials 2",
     "rank-collapse": "rank-collapse --model mamba2 --lambda -1,1 --layers 2 --tokens 4 --dim 8 --state 2 --trials 2",
     "train": "rank-collapse --study train --steps 4 --batch 2 --dim 8 --trials 2 --model attention --lambda 0,1 --precision f32",
-    "files": "one-step-compare --study files --pair fc,a.npy,g.npy --fail-if fc:ratio<1",
+    "files": "ranks --pair fc,a.npy,g.npy --fail-if fc:ratio<1",
 }
 FLAGS = {"number": "12", "real": "-1.5e3", "list": "1,2,3", "reals": "0.1,1e-3,-2", "shard": "3/12",
          "split": "fc=3", "shares": "f*=32+8+8", "groups": "fc=3@16", "gate": "blocks.*: ratio<0.5", "pair": "fc,a.npy,dir/g.npz:k",
@@ -47,7 +47,7 @@ LINES = {
     "patches": "rank-collapse --study train --task patches --heads 2 --layers 2,3 --variant post,pre,de-escalated --lr-post 0.001,0.0005",
     "regression": "one-step-compare --trials 40 --m-high 12 --k-high 12 --n-high 24 --resume --out r.json",
     "gpt": "one-step-compare --study gpt --vocab bpe:300 --layers 1 --dim 8 --optimizer muon,adam --one-step on --also muon,spectral-on=W2",
-    "files": "one-step-compare --study files --pair fc,a.npy,g.npy --split fc=2 --fail-if fc:ratio<1 --include f*",
+    "files": "ranks --pair fc,a.npy,g.npy --split fc=2 --fail-if fc:ratio<1 --include f*",
     "weights": "rank-collapse --weights w.safetensors --model-config c.json --tokens-file ids.json --ignore-tensors head.*",
     "run": "run spectral-fig03 --trials 2 --dry-run",
     "preset": "rank-collapse --preset shallow-fig08 --tokens 12 --config c.json",

@@ -1,4 +1,4 @@
-// The lists of pairs that `one-step-compare --study files` reads.
+// The lists of pairs that `ranks` reads.
 
 #include <armadillo>
 #include <nlohmann/json.hpp>
@@ -6,6 +6,7 @@
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
 #include "cli/resolve.hpp"
+#include "experiments/ranks/ranks.hpp"
 #include "io/tensors/safetensors_writer.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "workplace.hpp"
@@ -39,9 +40,8 @@ void put_matrices() {
 
 void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
   RunSources sources;
-  sources.flags.flags = {{"study", "files"}};
-  sources.flags.flags.insert(sources.flags.flags.end(), flags.begin(), flags.end());
-  ResolvedRun run = resolve(*find_experiment("one-step-compare"), sources);
+  sources.flags.flags = flags;
+  ResolvedRun run = resolve(ranks_experiment(), sources);
   attempt([&] { run.study->estimate(); });
   input_checksums(run.study->fields());
 }

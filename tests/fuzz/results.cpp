@@ -18,9 +18,8 @@ void draw(const ResultFile& result) {
 
 // As `verify` does before it runs the study.
 void resolve_again(const ResultFile& result, const std::string& path) {
-  const Experiment* experiment = find_experiment(result.command);
-  if (experiment == nullptr) return;
-  ResolvedRun run = resolve(*experiment, replay_of(parameters_of(result, path)));
+  ResolvedRun run =
+      resolve(experiment_of_result(result, path), replay_of(parameters_of(result, path)));
   run.study->estimate();
   run.options.out = path;
   refuse_to_replace(run);

@@ -140,8 +140,11 @@ bool is_harmless(const std::string& utility, const std::vector<std::string>& wor
 
 void read_config(std::string_view bytes) {
   const std::string path = put("config.json", bytes);
-  const std::string command = value_or(read_json(path), "command", std::string());
-  const Experiment& experiment = experiment_of(command, path);
+  const nlohmann::json document = read_json(path);
+  const std::string study = value_or(member(document, "config"), "study", std::string());
+  const Experiment& experiment =
+      study == "files" ? ranks_experiment()
+                       : experiment_of(value_or(document, "command", std::string()), path);
   Arguments flags;
   flags.flags = {{"config", path}};
   flags.words = {"--config", path};
@@ -174,6 +177,7 @@ void read_command_line(std::string_view bytes) {
   definition_of(command);
   if (const Experiment* experiment = find_experiment(command))
     return resolve_words(*experiment, words);
+  if (command == "ranks") return resolve_words(ranks_experiment(), words);
   if (!is_harmless(command, words)) return;
   for (const Utility& utility : utilities()) {
     if (utility.name == command) run_utility(utility, words);

@@ -1,4 +1,4 @@
-"""`one-step-compare --study files` for one pair, in PyTorch: st of the activation, nr of the gradient.
+"""`ranks` for one pair, in PyTorch: st of the activation, nr of the gradient.
 
     files.py ACTIVATION.npy GRADIENT.npy [--single]
 

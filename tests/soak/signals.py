@@ -132,7 +132,7 @@ def files():
     def check(folder):
         write_npy(folder, "a.npy", 2048, 16384)
         write_npy(folder, "g.npy", 4096, 2048)
-        return answered("one-step-compare --study files --pair a,a.npy,g.npy --quiet --force"
+        return answered("ranks --pair a,a.npy,g.npy --quiet --force"
                         " --out out.json", folder, [0.2, 1.0])
     return Check("files", check, alone=True)
 

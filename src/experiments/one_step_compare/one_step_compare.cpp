@@ -1,14 +1,11 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
-#include "experiments/ranks/ranks.hpp"
-
 namespace ranklab {
 
 Experiment one_step_compare_experiment() {
   return {
       "one-step-compare",
-      "one Euclidean step compared with one spectral step: regression, MLPs, transformers, your "
-      "own matrices",
+      "one Euclidean step compared with one spectral step: regression, MLPs, transformers",
       {
           {"regression",
            "one step of each on many random problems, compared with the guarantees (Section 1.2, "
@@ -33,9 +30,6 @@ Experiment one_step_compare_experiment() {
            "a small GPT trained on real text, with every rank tracked (Figures 2 and 5 to 10, "
            "Table 2)",
            3, make_gpt_study},
-          {"files",
-           "your own activations and gradients, layer by layer: should this layer get Muon?", 1,
-           make_files_study},
       }};
 }
 

@@ -1,6 +1,6 @@
-// `one-step-compare --study files` and `ranklab ranks`: the paper's two numbers for matrices in
-// files, st of activations and nr of gradients, and its criterion ([Spectral] Sections 1.2 and
-// 1.2.1, eq. (1.8)); the ranks of weights.
+// `ranklab ranks`: the paper's two numbers for matrices in files, st of activations and nr of
+// gradients, and its criterion ([Spectral] Sections 1.2 and 1.2.1, eq. (1.8)); the ranks of
+// weights.
 //
 // Layers are measured one after another, so a file of 10 GB does not need 10 GB of memory. One
 // trial measures all layers. Nothing is drawn: --seed changes nothing, and further trials repeat
@@ -48,8 +48,12 @@ struct FilesConfig {
 
 std::unique_ptr<Study> make_files_study();
 
-/// The flags of --study files that paths stand for, by what the files contain. Throws Failure for a
-/// path that cannot be read, UsageError for paths that do not go together.
+/// What `ranks` runs. Its results name the command one-step-compare and the study files, as those
+/// of earlier versions do; that command does not have the study.
+const Experiment& ranks_experiment();
+
+/// The flags that paths stand for, by what the files contain. Throws Failure for a path that cannot
+/// be read, UsageError for paths that do not go together.
 std::vector<std::pair<std::string, std::string>> flags_of_paths(
     const std::vector<std::string>& paths);
 

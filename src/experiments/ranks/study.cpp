@@ -119,7 +119,7 @@ class FilesStudy : public Study {
             "--weights-only: not allowed with --fail-if, because weights alone have no ratio");
     } else if (no_pairs) {
       throw UsageError(
-          "--study files needs matrices: --from FILE|FOLDER, --pair "
+          "ranks needs matrices: --from FILE|FOLDER, --pair "
           "NAME,ACTIVATION_FILE,GRADIENT_FILE, "
           "--manifest FILE.json, or "
           "--activations FILE --gradients FILE");
@@ -164,6 +164,14 @@ class FilesStudy : public Study {
 
 std::unique_ptr<Study> make_files_study() {
   return std::make_unique<ranks::FilesStudy>();
+}
+
+const Experiment& ranks_experiment() {
+  static const Experiment experiment = {
+      "one-step-compare",
+      "the ranks of your own matrices",
+      {{"files", "your own activations and gradients, layer by layer", 1, make_files_study}}};
+  return experiment;
 }
 
 }  // namespace ranklab

@@ -101,7 +101,7 @@ std::vector<Field> Config::flags() {
                         "architecture is GPT-2's, in GPT-2's layout")),
       output(text_field(
           "record", record,
-          "folder for activations and gradients of trial 0's first run, for --study files --from")),
+          "folder for activations and gradients of trial 0's first run, for `ranklab ranks`")),
       only_if(!save.empty() || !record.empty(), "--save or --record",
               or_empty(size_list_field(
                   "save-steps", save_steps, 0, most_steps, "",

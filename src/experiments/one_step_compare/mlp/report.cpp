@@ -205,7 +205,7 @@ std::vector<Field> Config::flags() {
   constexpr std::uint64_t largest = 100'000, largest_steps = 10'000'000;
   Field dump_field = text_field("dump", dump,
                                 "folder for trial 0's last activations and gradients (first "
-                                "--optimizer) and a manifest for --study files");
+                                "--optimizer) and a manifest for `ranklab ranks`");
   dump_field.names_output = true;
   const auto of_muon = [&](Field field) {
     const bool runs = std::count(optimizer.begin(), optimizer.end(), muon) > 0;

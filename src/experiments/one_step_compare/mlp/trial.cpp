@@ -202,7 +202,7 @@ std::string gradient_file(std::size_t l) {
 }
 
 /// Writes A<l-1>.npy (k, n) and the gradient of W_l, G<l>.npy (m, k), for every layer l, then
-/// manifest.json, which pairs them under the name W<l>, for the study files. Creates folders.
+/// manifest.json, which pairs them under the name W<l>, for `ranklab ranks`. Creates folders.
 template <class T>
 void write_dump(const std::string& folder, const MlpPass<T>& pass) {
   std::string pairs;

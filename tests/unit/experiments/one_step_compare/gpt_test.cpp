@@ -357,7 +357,7 @@ TEST_CASE("a divergence is counted, and later values are undefined") {
   CHECK(std::isnan(find_scalar(result, "sgd.final_validation_loss").at(0)));
 }
 
-TEST_CASE("the study files measures the same ranks on a recording as the training run") {
+TEST_CASE("`ranks` measures the same ranks on a recording as the training run") {
   const Fixture fixture;
   const TemporaryFolder folder;
   const Result trained = fixture.run({{"measure-steps", "20,40"},

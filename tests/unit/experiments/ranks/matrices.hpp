@@ -1,4 +1,4 @@
-// Tests of --study files use these matrices with known ranks, stored in a temporary folder.
+// Tests of `ranks` use these matrices with known ranks, stored in a temporary folder.
 #pragma once
 
 #include <armadillo>
