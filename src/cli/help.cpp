@@ -202,7 +202,8 @@ const std::vector<Term>& glossary() {
         "curves      first last sum mean median min max argmin argmax share diff at(CURVE, X)",
         "            when(CONDITION): x where it first holds",
         "names       'd=10.eta' in quotes if not of letters, digits, _ and dots",
-        "            layer*.ratio for all"}},
+        "            layer*.ratio for all; eta[d=10], ratio[layer=*, block=Wv] by axes, as",
+        "            `at` of the result has them"}},
       {"word",
        "An element of --also, --steps, --lr and other lists of words: "
        "NAME[+NAME...][:VALUE][,KEY=VALUE...]. In mamba2:800, 800 is the value for one model. "

@@ -107,7 +107,7 @@ std::vector<std::pair<std::string, ResultFile>> results_in(const std::string& fo
   std::vector<std::pair<std::string, ResultFile>> out;
   for (const std::string& path : paths) {
     const nlohmann::json document = read_json(path);
-    if (document.is_object() && member(document, "schema") == result_schema)
+    if (document.is_object() && is_result_schema(member(document, "schema")))
       out.emplace_back(path, result_from(document, printable(path)));
   }
   return out;

@@ -104,7 +104,7 @@ void refuse_to_replace(ResolvedRun& run) {
     earlier = read_json(out);
   } catch (const Failure&) {
   }
-  if (member(earlier, "schema") != result_schema || !member(earlier, "config").is_object())
+  if (!is_result_schema(member(earlier, "schema")) || !member(earlier, "config").is_object())
     return refuse("is not a ranklab result");
   if (earlier["command"] != run.experiment->name)
     return refuse("holds a different run (" +

@@ -7,7 +7,7 @@ namespace ranklab {
 
 Track::Track(const std::vector<Column>& columns) {
   for (const Column& column : columns)
-    columns_[column.name].values.assign(column.x.size(), undefined);
+    columns_[column.quantity.name].values.assign(column.x.size(), undefined);
 }
 
 Track::Values& Track::at(const std::string& name) {

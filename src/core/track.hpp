@@ -6,13 +6,14 @@
 #include <string>
 #include <vector>
 
+#include "core/quantity.hpp"
 #include "core/record.hpp"
 
 namespace ranklab {
 
 /// A number of a run, or numbers over x: steps, layers.
 struct Column {
-  std::string name;
+  Quantity quantity;
   std::string x_name = {};        // "step"; empty: one number
   std::vector<double> x = {0.0};  // an entry for each number
 };

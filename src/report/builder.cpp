@@ -52,16 +52,16 @@ PanelBuilder& PanelBuilder::group(std::string name) {
   return *this;
 }
 
-void ResultBuilder::scalar(const std::string& name) {
-  scalar(name, scalars_of(records_, name));
+void ResultBuilder::scalar(const Quantity& quantity) {
+  scalar(quantity, scalars_of(records_, quantity));
 }
 
 void ResultBuilder::scalars(std::initializer_list<const char*> names) {
   for (const char* name : names) scalar(name);
 }
 
-void ResultBuilder::scalar(std::string name, std::vector<double> per_trial) {
-  result_.scalars.push_back({std::move(name), std::move(per_trial)});
+void ResultBuilder::scalar(Quantity quantity, std::vector<double> per_trial) {
+  result_.scalars.push_back({std::move(quantity), std::move(per_trial)});
 }
 
 void ResultBuilder::scalar(const Inequality& inequality) {
@@ -71,42 +71,42 @@ void ResultBuilder::scalar(const Inequality& inequality) {
          }));
 }
 
-void ResultBuilder::series(const std::string& name, const std::string& x_name, double first_x) {
-  std::vector<std::vector<double>> values = arrays_of(records_, name);
-  Series all = series_over_trials(name, x_name, values, first_x);
+void ResultBuilder::series(const Quantity& quantity, const std::string& x_name, double first_x) {
+  std::vector<std::vector<double>> values = arrays_of(records_, quantity);
+  Series all = series_over_trials(quantity, x_name, values, first_x);
   series(with_trials(std::move(all), std::move(values)));
 }
 
-void ResultBuilder::series(const std::string& name, const std::string& x_name,
+void ResultBuilder::series(const Quantity& quantity, const std::string& x_name,
                            std::vector<double> x) {
-  std::vector<std::vector<double>> values = arrays_of(records_, name);
-  Series all = series_over_trials(name, x_name, std::move(x), values);
+  std::vector<std::vector<double>> values = arrays_of(records_, quantity);
+  Series all = series_over_trials(quantity, x_name, std::move(x), values);
   series(with_trials(std::move(all), std::move(values)));
 }
 
-void ResultBuilder::series(const std::string& name, const std::string& x_name,
+void ResultBuilder::series(const Quantity& quantity, const std::string& x_name,
                            std::vector<double> x, const ValueAtSize& value) {
   auto measured = per_trial(records_, [&](const TrialRecord& record) {
     std::vector<double> values;
     for (std::size_t i = 0; i < x.size(); ++i) values.push_back(value(record, i));
     return values;
   });
-  Series all = series_over_trials(name, x_name, std::move(x), measured);
+  Series all = series_over_trials(quantity, x_name, std::move(x), measured);
   series(with_trials(std::move(all), std::move(measured)));
 }
 
-void ResultBuilder::series_of_points(const std::string& name, const std::string& x_name,
+void ResultBuilder::series_of_points(const Quantity& quantity, const std::string& x_name,
                                      std::vector<double> x, std::vector<double> y) {
   std::vector<double> spread(y.size(), 0.0);
-  series({name, x_name, std::move(x), std::move(y), std::move(spread)});
+  series({quantity, x_name, std::move(x), std::move(y), std::move(spread)});
 }
 
-void ResultBuilder::add(const std::vector<Column>& columns, const std::string& prefix) {
+void ResultBuilder::add(const std::vector<Column>& columns, const At& at) {
   for (const Column& column : columns) {
     if (column.x_name.empty())
-      scalar(prefix + column.name);
+      scalar(at / column.quantity);
     else
-      series(prefix + column.name, column.x_name, column.x);
+      series(at / column.quantity, column.x_name, column.x);
   }
 }
 

@@ -60,26 +60,26 @@ class ResultBuilder {
 
   // Scalars ---------------------------------------------------------------------------------------
   /// Adds the scalar that every record has under this name.
-  void scalar(const std::string& name);
+  void scalar(const Quantity& quantity);
   void scalars(std::initializer_list<const char*> names);
-  void scalar(std::string name, std::vector<double> per_trial);
+  void scalar(Quantity quantity, std::vector<double> per_trial);
   /// Adds the violations of an inequality in each trial, under the name that it declares; NaN if a
   /// trial has no tally.
   void scalar(const Inequality& inequality);
 
   // Series ----------------------------------------------------------------------------------------
   /// Adds the array that every record has under this name, over x = first_x, first_x + 1, ...
-  void series(const std::string& name, const std::string& x_name, double first_x = 0.0);
+  void series(const Quantity& quantity, const std::string& x_name, double first_x = 0.0);
   /// Like the above, over given x.
-  void series(const std::string& name, const std::string& x_name, std::vector<double> x);
+  void series(const Quantity& quantity, const std::string& x_name, std::vector<double> x);
   /// Adds value(record, i) at x[i].
-  void series(const std::string& name, const std::string& x_name, std::vector<double> x,
+  void series(const Quantity& quantity, const std::string& x_name, std::vector<double> x,
               const ValueAtSize& value);
   /// Adds points without a spread.
-  void series_of_points(const std::string& name, const std::string& x_name, std::vector<double> x,
+  void series_of_points(const Quantity& quantity, const std::string& x_name, std::vector<double> x,
                         std::vector<double> y);
-  /// Adds the scalars and series of columns, whose names the records have after the prefix.
-  void add(const std::vector<Column>& columns, const std::string& prefix = "");
+  /// Adds the scalars and series of columns, which the records have at that place.
+  void add(const std::vector<Column>& columns, const At& at = {});
   void series(Series series) { result_.series.push_back(std::move(series)); }
   bool has_series(const std::string& name) const;
 

@@ -71,17 +71,26 @@ class Csv {
   }
 };
 
+// "block=W2; layer=1"
+std::string place_text(const std::map<std::string, Coordinate>& at) {
+  std::vector<std::string> out;
+  for (const auto& [axis, value] : at) out.push_back(axis + "=" + coordinate_text(value));
+  return joined(out, "; ");
+}
+
 void add_scalars(const ResultFile& result, Csv& out) {
-  out.header({"name", "mean", "std", "n"});
-  for (const auto& [name, of] : result.means) out.row({name, of.mean, of.std, of.n});
+  out.header({"name", "mean", "std", "n", "quantity", "at"});
+  for (const auto& [name, of] : result.means)
+    out.row({name, of.mean, of.std, of.n, of.quantity, place_text(of.at)});
 }
 
 void add_series(const ResultFile& result, Csv& out) {
-  out.header({"name", "x_name", "x", "mean", "std", "n"});
+  out.header({"name", "x_name", "x", "mean", "std", "n", "quantity", "at"});
   for (const Series& series : result.series) {
     for (std::size_t i = 0; i < series.x.size(); ++i)
       out.row({series.name, series.x_name, series.x[i], series.mean[i], series.std[i],
-               series.n.empty() ? result.trials.completed : series.n[i]});
+               series.n.empty() ? result.trials.completed : series.n[i], series.quantity,
+               place_text(series.at)});
   }
 }
 

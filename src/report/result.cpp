@@ -8,9 +8,9 @@
 
 namespace ranklab {
 
-Series series_over_trials(std::string name, std::string x_name, std::vector<double> x,
+Series series_over_trials(Quantity quantity, std::string x_name, std::vector<double> x,
                           const std::vector<std::vector<double>>& per_trial) {
-  Series series{std::move(name), std::move(x_name), std::move(x), {}, {}};
+  Series series{std::move(quantity), std::move(x_name), std::move(x), {}, {}};
   std::size_t length = series.x.size();
   for (const auto& values : per_trial) length = std::min(length, values.size());
   series.x.resize(length);
@@ -27,13 +27,13 @@ Series series_over_trials(std::string name, std::string x_name, std::vector<doub
   return series;
 }
 
-Series series_over_trials(std::string name, std::string x_name,
+Series series_over_trials(Quantity quantity, std::string x_name,
                           const std::vector<std::vector<double>>& per_trial, double first_x) {
   std::size_t length = per_trial.empty() ? 0 : std::numeric_limits<std::size_t>::max();
   for (const auto& values : per_trial) length = std::min(length, values.size());
   std::vector<double> x(length);
   for (std::size_t i = 0; i < length; ++i) x[i] = first_x + static_cast<double>(i);
-  return series_over_trials(std::move(name), std::move(x_name), std::move(x), per_trial);
+  return series_over_trials(std::move(quantity), std::move(x_name), std::move(x), per_trial);
 }
 
 const char* name_of(Unit unit) {

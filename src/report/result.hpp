@@ -8,12 +8,14 @@
 #include <variant>
 #include <vector>
 
+#include "core/quantity.hpp"
 #include "core/record.hpp"
 #include "core/statistics.hpp"
 #include "report/figure.hpp"
 
 namespace ranklab {
 
+/// A quantity over x. Its name is unique in the result.
 struct Series {
   std::string name;
   std::string x_name;
@@ -21,7 +23,23 @@ struct Series {
   std::vector<std::uint64_t> n =
       {};  // number of trials that define each point; empty: all, or unknown
   std::vector<std::vector<double>> trials =
-      {};  // the values of every trial at x, if a curve shows them; else empty
+      {};                     // the values of every trial at x, if a curve shows them; else empty
+  std::string quantity = {};  // what it is, and where
+  std::map<std::string, Coordinate> at = {};
+
+  Series() = default;
+  Series(Quantity of, std::string over, std::vector<double> xs, std::vector<double> means,
+         std::vector<double> deviations, std::vector<std::uint64_t> defined = {},
+         std::vector<std::vector<double>> of_trials = {})
+      : name(std::move(of.name)),
+        x_name(std::move(over)),
+        x(std::move(xs)),
+        mean(std::move(means)),
+        std(std::move(deviations)),
+        n(std::move(defined)),
+        trials(std::move(of_trials)),
+        quantity(std::move(of.kind)),
+        at(std::move(of.at.coordinates)) {}
 };
 
 /// Whether a curve of so many trials shows each of them. One trial is the mean, and curves of many
@@ -34,6 +52,15 @@ constexpr bool shows_each(std::size_t trials) {
 struct Scalar {
   std::string name;
   std::vector<double> per_trial;
+  std::string quantity = {};
+  std::map<std::string, Coordinate> at = {};
+
+  Scalar() = default;
+  Scalar(Quantity of, std::vector<double> values)
+      : name(std::move(of.name)),
+        per_trial(std::move(values)),
+        quantity(std::move(of.kind)),
+        at(std::move(of.at.coordinates)) {}
 };
 
 enum class Verdict { holds, fails, not_applicable };
@@ -161,11 +188,11 @@ struct Result {
 
 /// Mean and standard deviation over trials, point by point, up to the shortest trial; x = first_x,
 /// first_x + 1, ...
-Series series_over_trials(std::string name, std::string x_name,
+Series series_over_trials(Quantity quantity, std::string x_name,
                           const std::vector<std::vector<double>>& per_trial, double first_x = 0.0);
 
 /// Like the above, with given x.
-Series series_over_trials(std::string name, std::string x_name, std::vector<double> x,
+Series series_over_trials(Quantity quantity, std::string x_name, std::vector<double> x,
                           const std::vector<std::vector<double>>& per_trial);
 
 }  // namespace ranklab

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "core/error.hpp"
@@ -49,6 +50,25 @@ void require_equal_lengths(const Series& series) {
   require(series.std.size(), "std");
   if (!series.n.empty()) require(series.n.size(), "n");
   for (const std::vector<double>& trial : series.trials) require(trial.size(), "a trial");
+}
+
+// A file that does not say what a number is, such as one of the earlier schema, has its name alone.
+// The values of a scalar are apart from its mean, which says what it is.
+void place_quantities(ResultFile& file) {
+  std::map<std::string_view, const ScalarMean*> by_name;
+  for (auto& [name, mean] : file.means) {
+    if (mean.quantity.empty()) mean.quantity = name;
+    by_name.emplace(name, &mean);
+  }
+  for (Scalar& scalar : file.scalars) {
+    const auto mean = by_name.find(scalar.name);
+    if (mean == by_name.end()) continue;
+    scalar.quantity = mean->second->quantity;
+    scalar.at = mean->second->at;
+  }
+  for (Series& series : file.series) {
+    if (series.quantity.empty()) series.quantity = series.name;
+  }
 }
 
 template <class AnyTable>
@@ -174,6 +194,32 @@ void from_json_value(const Json& json, std::vector<Scalar>& scalars) {
   for (auto& [name, per_trial] : values) scalars.push_back({name, std::move(per_trial)});
 }
 
+OrderedJson to_json_value(const std::map<std::string, Coordinate>& at) {
+  OrderedJson out = OrderedJson::object();
+  for (const auto& [axis, value] : at)
+    std::visit([&, &axis = axis](const auto& each) { out[axis] = each; }, value);
+  return out;
+}
+
+void from_json_value(const Json& json, std::map<std::string, Coordinate>& at) {
+  if (!json.is_object()) throw ReadError("", "must be an object");
+  at.clear();
+  for (const auto& [axis, value] : json.items()) {
+    if (!value.is_number() && !value.is_string())
+      throw ReadError(printable_key(axis), "must be a number or text");
+    at[axis] =
+        value.is_number() ? Coordinate(value.get<double>()) : Coordinate(value.get<std::string>());
+  }
+}
+
+DifferencePlace difference(const std::map<std::string, Coordinate>& a,
+                           const std::map<std::string, Coordinate>& b, const Equality& equal) {
+  const auto text = [](const std::map<std::string, Coordinate>& at) {
+    return to_json_value(at).dump(-1, ' ', false, OrderedJson::error_handler_t::replace);
+  };
+  return difference(text(a), text(b), equal);
+}
+
 DifferencePlace difference(const Scalar& a, const Scalar& b, const Equality& equal) {
   const DifferencePlace name = difference(a.name, b.name, equal);
   return name ? name : difference(a.per_trial, b.per_trial, equal);
@@ -204,12 +250,17 @@ void add_result(ResultFile& file, Result result) {
   if (result.diverged && file.status == Status::complete) file.status = Status::diverged;
   static_cast<Result&>(file) = std::move(result);
   for (const Scalar& scalar : file.scalars)
-    file.means.emplace_back(scalar.name, summarize(scalar.per_trial));
+    file.means.emplace_back(scalar.name,
+                            ScalarMean{summarize(scalar.per_trial), scalar.quantity, scalar.at});
   file.non_finite = count_non_finite(file);
 }
 
 OrderedJson result_json(const ResultFile& file) {
   return to_json_value(file);
+}
+
+bool is_result_schema(const nlohmann::json& schema) {
+  return schema == result_schema || schema == "ranklab.result/2";
 }
 
 std::string result_text(const ResultFile& file) {
@@ -241,13 +292,15 @@ ResultFile result_from(const Json& document, const std::string& label) {
   if (document.is_object() && document.contains("config") && document.contains("command") &&
       !document.contains("schema"))
     throw Failure(label + ": not a result file but a preset; `ranklab run NAME` writes a result");
-  if (member(document, "schema") != result_schema)
+  if (!is_result_schema(member(document, "schema")))
     throw Failure(label + ": not a result file: its \"schema\" is not \"" + result_schema + "\"");
   ResultFile out;
   try {
     from_json_value(document, out);
+    out.schema = result_schema;
     if (!out.config.is_object()) throw ReadError("config", "must be an object");
     if (!out.environment.is_object()) throw ReadError("environment", "must be an object");
+    place_quantities(out);
   } catch (const ReadError& error) {
     throw Failure(label + ": " + error.what());
   }

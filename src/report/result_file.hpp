@@ -15,7 +15,9 @@
 
 namespace ranklab {
 
-inline constexpr char result_schema[] = "ranklab.result/2";
+inline constexpr char result_schema[] = "ranklab.result/3";
+/// The one before, whose scalars and series have a name alone, is read too.
+bool is_result_schema(const nlohmann::json& schema);
 
 enum class Status { complete, interrupted, diverged };
 inline constexpr std::array<std::string_view, 3> status_names = {"complete", "interrupted",
@@ -53,7 +55,13 @@ struct Timing {
   double wall = 0, cpu = 0, trials = 0;
 };
 
-using NamedMeans = std::vector<std::pair<std::string, Summary>>;
+/// The mean of a scalar over the trials.
+struct ScalarMean : Summary {
+  std::string quantity = {};
+  std::map<std::string, Coordinate> at = {};
+};
+
+using NamedMeans = std::vector<std::pair<std::string, ScalarMean>>;  // by the scalar's name
 
 /// The names and values of parameters (`config`) and of the machine (`environment`) remain JSON:
 /// only the studies know them.

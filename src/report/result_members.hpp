@@ -163,15 +163,25 @@ DifferencePlace difference(const Evidence& a, const Evidence& b, const Equality&
 template <>
 struct Members<Series> {
   static constexpr auto list = std::tuple(
-      required("name", &Series::name), required("x_name", &Series::x_name),
-      required("x", &Series::x), required("mean", &Series::mean), required("std", &Series::std),
-      optional("n", &Series::n), optional("trials", &Series::trials));
+      required("name", &Series::name), optional("quantity", &Series::quantity),
+      optional("at", &Series::at), required("x_name", &Series::x_name), required("x", &Series::x),
+      required("mean", &Series::mean), required("std", &Series::std), optional("n", &Series::n),
+      optional("trials", &Series::trials));
 };
 template <>
-struct Members<Summary> {
-  static constexpr auto list = std::tuple(
-      required("mean", &Summary::mean), required("std", &Summary::std), required("n", &Summary::n));
+struct Members<ScalarMean> {
+  static constexpr auto list =
+      std::tuple(required<ScalarMean, double>("mean", &ScalarMean::mean),
+                 required<ScalarMean, double>("std", &ScalarMean::std),
+                 required<ScalarMean, std::size_t>("n", &ScalarMean::n),
+                 optional("quantity", &ScalarMean::quantity), optional("at", &ScalarMean::at));
 };
+
+// An object: a number or a label for each axis.
+OrderedJson to_json_value(const std::map<std::string, Coordinate>& at);
+void from_json_value(const Json& json, std::map<std::string, Coordinate>& at);
+DifferencePlace difference(const std::map<std::string, Coordinate>& a,
+                           const std::map<std::string, Coordinate>& b, const Equality& equal);
 template <>
 struct Members<Table> {
   static constexpr auto list =

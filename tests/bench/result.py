@@ -1,4 +1,4 @@
-"""The result of `make bench` as ranklab.result/2, and its tables.
+"""The result of `make bench` as ranklab.result/3, and its tables.
 
 `ranklab plot`, `export` and `compare` read the file. Its command is `bench`, which the program does
 not have, so `verify` cannot run it again.
@@ -70,7 +70,7 @@ def cells(measured, limits):
 def bars(title, label, name, rows, scale, lines=()):
     """A panel of bars, one for each (name, values), and its series."""
     summaries = [mean_and_std(values) for _, values in rows]
-    series = {"name": name, "x_name": "row", "x": [float(i + 1) for i in range(len(rows))],
+    series = {"name": name, "quantity": name, "x_name": "row", "x": [float(i + 1) for i in range(len(rows))],
               "mean": [mean for mean, _ in summaries], "std": [std for _, std in summaries]}
     panel = {"title": title,
              "x": {"label": "", "scale": "linear", "ticks": [row for row, _ in rows]},
@@ -141,11 +141,11 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_u
     scalars = {}
     for name, numbers in values.items():
         mean, std = mean_and_std(numbers)
-        scalars[name] = {"mean": mean, "std": std, "n": len(numbers)}
+        scalars[name] = {"mean": mean, "std": std, "n": len(numbers), "quantity": name}
     turns = max([len(m.ours) for m in rows] + [one.turns for one in sped_up], default=1)
     cpu = sum(sum(m.ours) + sum(m.peer) for m in rows)
     return {
-        "schema": "ranklab.result/2", "command": "bench", "study": "speed", "preset": None,
+        "schema": "ranklab.result/3", "command": "bench", "study": "speed", "preset": None,
         "title": "Speed of ranklab, its peers and the machine", "source": None,
         "config": {"study": "speed", "preset": None, "seed": 1, "trials": turns,
                    "blas-threads": 1, "full": full,

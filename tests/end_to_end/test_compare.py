@@ -62,8 +62,10 @@ class ExportTest(ProgramTest):
     def test_every_number_is_in_its_table(self):
         document = self.result(TINY)
         number = lambda text: float(text) if text else None
-        scalars = {row["name"]: {key: number(row[key]) for key in ("mean", "std", "n")} for row in self.rows("")}
-        self.assertEqual(scalars, document["scalars"])
+        at = lambda of: "; ".join(f"{axis}={place:g}" if isinstance(place, float) else f"{axis}={place}" for axis, place in of.get("at", {}).items())
+        scalars = {row["name"]: tuple(number(row[key]) for key in ("mean", "std", "n")) + (row["quantity"], row["at"]) for row in self.rows("")}
+        self.assertEqual(scalars, {name: (s["mean"], s["std"], s["n"], s["quantity"], at(s)) for name, s in document["scalars"].items()})
+        self.assertIn("run=gd", {row["at"] for row in self.rows("--what series")})
         points = [(row["name"], number(row["x"]), number(row["mean"]), number(row["std"])) for row in self.rows("--what series")]
         self.assertEqual(points, [(s["name"], x, m, d) for s in document["series"] for x, m, d in zip(s["x"], s["mean"], s["std"])])
         values = {}

@@ -93,7 +93,7 @@ class PlotTest(ProgramTest):
     def test_broken_results_are_refused(self):
         self.write("bad.json", json.dumps(self.document)[:300])
         self.refused("plot bad.json", "bad.json", exit_code=1)
-        self.write("bad.json", {"schema": "ranklab.result/2"})
+        self.write("bad.json", {"schema": "ranklab.result/3"})
         self.refused("plot bad.json", "bad.json", "missing", exit_code=1)
         for change in (lambda d: d["figure"]["panels"][0]["curves"][0].update({"series": "none"}), lambda d: d["figure"].update({"panels": 3}),
                        lambda d: d.update({"series": {"a": 1}}), lambda d: d["series"][0].update({"mean": ["x"]}),

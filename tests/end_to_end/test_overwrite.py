@@ -50,7 +50,7 @@ class OverwriteTest(ProgramTest):
         self.run_program(f"random-features --config out.json {OUT}")
 
     def test_a_file_that_is_not_a_result_is_refused_and_an_empty_file_is_replaced(self):
-        for content in ("precious notes", "{}", '{"schema": "ranklab.result/2"}'):
+        for content in ("precious notes", "{}", '{"schema": "ranklab.result/3"}'):
             self.before = content
             self.write("out.json", content)
             self.refused_and_kept(f"{TINY} {OUT}", "is not a ranklab result")

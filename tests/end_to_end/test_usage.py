@@ -295,7 +295,7 @@ class ConfigFileTest(ProgramTest):
         self.refuse(lambda d: d["config"].update({"depth": 3}), "depth", "stable-rank")
         self.refuse(lambda d: d["config"].update({"threads": 3}), "threads")
         self.refuse(lambda d: d.update({"command": "spiked-model"}), "spiked-model")
-        self.refuse(lambda d: d.update({"schema": "ranklab.result/3"}), "ranklab.result/2")
+        self.refuse(lambda d: d.update({"schema": "ranklab.result/4"}), "ranklab.result/3")
         self.refuse(lambda d: d.pop("config"), "config")
 
     def test_files_that_are_not_a_config_are_refused(self):

@@ -15,8 +15,20 @@ ResultFile small_run(double n) {
   const std::vector<double> x = {0, 1, 2, 3}, mean = {1, 1, 1, 1};
   out.series = {
       {"gd.loss", "t", x, mean, mean, {}, {{4, 3, 2, 1}, {4, 4, 0, undefined}, {1, 1, 1, 1}}},
-      {"layer1.r", "t", x, mean, mean, {}, {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 5}}},
-      {"layer2.r", "t", x, mean, mean, {}, {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 5}}},
+      {At("layer", 1, "layer1") / "r",
+       "t",
+       x,
+       mean,
+       mean,
+       {},
+       {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 5}}},
+      {At("layer", 2, "layer2") / "r",
+       "t",
+       x,
+       mean,
+       mean,
+       {},
+       {{1, 2, 3, 4}, {1, 2, 3, 4}, {1, 2, 3, 5}}},
       {"d=2.r", "k", {5}, {1}, {0}, {}, {{1}, {2}, {3}}},
       {"shown", "t", x, mean, mean}};
   return out;

@@ -26,8 +26,10 @@ struct Net {
   std::string activation;
   std::string prefix;  // of its series and streams: empty for the first, "relu2." for others
 
-  std::string name(std::size_t layer, const char* quantity) const {
-    return say("{}layer{}.{}", prefix, layer, quantity);
+  Quantity name(std::size_t layer, const char* quantity) const {
+    const std::string label = prefix.empty() ? "" : activation;
+    return At("activation", activation, label) / At("layer", layer, say("layer{}", layer)) /
+           quantity;
   }
 };
 
@@ -152,7 +154,7 @@ constexpr std::size_t fewest_n = 3;  // values of n for a fit
 struct Growth {
   const Config& c;
   const Records& records;
-  std::string name;
+  Quantity name;
 
   // The exponent of n, one for each trial; NaN if there are fewer than fewest_n values of n.
   std::vector<double> exponents() const {

@@ -186,20 +186,23 @@ const std::vector<std::string> block_matrices = {"X",         "A_rms", "H",     
 
 // Arrays with an entry for each block: st(M), ||M||_F^2, ||M||_op^2, and the smallest and largest
 // ||m_t||^2 / d.
-std::string rank_of(const std::string& matrix) {
-  return matrix + ".stable_rank";
+Quantity of_matrix(const std::string& matrix, const char* quantity) {
+  return At("matrix", matrix) / quantity;
 }
-std::string frobenius_of(const std::string& matrix) {
-  return matrix + ".frobenius_squared";
+Quantity rank_of(const std::string& matrix) {
+  return of_matrix(matrix, "stable_rank");
 }
-std::string operator_of(const std::string& matrix) {
-  return matrix + ".operator_squared";
+Quantity frobenius_of(const std::string& matrix) {
+  return of_matrix(matrix, "frobenius_squared");
 }
-std::string column_low_of(const std::string& matrix) {
-  return matrix + ".column_low";
+Quantity operator_of(const std::string& matrix) {
+  return of_matrix(matrix, "operator_squared");
 }
-std::string column_high_of(const std::string& matrix) {
-  return matrix + ".column_high";
+Quantity column_low_of(const std::string& matrix) {
+  return of_matrix(matrix, "column_low");
+}
+Quantity column_high_of(const std::string& matrix) {
+  return of_matrix(matrix, "column_high");
 }
 
 // norm_deviation: the largest | ||x_t||^2 / d - 1 |; final_rank: of RMSNorm of the last output.
@@ -621,11 +624,16 @@ void judge(const Config& c, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
-std::string bound_of(const std::string& quantity) {
-  return quantity + ".bound";
+// Of the rank of a matrix, and of another quantity.
+Quantity bound_of(const std::string& matrix) {
+  return of_matrix(matrix, "bound");
 }
-std::string over_bound_of(const std::string& matrix) {
-  return matrix + ".over_bound";
+Quantity bound_of(Quantity quantity) {
+  quantity.name += ".bound", quantity.kind += ".bound";
+  return quantity;
+}
+Quantity over_bound_of(const std::string& matrix) {
+  return of_matrix(matrix, "over_bound");
 }
 
 void add_scalars(ResultBuilder& out) {
@@ -637,8 +645,8 @@ void add_scalars(ResultBuilder& out) {
       first.push_back(each.front());
       last.push_back(each.back());
     }
-    out.scalar("first." + rank_of(matrix), std::move(first));
-    out.scalar("last." + rank_of(matrix), std::move(last));
+    out.scalar(At("block", "first") / rank_of(matrix), std::move(first));
+    out.scalar(At("block", "last") / rank_of(matrix), std::move(last));
   }
 }
 
@@ -648,7 +656,7 @@ void add_series(const Config& c, ResultBuilder& out) {
     out.series(column_low_of(matrix), "block", 1.0);
     out.series(column_high_of(matrix), "block", 1.0);
   }
-  const auto over_blocks = [&](const std::string& name, const RatioAt& value) {
+  const auto over_blocks = [&](const Quantity& name, const RatioAt& value) {
     const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
       std::vector<double> values;
       for (std::size_t block = 0; block < c.layers; ++block)
@@ -673,7 +681,7 @@ void add_series(const Config& c, ResultBuilder& out) {
     const auto bounds = per_trial(out.records(), [&](const TrialRecord& record) {
       return corollary_bounds(c, record).*part;
     });
-    out.series(series_over_trials(matrix + ".corollary_bound", "block", bounds, 1.0));
+    out.series(series_over_trials(of_matrix(matrix, "corollary_bound"), "block", bounds, 1.0));
   };
   corollary("A_rms", &DepthBounds::A_rms);
   corollary("A_mlp_rms", &DepthBounds::A_mlp_rms);

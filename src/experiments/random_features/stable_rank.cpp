@@ -130,16 +130,18 @@ const WeightKind weight_kinds[] = {{FirstWeights::dense, "dense", ""},
                                    {FirstWeights::power_law, "power-law", "_power_law"}};
 
 constexpr char X_rank[] = "X.stable_rank";
-std::string W_rank(const WeightKind& kind) {
-  return "W.stable_rank" + kind.suffix;
+Quantity W_rank(const WeightKind& kind) {
+  return {"W.stable_rank" + kind.suffix, "stable_rank",
+          At("weights", kind.claim) & At("matrix", "W")};
 }
 // The stable rank of sigma(W X), for each listed activation; and those of A_1 ... A_depth, an
 // array, for all stacks.
-std::string layer_rank(const std::string& sigma, const WeightKind& W) {
-  return sigma + ".stable_rank" + W.suffix;
+Quantity layer_rank(const std::string& sigma, const WeightKind& W) {
+  return {sigma + ".stable_rank" + W.suffix, "stable_rank",
+          At("activation", sigma) & At("weights", W.claim)};
 }
-std::string depth_ranks(const std::string& sigma) {
-  return sigma + ".depth.stable_rank";
+Quantity depth_ranks(const std::string& sigma) {
+  return At("activation", sigma) / "depth.stable_rank";
 }
 
 // Stable ranks for the token sequence: of its indicator H, of its embedding X, and of the embedding
@@ -660,16 +662,16 @@ std::vector<double> over_activations(const Config& c,
 }
 
 void add_scalars(const Config& c, ResultBuilder& out) {
-  const auto add_constant = [&](const std::string& name, double value) {
+  const auto add_constant = [&](const Quantity& name, double value) {
     out.scalar(name, std::vector<double>(out.records().size(), value));
   };
   for (const std::string& name : c.activation) {
     for (const WeightKind& kind : weight_kinds) out.scalar(layer_rank(name, kind));
     const GaussianMoments moments = gaussian_moments(find_activation(name), 1.0);
-    add_constant(name + ".nsr_bound", printed_nsr_bound(name));
-    add_constant(name + ".nsr_quadrature", moments.noise_to_signal());
-    add_constant(name + ".alpha", moments.mean * moments.mean);
-    add_constant(name + ".beta", moments.second);
+    add_constant(At("activation", name) / "nsr_bound", printed_nsr_bound(name));
+    add_constant(At("activation", name) / "nsr_quadrature", moments.noise_to_signal());
+    add_constant(At("activation", name) / "alpha", moments.mean * moments.mean);
+    add_constant(At("activation", name) / "beta", moments.second);
   }
   out.scalar(X_rank);
   for (const WeightKind& kind : weight_kinds) out.scalar(W_rank(kind));
@@ -689,7 +691,9 @@ void add_series(const Config& c, ResultBuilder& out) {
       return over_activations(
           c, [&](const std::string& name) { return record.scalar(layer_rank(name, kind)); });
     });
-    out.series(series_over_trials("stable_rank" + kind.suffix, "activation", measured, 1.0));
+    out.series(
+        series_over_trials({"stable_rank" + kind.suffix, "stable_rank", At("weights", kind.claim)},
+                           "activation", measured, 1.0));
   }
   const auto quadrature = [](const std::string& name) {
     return gaussian_moments(find_activation(name), 1.0).noise_to_signal();

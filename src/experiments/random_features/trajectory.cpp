@@ -113,31 +113,31 @@ std::vector<std::string> Config::restarted_runs() const {
 // What a trial records ----------------------------------------------------------------------------
 
 // L(W_t) - min L, and nr(grad L(W_t)).
-std::string gap_of(const std::string& run) {
-  return run + ".objective_gap";
+Quantity gap_of(const std::string& run) {
+  return At("run", run) / "objective_gap";
 }
-std::string nuclear_rank_of(const std::string& run) {
-  return run + ".nuclear_rank";
+Quantity nuclear_rank_of(const std::string& run) {
+  return At("run", run) / "nuclear_rank";
 }
 // Of the result: log10 of the gap, undefined for a gap of 0. The gaps of single seeds lie decades
 // apart, so the largest dominates their mean.
-std::string log_gap_of(const std::string& run) {
-  return run + ".log10_gap";
+Quantity log_gap_of(const std::string& run) {
+  return At("run", run) / "log10_gap";
 }
 
 // The peak is the GD iterate whose gradient has the largest nuclear rank; nuclear_rank_init is at
 // W_0.
-constexpr char stable_rank_A[] = "stable_rank_A", nuclear_rank_init[] = "nuclear_rank_init",
-               peak_nuclear_rank[] = "gd.nuclear_rank_peak",
-               peak_iteration[] = "gd.nuclear_rank_peak_iteration";
+constexpr char stable_rank_A[] = "stable_rank_A", nuclear_rank_init[] = "nuclear_rank_init";
+const Quantity peak_nuclear_rank = At("run", gd) / "nuclear_rank_peak",
+               peak_iteration = At("run", gd) / "nuclear_rank_peak_iteration";
 // The first t at which SpecGD's loss is below GD's, and the number of runs that ended in a loss
 // that is not finite.
 constexpr char first_ahead[] = "first_iteration_specgd_ahead", diverged[] = "diverged_trajectories";
 
 // Numbers over the iterations of a run are NaN once the loss is not finite. The run from the peak
 // is shorter than declared if the peak is not at W_0.
-Column over_iterations(const Config& c, std::string name, std::uint64_t start = 0) {
-  Column out{std::move(name), "iteration", std::vector<double>(c.steps + 1 - start)};
+Column over_iterations(const Config& c, Quantity quantity, std::uint64_t start = 0) {
+  Column out{std::move(quantity), "iteration", std::vector<double>(c.steps + 1 - start)};
   std::iota(out.x.begin(), out.x.end(), 0.0);
   return out;
 }
@@ -509,8 +509,8 @@ bool alternates(const Series& series) {
 }
 
 // The iterates t = first, first + 2, ... of a series that alternates; each half is smooth.
-Series every_other(const Series& all, std::size_t first, const std::string& name) {
-  Series out{name, all.x_name, {}, {}, {}};
+Series every_other(const Series& all, std::size_t first, const Quantity& quantity) {
+  Series out{quantity, all.x_name, {}, {}, {}};
   for (std::size_t t = first; t < all.x.size(); t += 2) {
     out.x.push_back(all.x[t]);
     out.mean.push_back(all.mean[t]);
@@ -520,15 +520,15 @@ Series every_other(const Series& all, std::size_t first, const std::string& name
   return out;
 }
 
-constexpr char even_iterates[] = "specgd.nuclear_rank.even",
-               odd_iterates[] = "specgd.nuclear_rank.odd";
+const Quantity even_iterates = At("run", specgd) / "nuclear_rank.even",
+               odd_iterates = At("run", specgd) / "nuclear_rank.odd";
 
 // The objective gap of a run and its logarithm.
 void add_gap(const std::string& run, const Column& gap, ResultBuilder& out) {
   out.add({gap});
   out.series(log_gap_of(run), gap.x_name, out.result().series.back().x,
              [&](const TrialRecord& record, std::size_t i) {
-               const double value = record.array(gap.name)[i];
+               const double value = record.array(gap.quantity)[i];
                return value > 0 ? std::log10(value) : undefined;
              });
 }

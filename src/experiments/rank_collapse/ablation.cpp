@@ -92,10 +92,15 @@ const char* on_or_off(bool is_on) {
   return is_on ? "on" : "off";
 }
 
-// The name of its curve: "gating=on,norm=off".
+// gating=on,norm=off
+At place_of(const Config& c, Combination of) {
+  const auto at = [](const std::string& axis, bool on) {
+    return At(axis, on_or_off(on), say("{}={}", axis, on_or_off(on)));
+  };
+  return at(c.removes_gate() ? "gating" : "skip", of.part) & at("norm", of.norm);
+}
 std::string curve_of(const Config& c, Combination of) {
-  return say("{}={},norm={}", c.removes_gate() ? "gating" : "skip", on_or_off(of.part),
-             on_or_off(of.norm));
+  return place_of(c, of).text;
 }
 
 // "gate and norm", "gate only", "norm only" or "neither".
@@ -113,7 +118,7 @@ std::vector<DepthGroup> groups_of(const Config& c, const ModelSpec& model) {
     if (!of.norm) spec.norm = "none";
     if (c.removes_gate()) spec.gating = on_or_off(of.part);
     const double lambda = c.removes_gate() || of.part ? c.lambda : 0.0;
-    groups.push_back({spec, {{curve_of(c, of), {lambda}}}});
+    groups.push_back({spec, {{place_of(c, of), {lambda}}}});
   }
   return groups;
 }
@@ -327,10 +332,11 @@ Result report(const Config& c, const Records& records) {
       say("{} and norm removed, {}", c.removes_gate() ? "Gate" : "Skip", c.model.model), records);
   out.claims().set_unit(independent_unit(c.model));
   const std::vector<std::string> curves = all_curves(c);
-  for (const std::string& curve : curves) {
+  for (const Combination of : combinations) {
+    const At curve = place_of(c, of);
     add_depth_series(curve, out);
-    out.scalar(of_curve(curve, "final_mu_normalized"),
-               final_values(curve, measure::mu_normalized, records));
+    out.scalar(curve / "final_mu_normalized",
+               final_values(curve.text, measure::mu_normalized, records));
   }
   for (std::string& note : file_notes(c.model)) out.note(std::move(note));
   add_depth_scalars(curves, out);

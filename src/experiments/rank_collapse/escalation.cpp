@@ -44,6 +44,10 @@ struct Config : PathConfig {
 constexpr std::array xi_ratios = {"step1.xi_ratio", "step2.xi_ratio", "step3.xi_ratio",
                                   "step4.xi_ratio"};
 
+At step_at(std::size_t step) {
+  return {"step", step, say("step{}", step)};
+}
+
 TrialRecord run_trial(const Config& c, const Trial& trial) {
   BlockArrays arrays =
       undefined_blocks(c, {xi_ratios[0], xi_ratios[1], xi_ratios[2], xi_ratios[3], rate});
@@ -342,14 +346,15 @@ Result report(const Config& c, const Records& records) {
   out.scalar("first_state_above_0.99", per_trial(records, first_state_near_maximum));
   out.scalar("decreases", per_trial(records, decreases));
   out.scalar("late_diversity_ratio", over_late_blocks(records, ratio_of_block));
-  out.scalar("step1.late_diversity_ratio", over_late_blocks(records, ratio_of_step_1));
+  out.scalar(step_at(1) / "late_diversity_ratio", over_late_blocks(records, ratio_of_step_1));
   out.diverged("path", scalars_of(records, diverged));
   for (const char* name : {token_similarity, token_diversity}) out.series(name, "block");
   for (const char* name : {delta, omega, mu_1, mu_2, rate}) out.series(name, "block", 1);
   std::vector<double> blocks(c.spec.layers);
   std::iota(blocks.begin(), blocks.end(), 1);
   out.series("diversity_ratio", "block", blocks, ratio_of_block);
-  for (const char* name : xi_ratios) out.series(name, "block", 1);
+  for (std::size_t s = 1; s <= xi_ratios.size(); ++s)
+    out.series(step_at(s) / "xi_ratio", "block", 1);
   judge(c, records, out.claims());
   add_figure(c, out);
   for (std::string& line : file_notes(c.spec)) out.note(std::move(line));

@@ -884,14 +884,15 @@ void add_exponents(const Config& c, ResultBuilder& out) {
   const std::vector<Cell> cells = c.cells();
   PanelBuilder panel = out.panel("Bound (28) on |xi_1 - E[xi_1]| >= 1: its exponent", log_axis("d"),
                                  log_axis("c d / kappa_1^2"));
-  for (const auto& [which, name, label] :
-       {std::tuple{Kappa::from_27, "exponent.from_27", "kappa_1 of (27)"},
-        std::tuple{Kappa::without_d, "exponent.without_d", "kappa_1 without d"}}) {
+  for (const auto& [which, kappa_of, label] :
+       {std::tuple{Kappa::from_27, "from_27", "kappa_1 of (27)"},
+        std::tuple{Kappa::without_d, "without_d", "kappa_1 without d"}}) {
     std::vector<double> exponents;
     for (std::size_t k = 0; k < dim.size(); ++k) {  // the first cells
       const double scale = kappa(cells[k], out.records().front(), 0, which);
       exponents.push_back(lemma_constant * dim[k] / (scale * scale));
     }
+    const Quantity name{say("exponent.{}", kappa_of), "exponent", At("kappa", kappa_of)};
     out.series_of_points(name, "d", dim, exponents);
     panel.curve(name, label, {.style = LineStyle::line_points});
   }
@@ -909,15 +910,17 @@ void add_rates(const Config& c, Attention attention, ResultBuilder& out) {
     guaranteed.push_back(guaranteed_rate(cell, record) - 1);
   }
   const std::string name = name_of(attention);
-  out.series(name + ".rate_minus_1", "alpha", c.alpha,
-             [&](const TrialRecord& of, std::size_t k) { return at(of, rate, cells[k]) - 1; });
-  out.series_of_points(name + ".expected", "alpha", c.alpha, exact);
-  out.series_of_points(name + ".bound", "alpha", c.alpha, guaranteed);
+  const At of("attention", name);
+  out.series(of / "rate_minus_1", "alpha", c.alpha, [&](const TrialRecord& trial, std::size_t k) {
+    return at(trial, rate, cells[k]) - 1;
+  });
+  out.series_of_points(of / "expected", "alpha", c.alpha, exact);
+  out.series_of_points(of / "bound", "alpha", c.alpha, guaranteed);
   out.panel(name + ": escalation rate", log_axis("alpha"), log_axis("rate - 1"))
-      .curve(name + ".rate_minus_1", "mean over draws of W",
+      .curve(of / "rate_minus_1", "mean over draws of W",
              {.style = LineStyle::points, .band = BandKind::standard_error})
-      .curve(name + ".expected", "E[r] - 1, by quadrature")
-      .curve(name + ".bound", "bound (16)", {.style = LineStyle::dashed});
+      .curve(of / "expected", "E[r] - 1, by quadrature")
+      .curve(of / "bound", "bound (16)", {.style = LineStyle::dashed});
 }
 
 Result report(const Config& config, const Records& records) {
@@ -926,7 +929,7 @@ Result report(const Config& config, const Records& records) {
   out.claims().set_unit(Unit::draw);
   for (std::size_t k = 0; k < c.dim.size(); ++k) {
     for (const char* name : {attention_growth, net_growth, de_escalated_growth}) {
-      out.scalar(say("{}.d={}", name, c.dim[k]),
+      out.scalar({say("{}.d={}", name, c.dim[k]), name, At("d", c.dim[k])},
                  per_trial(records, [&](const TrialRecord& of) { return of.array(name)[k]; }));
     }
   }

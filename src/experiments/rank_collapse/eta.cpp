@@ -76,8 +76,8 @@ constexpr const char *xi[] = {"xi_1", "xi_2"},            // for the W of the tr
     *deviation[] = {"deviation_1", "deviation_2"},        // of xi over W
     *mu_squared[] = {"mu_1_squared", "mu_2_squared"};
 
-std::string at_dim(std::uint64_t d, const char* quantity) {
-  return say("d={}.{}", d, quantity);
+Quantity at_dim(std::uint64_t d, const char* quantity) {
+  return At("d", d) / quantity;
 }
 
 // Eq. (11) and the bound on gamma are about fixed matrices, Lemma A.1 is about the sample.

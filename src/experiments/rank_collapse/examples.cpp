@@ -160,8 +160,8 @@ namespace {
 // What a trial records ----------------------------------------------------------------------------
 
 // For each lambda: arrays over layers, and the number of rows that D set to zero.
-std::string at_lambda(double lambda, const char* quantity) {
-  return say("lambda={}.{}", series_number(lambda), quantity);
+Quantity at_lambda(double lambda, const char* quantity) {
+  return At("lambda", lambda) / quantity;
 }
 constexpr char mu[] = "mu", rank_one_residual[] = "rank_one_residual",
                mu_closed_form[] = "mu_closed_form";
@@ -664,8 +664,9 @@ void judge(const Config& c, const std::vector<Outcome>& outcomes, const TrialRec
 
 // The result --------------------------------------------------------------------------------------
 
-std::string early(double lambda, const char* quantity) {
-  return "early." + at_lambda(lambda, quantity);
+Quantity early(double lambda, const char* quantity) {
+  const Quantity whole = at_lambda(lambda, quantity);
+  return {"early." + whole.name, std::string("early.") + quantity, whole.at};
 }
 
 // The series of the figure: the first layers, in which the limits become visible, and the last two

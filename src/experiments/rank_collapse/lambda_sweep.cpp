@@ -68,13 +68,17 @@ Config in_order(Config config) {
   return config;
 }
 
-// What a trial records, each named after the prefix of its model ----------------------------------
+// What a trial records of each model ----------------------------------
 
 // Prefixes of arrays over the ascending lambda, followed by the name of a measure: its value at
 // the last layer, and its smallest value over the layers 1 to K.
 constexpr char at_last_layer[] = "final.", least_over_layers[] = "least.";
 constexpr const char* swept_measures[] = {measure::mu_normalized, measure::rank_one_residual,
                                           measure::cosine_similarity};
+
+Quantity swept(const At& model, const std::string& values, const char* what) {
+  return model / (values + what);
+}
 
 struct Sign {
   int of_lambda;
@@ -106,7 +110,7 @@ constexpr std::uint64_t most_mixing_tokens = 2048;
 std::vector<DepthCurve> curves_of(const std::vector<double>& lambda) {
   std::vector<DepthCurve> curves;
   for (const double strength : lambda)
-    curves.push_back({std::to_string(curves.size()), {strength}});
+    curves.push_back({At("curve", curves.size(), std::to_string(curves.size())), {strength}});
   return curves;
 }
 
@@ -136,7 +140,7 @@ std::vector<bool> kept(const TrialRecord& curves, std::size_t count, double thre
   return out;
 }
 
-void record_grid(const TrialRecord& grid, std::size_t strengths, const std::string& prefix,
+void record_grid(const TrialRecord& grid, std::size_t strengths, const At& model,
                  TrialRecord& record) {
   for (const char* what : swept_measures) {
     std::vector<double> last, least;
@@ -144,8 +148,8 @@ void record_grid(const TrialRecord& grid, std::size_t strengths, const std::stri
       last.push_back(by_layer(grid, i, what).back());
       least.push_back(least_after_input(by_layer(grid, i, what)));
     }
-    record.set(prefix + at_last_layer + what, last);
-    record.set(prefix + least_over_layers + what, least);
+    record.set(swept(model, at_last_layer, what), last);
+    record.set(swept(model, least_over_layers, what), least);
   }
   double degenerate = 0, overflowed = 0;
   for (std::size_t i = 0; i < strengths; ++i) {
@@ -158,7 +162,7 @@ void record_grid(const TrialRecord& grid, std::size_t strengths, const std::stri
 
 // The grid of one trial of a bare stack. Records the quantities of Theorem 4.1.
 template <class T>
-TrialRecord observed_grid(const Config& c, const ModelSpec& spec, const std::string& prefix,
+TrialRecord observed_grid(const Config& c, const ModelSpec& spec, const At& model,
                           const Trial& trial, TrialRecord& record) {
   // The suprema over the layers, for each curve.
   std::vector<double> S(c.lambda.size(), 0.0), C_M = S;
@@ -175,15 +179,15 @@ TrialRecord observed_grid(const Config& c, const ModelSpec& spec, const std::str
       static_cast<double>(spec.dim),         static_cast<double>(spec.layers),          mu * mu};
   // With unit rows ||Y||_F^2 = N, so normalized mu at the threshold means mu^2 = threshold^2 N.
   const double a = theorem.collapse_rate(c.threshold * c.threshold * N);
-  record.set(prefix + theorem_S, theorem.S);
-  record.set(prefix + theorem_C_M, theorem.C_M);
-  record.set(prefix + theorem_rate, a);
-  record.set(prefix + theorem_condition, theorem.condition_threshold(a));
-  record.set(prefix + theorem_lambda, theorem.hypothesis_threshold(a));
+  record.set(model / theorem_S, theorem.S);
+  record.set(model / theorem_C_M, theorem.C_M);
+  record.set(model / theorem_rate, a);
+  record.set(model / theorem_condition, theorem.condition_threshold(a));
+  record.set(model / theorem_lambda, theorem.hypothesis_threshold(a));
   return grid;
 }
 
-Records run_grids(const Config& c, const ModelSpec& spec, const std::string& prefix,
+Records run_grids(const Config& c, const ModelSpec& spec, const At& model,
                   const std::vector<Trial>& trials, Records& records) {
   if (!(spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens)) {
     return run_groups({{spec, curves_of(c.lambda)}}, trials, c.single_precision());
@@ -191,8 +195,8 @@ Records run_grids(const Config& c, const ModelSpec& spec, const std::string& pre
   Records grids;
   for (std::size_t t = 0; t < trials.size(); ++t) {
     grids.push_back(c.single_precision()
-                        ? observed_grid<float>(c, spec, prefix, trials[t], records[t])
-                        : observed_grid<double>(c, spec, prefix, trials[t], records[t]));
+                        ? observed_grid<float>(c, spec, model, trials[t], records[t])
+                        : observed_grid<double>(c, spec, model, trials[t], records[t]));
   }
   return grids;
 }
@@ -226,28 +230,28 @@ std::vector<DepthCurve> curves_between(const std::vector<Search>& of_trial) {
 }
 
 void record_search(const std::vector<Search>& of_trial, const std::vector<bool>& finer,
-                   const std::string& prefix, TrialRecord& record) {
+                   const At& model, TrialRecord& record) {
   std::size_t first = 0;
   for (const Search& search : of_trial) {
     double smallest = search.smallest;
     for (std::size_t i = search.between.size(); i-- > 0 && finer[first + i];)
       smallest = search.between[i];
     first += search.between.size();
-    record.set(prefix + search.sign->smallest_lambda, smallest);
-    if (!record.has(prefix + theorem_lambda)) continue;
-    const double required = record.scalar(prefix + theorem_lambda);
-    record.set(prefix + search.sign->orders_of_magnitude,
+    record.set(model / search.sign->smallest_lambda, smallest);
+    if (!record.has(model / theorem_lambda)) continue;
+    const double required = record.scalar(model / theorem_lambda);
+    record.set(model / search.sign->orders_of_magnitude,
                smallest > 0 ? std::log10(required / smallest) : undefined);
   }
 }
 
-void record_model(const Config& c, const ModelSpec& spec, const std::string& prefix,
+void record_model(const Config& c, const ModelSpec& spec, const At& model,
                   const std::vector<Trial>& trials, Records& records) {
-  const Records grids = run_grids(c, spec, prefix, trials, records);
+  const Records grids = run_grids(c, spec, model, trials, records);
   std::vector<std::vector<Search>> refinements;
   std::vector<std::vector<DepthCurve>> between;
   for (std::size_t t = 0; t < trials.size(); ++t) {
-    record_grid(grids[t], c.lambda.size(), prefix, records[t]);
+    record_grid(grids[t], c.lambda.size(), model, records[t]);
     refinements.push_back(searches(c, grids[t]));
     between.push_back(curves_between(refinements.back()));
   }
@@ -256,7 +260,7 @@ void record_model(const Config& c, const ModelSpec& spec, const std::string& pre
                                              [](const auto& curves) { return curves.empty(); });
   if (!nothing_to_refine) run_curves(spec, between, trials, c.single_precision(), finer);
   for (std::size_t t = 0; t < trials.size(); ++t) {
-    record_search(refinements[t], kept(finer[t], between[t].size(), c.threshold), prefix,
+    record_search(refinements[t], kept(finer[t], between[t].size(), c.threshold), model,
                   records[t]);
   }
 }
@@ -270,7 +274,7 @@ Work work(const Config& config) {
       record.set(diverged, 0.0);
     }
     for (const StackedModel& model : models)
-      record_model(c, model.training(training), model.prefix, trials, records);
+      record_model(c, model.training(training), model.at, trials, records);
     return records;
   };
   return depth_work(config, {}, run);  // a record has no curves over the layers
@@ -499,15 +503,15 @@ Statement conservative_for(const StackedModel& model) {
 // either sign.
 void judge_condition(const Config& c, const StackedModel& model, const Records& records,
                      Claims& claims) {
-  if (!records.front().has(model.prefix + theorem_condition)) return;  // not a stack of eq. (6)
+  if (!records.front().has(model.at / theorem_condition)) return;  // not a stack of eq. (6)
   const Statement conservative = conservative_for(model);
   const std::vector<double> most = per_trial(records, [&](const TrialRecord& record) {
     double orders = undefined;  // fmax skips undefined values
     for (const Sign& sign : signs) {
-      const double smallest = record.scalar(model.prefix + sign.smallest_lambda);
+      const double smallest = record.scalar(model.at / sign.smallest_lambda);
       if (smallest > 0)
-        orders = std::fmax(orders,
-                           std::log10(record.scalar(model.prefix + theorem_condition) / smallest));
+        orders =
+            std::fmax(orders, std::log10(record.scalar(model.at / theorem_condition) / smallest));
     }
     return orders;
   });
@@ -525,7 +529,7 @@ void judge(const Config& c, const std::vector<StackedModel>& models, const Recor
   for (const StackedModel& model : models) {
     const Place figure_2 = figure_2_of(model);
     const Sweep sweep{c.lambda,
-                      arrays_of(records, model.prefix + at_last_layer + measure::mu_normalized),
+                      arrays_of(records, swept(model.at, at_last_layer, measure::mu_normalized)),
                       " in " + words_of(model.spec)};
     judge_low(c, model.spec, sweep, figure_2, claims);
     judge_dip(sweep, figure_2, c.single_precision(), claims);
@@ -541,13 +545,13 @@ using Models = std::vector<StackedModel>;
 
 void add_scalars(const Models& models, ResultBuilder& out) {
   for (const StackedModel& model : models) {
-    for (const Sign& sign : signs) out.scalar(model.prefix + sign.smallest_lambda);
-    if (!out.records().front().has(model.prefix + theorem_lambda)) continue;
+    for (const Sign& sign : signs) out.scalar(model.at / sign.smallest_lambda);
+    if (!out.records().front().has(model.at / theorem_lambda)) continue;
     for (const char* name :
          {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda}) {
-      out.scalar(model.prefix + name);
+      out.scalar(model.at / name);
     }
-    for (const Sign& sign : signs) out.scalar(model.prefix + sign.orders_of_magnitude);
+    for (const Sign& sign : signs) out.scalar(model.at / sign.orders_of_magnitude);
   }
   out.scalars({degenerate_rows, diverged});
 }
@@ -555,9 +559,9 @@ void add_scalars(const Models& models, ResultBuilder& out) {
 // The curves that overflowed: their last layer is undefined.
 void add_divergences(const Config& c, const Models& models, ResultBuilder& out) {
   for (const StackedModel& model : models) {
-    const std::string last = model.prefix + at_last_layer + measure::mu_normalized;
+    const Quantity last = swept(model.at, at_last_layer, measure::mu_normalized);
     for (std::size_t i = 0; i < c.lambda.size(); ++i) {
-      out.diverged(model.prefix + "lambda=" + series_number(c.lambda[i]),
+      out.diverged((model.at / At("lambda", c.lambda[i])).text,
                    per_trial(out.records(), [&](const TrialRecord& record) {
                      return record.scalar(diverged) > 0 && std::isnan(record.array(last)[i]) ? 1.0
                                                                                              : 0.0;
@@ -568,7 +572,7 @@ void add_divergences(const Config& c, const Models& models, ResultBuilder& out) 
 
 std::string threshold_note(const StackedModel& model, double threshold, const Records& records) {
   const auto text = [&](const Sign& sign) {
-    const Summary summary = summarize(scalars_of(records, model.prefix + sign.smallest_lambda));
+    const Summary summary = summarize(scalars_of(records, model.at / sign.smallest_lambda));
     return summary.n == 0 ? "none of the list" : short_number(summary.mean);
   };
   return say(
@@ -594,7 +598,7 @@ void add_panel(const Config& c, const Models& models, const char* measure, const
   const BandKind band = band_of_trials(c.model, out.records().size());
   PanelBuilder panel = out.panel(title, {"lambda (strength of the skip)"}, std::move(axis));
   for (const StackedModel& model : models) {
-    panel.curve(model.prefix + at_last_layer + measure, curve_label(models, model.spec),
+    panel.curve(swept(model.at, at_last_layer, measure), curve_label(models, model.spec),
                 {.style = style, .band = band});
   }
   panel.line(c.threshold, threshold_label(c.threshold));
@@ -611,7 +615,7 @@ Result report(const Config& config, const Records& records) {
   for (const StackedModel& model : models) {
     for (const char* values : {at_last_layer, least_over_layers}) {
       for (const char* what : swept_measures)
-        out.series(model.prefix + values + what, "lambda", c.lambda);
+        out.series(swept(model.at, values, what), "lambda", c.lambda);
     }
     out.note(threshold_note(model, c.threshold, records));
   }
@@ -624,7 +628,7 @@ Result report(const Config& config, const Records& records) {
   std::vector<std::string> of_mu;
   for (const StackedModel& model : models) {
     for (const char* values : {at_last_layer, least_over_layers})
-      of_mu.push_back(model.prefix + values + measure::mu_normalized);
+      of_mu.push_back(swept(model.at, values, measure::mu_normalized));
   }
   note_rounding(of_mu, c.single_precision(), out);
   return out.take();

@@ -72,22 +72,20 @@ void Config::fill_defaults() {
   if (lambda.empty()) lambda = default_lambda(*this);
 }
 
-std::vector<DepthCurve> curves_of(const Config& c, const ModelSpec& spec,
-                                  const std::string& prefix) {
+std::vector<DepthCurve> curves_of(const Config& c, const ModelSpec& spec, const At& model) {
   std::vector<DepthCurve> curves;
   // A list with one value per layer fits only models as deep as the main model.
   const bool per_layer_lambda = spec.layers == c.model.layers && !c.lambda_per_layer.empty();
   if (c.de_escalates()) {
     const std::vector<double>& lambda = per_layer_lambda ? c.lambda_per_layer : c.lambda;
     for (const double tau : c.tau)
-      curves.push_back({prefix + "tau=" + series_number(tau), lambda, tau});
+      curves.push_back({model / At("tau", tau), lambda, tau});
     return curves;
   }
-  for (const double lambda : c.lambda)
-    curves.push_back({prefix + "lambda=" + series_number(lambda), {lambda}});
-  if (per_layer_lambda) curves.push_back({prefix + "lambda=per-layer", c.lambda_per_layer});
-  if (c.dropout > 0)
-    curves.push_back({prefix + "dropout=" + series_number(c.dropout), {1}, {}, c.dropout});
+  for (const double lambda : c.lambda) curves.push_back({model / At("lambda", lambda), {lambda}});
+  if (per_layer_lambda)
+    curves.push_back({model / At("lambda", "per-layer", "lambda=per-layer"), c.lambda_per_layer});
+  if (c.dropout > 0) curves.push_back({model / At("dropout", c.dropout), {1}, {}, c.dropout});
   return curves;
 }
 
@@ -95,7 +93,7 @@ std::vector<DepthCurve> curves_of(const Config& c, const ModelSpec& spec,
 Groups groups_of(const Config& c, const std::vector<StackedModel>& models, std::uint64_t training) {
   Groups groups;
   for (const StackedModel& model : models)
-    groups.push_back({model.training(training), curves_of(c, model.spec, model.prefix)});
+    groups.push_back({model.training(training), curves_of(c, model.spec, model.at)});
   return groups;
 }
 
@@ -257,7 +255,8 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   const auto curves_where = [&](const auto& predicate) {
     std::vector<std::string> names;
     for (const DepthCurve& curve : group.curves) {
-      if (curve.lambda.size() == 1 && predicate(curve.lambda.front())) names.push_back(curve.name);
+      if (curve.lambda.size() == 1 && predicate(curve.lambda.front()))
+        names.push_back(curve.name());
     }
     return names;
   };
@@ -318,7 +317,7 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
   const Place figure_1 = in_figure(shallow::fig_1, "shallow/", "Section 1.1, Figure 1");
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
-    const auto run = claims.about(overflows({curve.name}, records));
+    const auto run = claims.about(overflows({curve.name()}, records));
     const bool has_dropout = curve.dropout > 0;
     const std::string variant = model + (has_dropout ? "/dropout" : ""),  // in the id
         in_model = say(" in {}{}", in_capitals(model),
@@ -334,15 +333,15 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
                                       "last block",
                                       kind, in_model)),
                          say("{}, ours", near_one)),
-                  final_values(curve.name, similarity, records), at_least(near_one));
+                  final_values(curve.name(), similarity, records), at_least(near_one));
     }
     const std::vector<double> gaps = per_trial(records, [&](const TrialRecord& record) {
-      const auto &t_sim = record.array(of_curve(curve.name, measure::token_similarity)),
-                 &t_cos = record.array(of_curve(curve.name, measure::cosine_similarity));
+      const auto &t_sim = record.array(of_curve(curve.name(), measure::token_similarity)),
+                 &t_cos = record.array(of_curve(curve.name(), measure::cosine_similarity));
       double gap = undefined;
       for (std::size_t k = 1; k < t_sim.size(); ++k)
         gap = std::fmax(gap, std::abs(t_sim[k] - t_cos[k]));  // of blocks where both are defined
-      return record.scalar(of_curve(curve.name, overflow_layer)) > 0 ? undefined : gap;
+      return record.scalar(of_curve(curve.name(), overflow_layer)) > 0 ? undefined : gap;
     });
     claims.mean(
         judged(figure_1("fig-1-same-curve/" + variant,
@@ -429,7 +428,7 @@ void judge_post_norm(const DepthGroup& group, const Records& records, Claims& cl
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
   if (curve == group.curves.end())
     return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
-  judge_rise(rises, curve->name, records, claims);
+  judge_rise(rises, curve->name(), records, claims);
 }
 
 // Relative growth of a norm that is rounding, also in single precision.
@@ -514,7 +513,7 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
                     const Records& records, Claims& claims) {
   if (group.curves.empty()) return;  // the strengths per layer belong to a model of other depth
   const Place figure_4 = in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4");
-  const std::string& curve = group.curves.front().name;
+  const std::string& curve = group.curves.front().name();
   judge_rise(
       figure_4("similarity-rises",
                "The token similarity rises in the pre-norm model: after the last block minus "
@@ -536,13 +535,13 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
   const std::vector<double> leads = per_trial(records, [&](const TrialRecord& record) {
     const auto &pre_norm = record.array(of_curve(curve, measure::token_similarity)),
                &post_norm =
-                   record.array(of_curve(post->curves.front().name, measure::token_similarity));
+                   record.array(of_curve(post->curves.front().name(), measure::token_similarity));
     const std::size_t blocks = std::min(pre_norm.size(), post_norm.size());
     double sum = 0;
     for (std::size_t k = 1; k < blocks; ++k) sum += post_norm[k] - pre_norm[k];
     return sum / static_cast<double>(blocks - 1);
   });
-  const auto runs = claims.about(overflows({curve, post->curves.front().name}, records), true);
+  const auto runs = claims.about(overflows({curve, post->curves.front().name()}, records), true);
   claims.mean(slower, leads, positive());
 }
 
@@ -554,7 +553,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
   for (const DepthCurve& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
       if (curve.tau != tau) continue;
-      const auto run = claims.about(overflows({curve.name}, records));
+      const auto run = claims.about(overflows({curve.name()}, records));
       const Place figure_5 =
           in_figure(shallow::fig_5, say("shallow/fig-5-tau-{}/", series_number(tau)),
                     "Section 3.2, Figure 5");
@@ -571,7 +570,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
         claims.mean(
             when == std::string("after") ? reading(statement, say("within {}, ours", around))
                                          : beyond(statement),
-            final_values(curve.name, diversity, records), allowed,
+            final_values(curve.name(), diversity, records), allowed,
             tau == 0.5 ? say("the entries of W have variance {}, on which the level depends",
                              group.spec.weight_variance)
                        : "");
@@ -681,11 +680,11 @@ void add_panel_of_group(const Config& c, const Groups& groups, const DepthGroup&
   int color = 0;
   for (const DepthCurve& curve : in_drawing_order(group.curves)) {
     const std::string label = label_of(curve);
-    panel.curve(of_curve(curve.name, drawn.measure),
+    panel.curve(of_curve(curve.name(), drawn.measure),
                 label + (c.de_escalates() ? ", after de-escalation" : ""),
                 {.style = style_of(curve), .color = color, .band = band});
     if (c.de_escalates()) {
-      panel.curve(of_curve(curve.name, before_de_escalation(drawn.measure)),
+      panel.curve(of_curve(curve.name(), before_de_escalation(drawn.measure)),
                   label + ", before de-escalation",
                   {.style = LineStyle::dashed, .color = color, .band = band});
     }
@@ -702,7 +701,7 @@ void add_panel_of_models(const Config& c, const Groups& groups, const Drawn& dra
   for (const DepthGroup& group : groups) {
     for (const DepthCurve& curve : group.curves) {
       const bool has_dropout = curve.dropout > 0;
-      panel.curve(of_curve(curve.name, drawn.measure),
+      panel.curve(of_curve(curve.name(), drawn.measure),
                   figure_label(group.spec) + (has_dropout ? ", " + label_of(curve) : ""),
                   {.style = has_dropout ? LineStyle::dashed : LineStyle::line,
                    .color = color,
@@ -745,7 +744,7 @@ void add_figure(const Config& c, const Groups& groups, ResultBuilder& out) {
     }
   }
   if (c.model.row().figure == DepthFigure::shallow_4 && !c.de_escalates()) {
-    const std::string& curve = groups.front().curves.front().name;
+    const std::string& curve = groups.front().curves.front().name();
     out.panel("Norms in the pre-norm Transformer", {"block"}, log_axis("Frobenius norm"))
         .curve(of_curve(curve, measure::norm), "tokens X", {.band = band})
         .curve(of_curve(curve, measure::branch_input_norm), "normalized tokens LN(X)",
@@ -758,7 +757,7 @@ void add_figure(const Config& c, const Groups& groups, ResultBuilder& out) {
 void add_gradients(const Groups& groups, ResultBuilder& out) {
   for (const DepthGroup& group : groups) {
     out.series(gradient_norms_of(group.spec), "block", 1);
-    out.scalar(of_curve(model_label(group.spec), "gradient_ratio"),
+    out.scalar(At("model", model_label(group.spec)) / "gradient_ratio",
                gradient_ratios(group.spec, out.records()));
   }
   // The shape of the curve depends on the draw, so each draw is shown if they are not too many.
@@ -811,11 +810,11 @@ Result report(const Config& c, const Records& records) {
   for (std::string& note : file_notes(c.model)) out.note(std::move(note));
   for (const DepthGroup& group : groups) {
     for (const DepthCurve& curve : group.curves) {
-      add_depth_series(curve.name, out);
+      add_depth_series(curve.at, out);
       for (const char* what : {measure::mu_normalized, measure::rank_one_residual,
                                measure::token_similarity, measure::cosine_similarity}) {
-        out.scalar(of_curve(curve.name, std::string("final_") + what),
-                   final_values(curve.name, what, records));
+        out.scalar(curve.at / (std::string("final_") + what),
+                   final_values(curve.name(), what, records));
       }
     }
     out.note(settings_text(group.spec) + ".");

@@ -84,11 +84,11 @@ double predicted_second_eigenvalue(std::uint64_t n, std::uint64_t d) {
 
 // A trial -----------------------------------------------------------------------------------------
 
-std::string array_of(const Law& law) {
-  return "lambda_2." + law.name;
+Quantity array_of(const Law& law) {
+  return {"lambda_2." + law.name, "lambda_2", At("law", law.name)};
 }
-std::string array_of(std::uint64_t d) {
-  return say("lambda_2.d={}", d);
+Quantity array_of(std::uint64_t d) {
+  return {say("lambda_2.d={}", d), "lambda_2", At("d", d)};
 }
 
 namespace {
@@ -219,16 +219,21 @@ void judge_attention(const Config& c, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
+Quantity limit_of(Quantity array) {
+  array.name += ".limit", array.kind += ".limit";
+  return array;
+}
+
 void add_figure(const Config& c, ResultBuilder& out) {
   const std::vector<double> n(c.tokens.begin(), c.tokens.end());
   // |lambda_2| and its limit.
-  const auto add = [&](PanelBuilder& panel, const std::string& array, const std::string& label,
+  const auto add = [&](PanelBuilder& panel, const Quantity& array, const std::string& label,
                        int color, const auto& limit) {
     std::vector<double> limits;
     for (const std::uint64_t tokens : c.tokens) limits.push_back(limit(tokens));
-    out.series_of_points(array + ".limit", "n", n, limits);
-    panel.curve(array, label, {.style = LineStyle::line_points, .color = color})
-        .curve(array + ".limit", label + ", limit", {.style = LineStyle::dashed, .color = color});
+    out.series_of_points(limit_of(array), "n", n, limits);
+    panel.curve(array.name, label, {.style = LineStyle::line_points, .color = color})
+        .curve(limit_of(array), label + ", limit", {.style = LineStyle::dashed, .color = color});
   };
   const Axis x = log_axis("n (number of tokens)"), y = log_axis("|lambda_2|");
   PanelBuilder random = out.panel("Independent entries, rows divided by their sums", x, y);

@@ -38,7 +38,7 @@ arma::mat attention(std::uint64_t n, std::uint64_t d, const Streams& streams);
 double predicted_second_eigenvalue(std::uint64_t n, std::uint64_t d);
 
 /// What a trial records: |lambda_2| over n in ascending order, for a law or for attention of one d.
-std::string array_of(const Law& law);
-std::string array_of(std::uint64_t d);
+Quantity array_of(const Law& law);
+Quantity array_of(std::uint64_t d);
 
 }  // namespace ranklab::spectral_gap

@@ -556,7 +556,8 @@ ModelSpec further_model(const std::string& word, const ModelSpec& main) {
 
 std::vector<StackedModel> stacked_models(const ModelSpec& main,
                                          const std::vector<std::string>& also) {
-  std::vector<StackedModel> models = {{main, model_label(main), ""}};
+  std::vector<StackedModel> models = {{main, model_label(main)}};
+  if (!also.empty()) models.front().at = At("model", model_label(main), "");
   for (const std::string& word : also) {
     const ModelSpec spec =
         names_weights(word) ? stored_model(word, main) : further_model(word, main);
@@ -564,7 +565,7 @@ std::vector<StackedModel> stacked_models(const ModelSpec& main,
     const auto same = std::find_if(models.begin(), models.end(),
                                    [&](const StackedModel& other) { return other.label == label; });
     if (same == models.end()) {
-      models.push_back({spec, label, label + "."});
+      models.push_back({spec, label, At("model", label)});
     } else if (names_weights(word) && same->spec.checkpoint != nullptr) {
       add_training(*same, spec, word);
     } else {

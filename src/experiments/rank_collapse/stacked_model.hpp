@@ -58,8 +58,9 @@ void adopt_files(ModelSpec& spec, std::vector<std::string>& also);
 /// Resolves the defaults of the spec and checks it against its files. Throws UsageError that names
 /// the flag if the model or a size differs from the weights, or if the number of heads is unknown.
 /// Throws Failure that names the config and the key for heads of a config that do not divide the
-/// width. Throws Failure that names the file for a tensor that is missing, unknown or of the wrong shape,
-/// for an id outside the vocabulary, and for a sequence longer than the positions of the weights.
+/// width. Throws Failure that names the file for a tensor that is missing, unknown or of the wrong
+/// shape, for an id outside the vocabulary, and for a sequence longer than the positions of the
+/// weights.
 void resolve_defaults_with_files(ModelSpec& spec);
 
 /// Whether an element of --also names a weights file.
@@ -89,7 +90,7 @@ std::vector<std::string> file_notes(const ModelSpec& spec);
 struct StackedModel {
   ModelSpec spec;  // resolved
   std::string label;
-  std::string prefix;  // of the names of its quantities: "" for --model, otherwise "<label>."
+  At at = {};  // of its quantities; their names omit the model of --model
   std::vector<ModelSpec> retrained = {};  // the same model with the weights of further trainings
 
   /// The model with the weights of one training. Drawn weights have only one.

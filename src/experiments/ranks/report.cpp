@@ -16,7 +16,7 @@ using Scalars = std::vector<std::pair<std::string, double>>;
 
 void add_scalars(ResultBuilder& out, const std::string& layer, const Scalars& values) {
   for (const auto& [name, value] : values)
-    out.scalar(layer + "." + name, std::vector<double>(out.records().size(), value));
+    out.scalar(At("layer", layer) / name, std::vector<double>(out.records().size(), value));
 }
 
 void add_scalars(ResultBuilder& out, const Row& row) {

@@ -345,7 +345,7 @@ TrialRecord run_trial(const Config& c, const std::vector<std::uint64_t>& sampled
     numbers.set(curve, std::move(of_sampled));
     numbers.set(nuclear_rank_0, rank[0]);
     numbers.set(nuclear_rank_1, rank[1]);
-    record.insert(numbers, sizes[i].at(""));
+    record.insert(numbers, sizes[i].place().text + ".");
   }
   record.set(closed_form_error, problems.front().closed_form_error);
   record.set(closed_form_tolerance, tolerance::residual<double>);
@@ -388,7 +388,7 @@ std::string not_relu(const Config& c) {
 
 SizeClaims over_sizes(const Config& c, const Records& records, Claims& claims) {
   SizeClaims over_k{claims, records, c.sorted_k(), {}, not_relu(c), "", 2};
-  for (const Size& size : c.sizes()) over_k.prefixes.push_back(size.at(""));
+  for (const Size& size : c.sizes()) over_k.prefixes.push_back(size.place().text + ".");
   if (over_k.no_exponents.empty() && c.k.size() < fewest_k) {
     over_k.no_exponents =
         say("an exponent requires at least three values of --k; this run has {}", c.k.size());

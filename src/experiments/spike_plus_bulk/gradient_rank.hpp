@@ -9,8 +9,9 @@ namespace ranklab::gradient_rank {
 /// The shapes at one k: X (d, n); V, V-bar (k, d); A, A-bar (k, n); W (m, k).
 struct Size {
   std::uint64_t m, k, d, n;
-  /// The name of a number at this k: "k64." + quantity.
-  std::string at(const std::string& quantity) const { return say("k{}.{}", k, quantity); }
+  At place() const { return {"k", k, say("k{}", k)}; }
+  /// A number at this k: "k64.nuclear_rank".
+  Quantity at(const std::string& quantity) const { return place() / quantity; }
 };
 
 struct Config {

@@ -34,6 +34,7 @@ struct Token {
   std::string text;
   double number = 0;
   std::size_t column = 1;
+  std::vector<std::pair<std::string, std::string>> at = {};
 };
 
 std::string shown(const Token& token) {
@@ -79,7 +80,15 @@ class Lexer {
     if (begins_name(c) || (c == '*' && !after_value && continues_name(at(i_ + 1)))) {
       while (continues_name(at(i_))) ++i_;
       std::string name = text_.substr(begin, i_ - begin);
-      if (at(i_) == '[' && !contains(reserved, name)) name = bracket() + "." + name;
+      if (at(i_) == '[' && !contains(reserved, name)) {
+        const std::size_t close = text_.find(']', i_);
+        if (close != std::string::npos && text_.find('=', i_) < close) {
+          Token placed = token(Token::Kind::name, name);
+          placed.at = places();
+          return placed;
+        }
+        name = bracket() + "." + name;
+      }
       const std::size_t after = text_.find_first_not_of(' ', i_);
       const bool is_word =
           contains(reserved, name) || (after < text_.size() && text_[after] == '(');
@@ -124,6 +133,40 @@ class Lexer {
     if (end == std::string::npos) refuse(begin + 1, "the quote is not closed");
     i_ = end + 1;
     return {Token::Kind::name, text_.substr(begin + 1, end - begin - 1), 0, begin + 1};
+  }
+
+  // [layer=1, block='W2']
+  std::vector<std::pair<std::string, std::string>> places() {
+    std::vector<std::pair<std::string, std::string>> out;
+    const std::size_t begin = i_;
+    const auto skip_blanks = [&] {
+      while (at(i_) == ' ') ++i_;
+    };
+    do {
+      ++i_;  // the bracket or a comma
+      skip_blanks();
+      const std::size_t axis = i_;
+      while (i_ < text_.size() && std::string_view("=,] ").find(at(i_)) == std::string_view::npos)
+        ++i_;
+      out.emplace_back(text_.substr(axis, i_ - axis), "");
+      skip_blanks();
+      if (at(i_) != '=' || i_ == axis)
+        refuse(axis + 1, "expected AXIS=PLACE in the bracket, such as layer=1");
+      ++i_;
+      skip_blanks();
+      if (at(i_) == '\'' || at(i_) == '"') {
+        out.back().second = quoted(at(i_)).text;
+      } else {
+        const std::size_t place = i_;
+        while (i_ < text_.size() && at(i_) != ',' && at(i_) != ']') ++i_;
+        out.back().second = text_.substr(place, i_ - place);
+        while (out.back().second.ends_with(' ')) out.back().second.pop_back();
+      }
+      skip_blanks();
+    } while (at(i_) == ',');
+    if (at(i_) != ']') refuse(begin + 1, "the bracket is not closed");
+    ++i_;
+    return out;
   }
 
   std::string bracket() {
@@ -301,7 +344,7 @@ class Parser {
     }
     if (token.kind == Token::Kind::name) {
       ++i_;
-      return {Node::Kind::name, 0, token.text, {}, token.column};
+      return {Node::Kind::name, 0, token.text, {}, token.column, token.at};
     }
     if (take("(")) {
       const bool region_follows = std::exchange(region_follows_, false);

@@ -11,13 +11,15 @@
 //   value      = numbers, names, + - * / ^, functions
 //
 // A name is a quantity of the run: gd.loss; loss[gd], which is the same; 'd=10.eta', if it has
-// other characters than letters, digits, _ and dots; layer*.ratio, for every quantity that matches.
+// other characters than letters, digits, _ and dots; layer*.ratio, for every quantity that matches;
+// ratio[layer=1, block=Wv], by where it was measured, and ratio[layer=*, block=Wv].
 #pragma once
 
 #include <cstddef>
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "report/claims.hpp"
@@ -31,6 +33,9 @@ struct Node {
   std::string word = {};         // of a name: gd.loss; of an operation: "+", "and", "log"
   std::vector<Node> parts = {};  // what the operation takes
   std::size_t column = 1;        // where it begins in the text
+  // Of a name: the axes in its brackets and where on them, {"layer", "1"}; `word` is what was
+  // measured there
+  std::vector<std::pair<std::string, std::string>> at = {};
 };
 
 enum class Form { always, never, mean, often, slope, alike };

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <functional>
 #include <limits>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/statistics.hpp"
@@ -120,6 +122,19 @@ std::optional<Match> stars_of(const std::string& glob, const std::string& name) 
   return std::nullopt;
 }
 
+// "1e-1" is the place 0.1.
+bool is_number(const std::string& text, double value) {
+  char* end = nullptr;
+  const double number = std::strtod(text.c_str(), &end);
+  return !text.empty() && *end == '\0' && number == value;
+}
+
+std::size_t stars_in(const Node& name) {
+  auto stars = std::count(name.word.begin(), name.word.end(), '*');
+  for (const auto& [axis, place] : name.at) stars += std::count(place.begin(), place.end(), '*');
+  return static_cast<std::size_t>(stars);
+}
+
 }  // namespace
 
 bool Values::is_lost() const {
@@ -132,11 +147,13 @@ Run::Run(const ResultFile& result, std::string of)
     : name_(std::move(of)), keeps_trials_(result.keeps_trials) {
   for (const Scalar& scalar : result.scalars) {
     quantities_[scalar.name] = {nullptr, &scalar.per_trial, nullptr};
+    places_[scalar.name] = {scalar.quantity, scalar.at};
     trials_ = std::max(trials_, scalar.per_trial.size());
   }
   for (const Series& series : result.series) {
     quantities_[series.name] = {std::make_shared<const Axis>(Axis{series.x_name, series.x}),
                                 nullptr, &series.trials};
+    places_[series.name] = {series.quantity, series.at};
     trials_ = std::max(trials_, series.trials.size());
   }
   for (const auto& [name, value] : result.config.items()) {
@@ -198,13 +215,48 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
                                                   : did_you_mean(name, known, otherwise)));
 }
 
+std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) const {
+  std::vector<std::pair<std::string, Match>> out;
+  std::set<std::string> kinds, axes;
+  for (const auto& [name, place] : places_) {
+    kinds.insert(place.kind);
+    if (place.kind != node.word) continue;
+    std::vector<std::string> own;
+    for (const auto& [axis, unused] : place.at) own.push_back(axis);
+    axes.insert(own.empty() ? "no axis" : joined(own, " and "));
+    bool is_there = place.at.size() == node.at.size();
+    Match stars;
+    for (const auto& [axis, wanted] : node.at) {
+      const auto found = place.at.find(axis);
+      if (found == place.at.end()) {
+        is_there = false;
+        break;
+      }
+      const auto match = stars_of(wanted, coordinate_text(found->second));
+      const double* number = std::get_if<double>(&found->second);
+      is_there &= match.has_value() || (number != nullptr && is_number(wanted, *number));
+      if (match) stars.insert(stars.end(), match->begin(), match->end());
+    }
+    if (is_there) out.emplace_back(name, std::move(stars));
+  }
+  if (!out.empty()) return out;
+  if (axes.empty())
+    refuse(node.column, say("nothing called '{}' was measured in {}", printable_key(node.word),
+                            name_.empty() ? "this run" : name_) +
+                            did_you_mean(node.word, {kinds.begin(), kinds.end()}));
+  std::vector<std::string> wanted;
+  for (const auto& [axis, place] : node.at) wanted.push_back(axis + "=" + place);
+  refuse(node.column,
+         say("'{}' was not measured at {}; its axes: {}", printable_key(node.word),
+             printable_key(joined(wanted)), joined({axes.begin(), axes.end()}, "; or ")));
+}
+
 std::vector<Match> matches_of(const Formula& formula, const Run& run) {
   const Node* glob = nullptr;
   std::size_t stars = 0;
   for (const Node* node : {&formula.first, &formula.second}) {
     for_each_name(*node, [&](const Node& name) {
-      const auto here =
-          static_cast<std::size_t>(std::count(name.word.begin(), name.word.end(), '*'));
+      const std::size_t here = stars_in(name);
       if (here > stars) glob = &name, stars = here;
     });
   }
@@ -212,6 +264,10 @@ std::vector<Match> matches_of(const Formula& formula, const Run& run) {
   constexpr std::size_t most_stars = 3;
   if (stars > most_stars) refuse(glob->column, say("a name has at most {} stars", most_stars));
   std::vector<Match> out;
+  if (!glob->at.empty()) {
+    for (auto& [unused, match] : run.at_places(*glob)) out.push_back(std::move(match));
+    return out;
+  }
   for (const auto& [name, unused] : run.quantities()) {
     if (const auto match = stars_of(glob->word, name)) out.push_back(*match);
   }
@@ -225,7 +281,7 @@ Evaluation::Evaluation(const Formula& formula, const Run& run, Match match)
     : formula_(formula), run_(run), match_(std::move(match)) {
   for (const Node* node : {&formula.first, &formula.second}) {
     for_each_name(*node, [&](const Node& name) {
-      const Run::Quantity* found = run.quantity(full_name(name.word));
+      const Run::Quantity* found = run.quantity(full_name(name));
       if (found != nullptr && found->axis != nullptr) axes_.emplace(found->axis->name, found->axis);
     });
   }
@@ -240,7 +296,7 @@ Evaluation::Evaluation(const Formula& formula, const Run& run, Match match)
     refuse(formula.from->column, "'from' needs a condition on " + joined(names, " or "));
   for (const Node* node : {&formula.first, &formula.second}) {
     for_each_name(*node, [&](const Node& name) {
-      const std::string full = full_name(name.word);
+      const std::string full = full_name(name);
       if (run.quantity(full) == nullptr && run.flag(full) == nullptr) run.refuse_name(name, full);
     });
   }
@@ -251,23 +307,29 @@ Evaluation::Evaluation(const Formula& formula, const Run& run, Match match)
 bool Evaluation::is_about(const Node& from, const Axis& axis) const {
   bool found = false;
   for_each_name(from, [&](const Node& name) {
-    const Run::Quantity* quantity = run_.quantity(full_name(name.word));
+    const Run::Quantity* quantity = run_.quantity(full_name(name));
     found |= name.word == axis.name || (quantity != nullptr && quantity->axis != nullptr &&
                                         quantity->axis->name == axis.name);
   });
   return found;
 }
 
-std::string Evaluation::full_name(const std::string& word) const {
-  std::string out;
+std::string Evaluation::full_name(const Node& name) const {
   std::size_t star = 0;
-  for (const char c : word) {
-    if (c == '*' && star < match_.size())
-      out += match_[star++];
-    else
-      out += c;
-  }
-  return out;
+  const auto filled = [&](const std::string& glob) {
+    std::string out;
+    for (const char c : glob) {
+      if (c == '*' && star < match_.size())
+        out += match_[star++];
+      else
+        out += c;
+    }
+    return out;
+  };
+  if (name.at.empty()) return filled(name.word);
+  Node there = name;
+  for (auto& [axis, place] : there.at) place = filled(place);
+  return run_.at_places(there).front().first;
 }
 
 const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis,
@@ -293,9 +355,8 @@ const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis
     rest.x.push_back(axis->x[i]);
   }
   bool varies = false;  // with the trial, so that another one may have such points
-  for_each_name(*formula_.from, [&](const Node& name) {
-    varies |= run_.quantity(full_name(name.word)) != nullptr;
-  });
+  for_each_name(*formula_.from,
+                [&](const Node& name) { varies |= run_.quantity(full_name(name)) != nullptr; });
   if (out.places.empty() && !varies)
     refuse(formula_.from->column, say("no {} of the run meets this condition", axis->name));
   out.axis = std::make_shared<const Axis>(std::move(rest));
@@ -305,7 +366,7 @@ const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis
 Values Evaluation::named(const Node& node, std::size_t trial) {
   if (restricting_ != nullptr && node.word == restricting_->name)
     return {restricting_->x, restricting_};
-  const std::string name = full_name(node.word);
+  const std::string name = full_name(node);
   const auto restricted = [&](const std::shared_ptr<const Axis>& axis,
                               const std::vector<double>& all) -> Values {
     if (!formula_.from || restricting_ != nullptr) return {all, axis};
@@ -453,7 +514,7 @@ bool Evaluation::is_one_sided(std::size_t trial) {
   bool any_lost = false, any_left = false;
   for (const Node* node : {&formula_.first, &formula_.second}) {
     for_each_name(*node, [&](const Node& name) {
-      const Run::Quantity* found = run_.quantity(full_name(name.word));
+      const Run::Quantity* found = run_.quantity(full_name(name));
       if (found == nullptr || found->axis == nullptr) return;
       (named(name, trial).is_lost() ? any_lost : any_left) = true;
     });

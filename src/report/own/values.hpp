@@ -48,6 +48,9 @@ class Run {
   };
   /// Null for an unknown name.
   const Quantity* quantity(const std::string& name) const;
+  /// The names of what was measured at the places of `name`, in the order of the names, with what
+  /// the stars in the places stand for. Throws UsageError if it was measured on other axes.
+  std::vector<std::pair<std::string, std::vector<std::string>>> at_places(const Node& name) const;
   const double* flag(const std::string& name) const;
   /// Throws UsageError with the nearest name that exists.
   [[noreturn]] void refuse_name(const Node& node, const std::string& name) const;
@@ -59,6 +62,11 @@ class Run {
   std::string name_;
   std::size_t trials_ = 0;
   std::map<std::string, Quantity> quantities_;
+  struct Place {
+    std::string kind;
+    std::map<std::string, Coordinate> at;
+  };
+  std::map<std::string, Place> places_;  // of the quantities
   std::map<std::string, double> flags_;
   bool keeps_trials_ = false;
 };
@@ -109,7 +117,7 @@ class Evaluation {
   };
   const Kept& kept(const std::shared_ptr<const Axis>& axis, std::size_t trial);
   bool is_about(const Node& from, const Axis& axis) const;
-  std::string full_name(const std::string& word) const;
+  std::string full_name(const Node& name) const;
 
   const Formula& formula_;
   const Run& run_;

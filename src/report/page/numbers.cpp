@@ -110,7 +110,11 @@ std::string with_claims(const ResultFile& result, std::string words) {
 ResultFile of_means(const ResultFile& result) {
   ResultFile out;
   out.config = result.config;
-  for (const auto& [name, mean] : result.means) out.scalars.push_back({name, {mean.mean}});
+  for (const auto& [name, mean] : result.means) {
+    out.scalars.push_back({name, {mean.mean}});
+    out.scalars.back().quantity = mean.quantity;
+    out.scalars.back().at = mean.at;
+  }
   for (const Series& series : result.series) {
     out.series.push_back(series);
     out.series.back().trials = {series.mean};

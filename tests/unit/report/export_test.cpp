@@ -34,10 +34,10 @@ json sample() {
 TEST_CASE(
     "each part is a table with a header; null is an empty cell, and cells with commas or quotes "
     "are quoted") {
-  CHECK(export_csv(typed(sample()), "scalars") == "name,mean,std,n\n\"a,b\",0.1,,2\n");
+  CHECK(export_csv(typed(sample()), "scalars") == "name,mean,std,n,quantity,at\n\"a,b\",0.1,,2,\"a,b\",\n");
   CHECK(export_csv(typed(sample()), "trials") == "name,trial,value\n\"a,b\",0,0.1\n\"a,b\",1,\n");
   CHECK(export_csv(typed(sample()), "series") ==
-        "name,x_name,x,mean,std,n\ns,t,0.0,1.5,0.0,2\ns,t,1.0,,,0\nu,t,3.0,1.0,2.0,3\n");
+        "name,x_name,x,mean,std,n,quantity,at\ns,t,0.0,1.5,0.0,2,s,\ns,t,1.0,,,0,s,\nu,t,3.0,1.0,2.0,3,u,\n");
   CHECK(
       export_csv(typed(sample()), "claims") ==
       "id,statement_id,part,kind,slip,misprint_of,paper,figures,source,statement,claim,verdict,"
@@ -79,11 +79,19 @@ TEST_CASE(
   results[0]["config"] = {{"d", 4}, {"lambda", {1, 2}}, {"n", 7}, {"seed", 1}};
   results[1]["config"] = {{"d", 5}, {"lambda", {3}}, {"n", 8}, {"seed", 1}};
   CHECK(export_csv(typed(results), {"a.json", "b,c.json"}, "scalars") ==
-        "file,d,lambda,config.n,name,mean,std,n\na.json,4,\"1,2\",7,\"a,b\",0.1,,2\n\"b,c.json\",5,"
-        "3,8,\"a,b\",0.1,,2\n");
+        "file,d,lambda,config.n,name,mean,std,n,quantity,at\na.json,4,\"1,2\",7,\"a,b\",0.1,,2,\"a,b\","
+        "\n\"b,c.json\",5,3,8,\"a,b\",0.1,,2,\"a,b\",\n");
   results[1]["config"]["threshold"] = 2;  // a claim has one, too
   const std::string claims = export_csv(typed(results), {"a.json", "b.json"}, "claims");
   CHECK(claims.starts_with("file,d,lambda,config.n,config.threshold,id,"));
+}
+
+TEST_CASE("a row says what was measured, and where on which axes") {
+  nlohmann::json placed = sample();
+  placed["scalars"]["a,b"]["quantity"] = "b";
+  placed["scalars"]["a,b"]["at"] = {{"layer", 1}, {"block", "W2"}};
+  CHECK(export_csv(typed(placed), "scalars") ==
+        "name,mean,std,n,quantity,at\n\"a,b\",0.1,,2,b,block=W2; layer=1\n");
 }
 
 TEST_CASE("names that a spreadsheet would take for formulas are quoted") {

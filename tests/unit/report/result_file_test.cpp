@@ -24,8 +24,15 @@ ResultFile whole_file() {
   result.title = "T";
   result.diverged = true;
   result.diverged_methods = {{"gd", 2}};
-  result.scalars = {{"defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
-  result.series = {{"s", "t", {0, 1}, {1, NAN}, {0, NAN}, {2, 0}, {{3, 4}, {5, NAN}}}};
+  result.scalars = {
+      {At("d", 0.5) / "defined", {1, 3}}, {"partly", {2, NAN}}, {"never", {NAN, INFINITY}}};
+  result.series = {{At("layer", 1, "layer1") / At("run", "gd") / "s",
+                    "t",
+                    {0, 1},
+                    {1, NAN},
+                    {0, NAN},
+                    {2, 0},
+                    {{3, 4}, {5, NAN}}}};
   Claim claim = judge_mean({"spectral/eq-1.5", "spectral/eq-1.5/a", "Figure 3", "st",
                             Part::definition, Kind::asymptotic, "0.1", "b", "slip"},
                            {1, 1, 1}, at_least(0), "why");
@@ -129,10 +136,29 @@ TEST_CASE("the values of a file have the form of the schema") {
 }
 
 TEST_CASE(
+    "a scalar and a series say what they are and where, also after a file of the last schema") {
+  nlohmann::json written = nlohmann::json::parse(result_text(whole_file()));
+  CHECK(written["schema"] == "ranklab.result/3");
+  CHECK(written["scalars"]["d=0.5.defined"]["quantity"] == "defined");
+  CHECK(written["scalars"]["d=0.5.defined"]["at"].dump() == R"({"d":0.5})");
+  CHECK(written["series"][0]["name"] == "layer1.gd.s");
+  CHECK(written["series"][0]["at"].dump() == R"({"layer":1.0,"run":"gd"})");
+  CHECK(!written["scalars"]["partly"].contains("at"));
+
+  written["schema"] = "ranklab.result/2";
+  for (nlohmann::json& scalar : written["scalars"]) scalar.erase("quantity"), scalar.erase("at");
+  written["series"][0].erase("quantity"), written["series"][0].erase("at");
+  const ResultFile earlier = result_from(written, "x.json");
+  CHECK(earlier.schema == "ranklab.result/3");
+  CHECK(earlier.series[0].quantity == "layer1.gd.s");
+  CHECK(earlier.scalars[0].at.empty());
+}
+
+TEST_CASE(
     "non-finite numbers become null and are counted; undefined values do not enter the "
     "statistics") {
   const nlohmann::ordered_json written = result_json(whole_file()), scalars = written["scalars"];
-  CHECK(scalars["defined"]["mean"] == 2.0);
+  CHECK(scalars["d=0.5.defined"]["mean"] == 2.0);
   CHECK(scalars["partly"]["mean"] == 2.0);
   CHECK(scalars["partly"]["n"] == 1);
   CHECK(scalars["partly"]["std"] == 0.0);
@@ -195,7 +221,7 @@ TEST_CASE("a member that is missing or has another type is named, with the file"
   refused("/finding/verdict", "maybe",
           "x.json: finding.verdict: must be one of holds, fails, not-applicable");
   refused("/schema", "ranklab.result/1",
-          "x.json: not a result file: its \"schema\" is not \"ranklab.result/2\"");
+          "x.json: not a result file: its \"schema\" is not \"ranklab.result/3\"");
   for (const char* key : {"command", "figure", "trials", "timing"}) {
     nlohmann::json changed = whole;
     changed.erase(key);

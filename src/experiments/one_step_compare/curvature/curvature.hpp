@@ -200,11 +200,11 @@ struct JointDirection {
   std::string name, label;
 
   /// The right side of (4.4) over |<D, Hessian D>|.
-  std::string looseness() const { return name + ".bound_over_curvature"; }
+  Quantity looseness() const { return At("direction", name) / "bound_over_curvature"; }
   /// The sum of the curvatures of single matrices over that of all together.
-  std::string own_share() const { return name + ".own_share"; }
+  Quantity own_share() const { return At("direction", name) / "own_share"; }
   /// The part D^2 f[U, U] of the curvature.
-  std::string gauss_newton_share() const { return name + ".gauss_newton_share"; }
+  Quantity gauss_newton_share() const { return At("direction", name) / "gauss_newton_share"; }
 };
 inline const JointDirection along_gradients{"gradient", "gradients"},
     along_polar_factors{"polar", "polar factors"};
@@ -219,8 +219,8 @@ inline const std::vector<JointDirection> joint_directions = {along_gradients, al
 // (1.8) takes slack and constant as 1.
 inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[] = "slack",
                       constant[] = "constant";
-inline std::string of_matrix(const WeightMatrix& matrix, const char* what) {
-  return matrix.name + "." + what;
+inline Quantity of_matrix(const WeightMatrix& matrix, const char* what) {
+  return At("matrix", matrix.name) / what;
 }
 inline constexpr char diverged_name[] = "diverged";  // 1 or 0
 /// The largest share of its bound that a trained network shows, in the cases of one statement.

@@ -139,7 +139,7 @@ std::optional<std::size_t> Config::measured(std::uint64_t step) const {
 std::vector<Column> columns_of(const Config& config) {
   const std::vector<double> steps(config.measure_steps.begin(), config.measure_steps.end());
   std::vector<Column> out;
-  const auto add = [&](const std::string& name) { out.push_back({name, "step", steps}); };
+  const auto add = [&](const Quantity& name) { out.push_back({name, "step", steps}); };
   add(loss_of_step);
   for (const JointDirection& each : joint_directions) add(each.own_share());
   for (const WeightMatrix& matrix : config.matrices()) {

@@ -30,11 +30,11 @@ std::string RunRecords::losses_text() const {
   return say("{} {}", run_.label, summarize(losses()).mean);
 }
 
-std::vector<std::string> RunRecords::in_layers(const Quantity& quantity,
+std::vector<std::string> RunRecords::in_layers(const Measure& measure,
                                                const std::vector<std::string>& of) const {
   std::vector<std::string> out;
   for (std::size_t l = 0; l < layers(); ++l) {
-    for (const std::string& each : of) out.push_back(in_layer(l, quantity.of(each)));
+    for (const std::string& each : of) out.push_back(in_layer(l, measure.of(each)));
   }
   return out;
 }

@@ -22,7 +22,7 @@ class RunRecords {
   double dim() const { return static_cast<double>(run_.config.dim); }
   const std::vector<double>& series(const TrialRecord& record, const std::string& name,
                                     MeasuredOn text = MeasuredOn::training_batch) const {
-    return record.array(run_.key(prefix_of(text) + name));
+    return record.array(run_.key(place_of(text) / name));
   }
   /// One number of every trial.
   std::vector<double> numbers(const std::string& name) const {
@@ -34,7 +34,7 @@ class RunRecords {
   std::string losses_text() const;
 
   /// The names of a quantity of these activations or matrices in every layer.
-  std::vector<std::string> in_layers(const Quantity& quantity,
+  std::vector<std::string> in_layers(const Measure& measure,
                                      const std::vector<std::string>& of) const;
   /// The indices of the steps of `when`.
   std::vector<std::size_t> steps(Region when, MeasuredOn text = MeasuredOn::training_batch) const;

@@ -154,7 +154,7 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
       in_text(spectral::section_1_2_1_width, "spectral/section-1.2.1/", "Section 1.2.1");
   const struct {
     const char *id, *text;
-    Quantity quantity;
+    Measure quantity;
     std::vector<std::string> of;
     Region allowed;
   } both[] = {{"nr/width",
@@ -210,7 +210,7 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
       in_text(spectral::section_1_2_2_gated, "spectral/section-1.2.2/", "Section 1.2.2");
   const struct {
     const char* id;
-    Quantity quantity;
+    Measure quantity;
     Region allowed;
     bool after_training;
     const char* text;

@@ -68,8 +68,7 @@ struct Questions {
 
   std::vector<double> of(double (*measure)(const Pairs&)) const {
     return view.per_trial([&](const TrialRecord& record) {
-      return measure(pairs_of(view, record, stage.prefix + std::string(prediction),
-                              stage.prefix + std::string(batch.series)));
+      return measure(pairs_of(view, record, stage.at() / prediction, stage.at() / batch.series));
     });
   }
   double mean_of(double (*measure)(const Pairs&)) const { return summarize(of(measure)).mean; }

@@ -204,7 +204,7 @@ int color_of(const Run& run, const Plan& plan) {
 /// Adds the difference of the validation losses of two runs from early_steps on; before, the
 /// learning rates still rise and the curves cross. Paired by seed, because losses of one seed
 /// differ less than losses of two seeds.
-void add_difference(ResultBuilder& out, const Run& run, const Run& base, const std::string& name) {
+void add_difference(ResultBuilder& out, const Run& run, const Run& base, const Quantity& name) {
   std::vector<double> steps;
   const double first_step =
       std::min(early_steps, run.measured.back());  // only the end of a short run
@@ -252,7 +252,7 @@ void draw_losses(ResultBuilder& out, const Plan& plan) {
                                       {"training step"}, {"nats per token"});
   for (const Run& run : plan.runs) {
     if (&run == &base || !is_comparable(run, plan) || run.measured != base.measured) continue;
-    const std::string name = run.name + ".validation_loss_difference";
+    const Quantity name = run.key("validation_loss_difference");
     add_difference(out, run, base, name);
     if (std::count(shown.begin(), shown.end(), &run) > 0)
       difference.curve(name, run.figure_label(), look_of(run, plan));
@@ -274,7 +274,7 @@ void draw_final_differences(ResultBuilder& out, const Plan& plan) {
   PanelBuilder panel = out.panel("Final held-out loss minus Adam's" + same_settings(plan), names,
                                  {"nats per token"});
   for (const Run& first : plan.runs) {
-    const std::string name = first.optimizer + ".final_validation_loss_difference";
+    const Quantity name = At("optimizer", first.optimizer) / "final_validation_loss_difference";
     if (out.has_series(name)) continue;
     std::vector<double> x;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -328,7 +328,8 @@ bool draw_mean_token(ResultBuilder& out, const Plan& plan) {
   out.columns(2);
   const struct {
     const char* title;
-    std::string what, y_label;
+    Quantity what;
+    std::string y_label;
   } panels[] = {
       {"A^rms, input of attention, mean over layers", stable_rank.of("A"), stable_rank.label},
       {"A^rms_mlp, input of the net, mean over layers", stable_rank.of("Am"), stable_rank.label},
@@ -363,7 +364,7 @@ Axis step_axis(const Run& run) {
 }
 
 PanelBuilder layer_panel(ResultBuilder& out, const Run& run, const std::string& title,
-                         const std::string& what, const std::string& y_label,
+                         const Quantity& what, const std::string& y_label,
                          const std::string& group) {
   PanelBuilder panel = out.panel(title, step_axis(run), rank_axis(y_label));
   int color = 0;
@@ -395,7 +396,6 @@ void draw_mlp_and_inputs(ResultBuilder& out, const Run& run) {
 }
 
 void draw_other_gradients(ResultBuilder& out, const Run& run) {
-  const std::string prefix = run.name + ".";
   out.next_figure("Attention, embedding and head gradients (Figures 7 to 10)");
   out.columns(2);
   for (const auto& [block, figure] :
@@ -405,13 +405,13 @@ void draw_other_gradients(ResultBuilder& out, const Run& run) {
         .line(static_cast<double>(run.config.dim), "d");
   }
   out.panel("Embedding (Figures 7 and 10)", step_axis(run), rank_axis("rank"))
-      .curve(prefix + gradient_rank.of("embedding"), "nuclear rank of its gradient", look(0))
-      .curve(prefix + indicator, "stable rank of the token indicator, 1/p_max", look(2))
-      .curve(prefix + stable_rank.of("embedding"), "stable rank of the embedded tokens E[id]",
+      .curve(run.key(gradient_rank.of("embedding")), "nuclear rank of its gradient", look(0))
+      .curve(run.key(indicator), "stable rank of the token indicator, 1/p_max", look(2))
+      .curve(run.key(stable_rank.of("embedding")), "stable rank of the embedded tokens E[id]",
              look(3));
   out.panel("Head (Figures 6 and 7)", step_axis(run), rank_axis("rank"))
-      .curve(prefix + gradient_rank.of("head"), "nuclear rank of its gradient", look(0))
-      .curve(prefix + stable_rank.of("Af"), "stable rank of its input A^rms_final", look(1));
+      .curve(run.key(gradient_rank.of("head")), "nuclear rank of its gradient", look(0))
+      .curve(run.key(stable_rank.of("Af")), "stable rank of its input A^rms_final", look(1));
 }
 
 // Condition (1.8) and single steps ----------------------------------------------------------------
@@ -459,33 +459,36 @@ void draw_gate(ResultBuilder& out, const Plan& plan) {
   ratio.line(1.0, "nr = st");
 }
 
+constexpr char points[] = ".points";
+
 /// Adds a point for each matrix, step and trial, at its own predicted ratio.
-void add_points(ResultBuilder& out, const std::string& prefix, const std::string& measured) {
+void add_points(ResultBuilder& out, const At& place, const std::string& measured) {
   std::vector<double> x, y;
   for (const TrialRecord& record : out.records()) {
-    const std::vector<double>&predicted = record.array(prefix + predicted_ratio),
-          &ratios = record.array(prefix + measured);
+    const std::vector<double>&predicted = record.array(place / predicted_ratio),
+          &ratios = record.array(place / measured);
     for (std::size_t i = 0; i < std::min(predicted.size(), ratios.size()); ++i) {
       if (std::isfinite(predicted[i]) && std::isfinite(ratios[i]))
         x.push_back(predicted[i]), y.push_back(ratios[i]);
     }
   }
-  out.series_of_points(prefix + measured + ".points", "nr/st", std::move(x), std::move(y));
+  out.series_of_points(place / (measured + points), "nr/st", std::move(x), std::move(y));
 }
 
 void draw_one_step(ResultBuilder& out, const Run& run) {
-  const std::string prefix = run.name + ".", prediction = prefix + "one_step.as_predicted",
-                    points = ".points";
+  const Quantity prediction = run.key("one_step.as_predicted");
   out.next_figure("One-step comparisons (eq. 1.1), run of " + run.figure_label());
   out.series_of_points(prediction, "nr/st", {0.5, 20}, {0.5, 20});
   for (const Stage& stage : {early, late}) {
     if (run.one_steps(stage).empty()) continue;
-    const std::string when = prefix + stage.prefix;
+    const At when = run.place / stage.at();
     for (const char* measured : {batch_ratio, independent_ratio}) add_points(out, when, measured);
     out.panel(say("Best step for one matrix, {}", stage.when),
               log_axis("predicted ratio nr(G) / st"), log_axis("loss decrease, polar(G) over G"))
-        .curve(when + batch_ratio + points, "on the batch that gave G", {LineStyle::points, 0})
-        .curve(when + independent_ratio + points, "on an independent batch", {LineStyle::points, 1})
+        .curve(when / (std::string(batch_ratio) + points), "on the batch that gave G",
+               {LineStyle::points, 0})
+        .curve(when / (std::string(independent_ratio) + points), "on an independent batch",
+               {LineStyle::points, 1})
         .curve(prediction, "prediction of eq. (1.1)", {LineStyle::dashed, 6})
         .line(1.0, "equal decrease")
         .group("one step");

@@ -118,34 +118,36 @@ std::vector<std::string> optimizer_names();
 // What a run measures -----------------------------------------------------------------------------
 
 /// A number of each activation or each matrix at the measured steps.
-struct Quantity {
-  const char *name, *label = "";  // in names of series; on the axis of a panel
-  std::string of(const std::string& what) const { return what + "." + name; }
+struct Measure {
+  const char *axis, *name, *label = "";  // of what; in names of series; on the axis of a panel
+  Quantity of(const std::string& what) const { return At(axis, what) / name; }
 };
-inline constexpr Quantity stable_rank{"stable_rank", "stable rank"}, mean_share{"mean_share"},
-    gradient_norm{"gradient_norm"}, gradient_rank{"nuclear_rank", "nuclear rank nr(G)"},
+inline constexpr Measure stable_rank{"matrix", "stable_rank", "stable rank"},
+    mean_share{"matrix", "mean_share"}, gradient_norm{"block", "gradient_norm"},
+    gradient_rank{"block", "nuclear_rank", "nuclear rank nr(G)"},
     // nr(G) over the stable rank of what [Spectral] Table 1 compares the matrix with. This is its
     // input, except for Wo: it multiplies H, and the table compares it with A.
-    rank_ratio{"ratio", "nr(G) / st"}, ratio_to_H{"ratio_to_H"};  // of Wo
+    rank_ratio{"block", "ratio", "nr(G) / st"}, ratio_to_H{"block", "ratio_to_H"};  // of Wo
 
 /// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
 /// step of run.probed.
 enum class MeasuredOn { training_batch, held_out_text };
-/// The beginning of the names of such series.
-inline std::string prefix_of(MeasuredOn text) {
-  return text == MeasuredOn::held_out_text ? "probe." : "";
+inline At place_of(MeasuredOn text) {
+  return text == MeasuredOn::held_out_text ? At("text", "held-out", "probe") : At();
 }
 
 /// A part of a training. Condition (1.8) and single steps are judged in each of them.
 struct Stage {
-  const char *prefix, *id;  // of the names of its single steps; of the ids of its claims
+  const char *name, *id;  // in the names of its single steps; of the ids of its claims
   const char* when;
   Region steps;
   const char* violations;  // scalar: the share of its cases that violate (1.8)
+
+  At at() const { return *name == '\0' ? At() : At("stage", name); }
 };
 inline constexpr double early_steps = 32;
 inline constexpr Stage early{
-    "early.", "early/", "before step 32", {.high = early_steps - 1}, "violations_early"},
+    "early", "early/", "before step 32", {.high = early_steps - 1}, "violations_early"},
     late{"", "", "from step 32 on", {.low = early_steps}, "violations"};
 
 inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
@@ -155,8 +157,8 @@ inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validati
 inline constexpr char indicator[] = "indicator.stable_rank";
 /// A run that follows the criterion: of the matrices with this name in all layers, how many meet
 /// it.
-inline std::string criterion_met_by(const std::string& block) {
-  return "criterion." + block;
+inline Quantity criterion_met_by(const std::string& block) {
+  return {"criterion." + block, "criterion", At("block", block)};
 }
 /// On the text of facts: the mean loss at the objects of the frequent half of the facts, each once,
 /// and of the rare half.
@@ -174,13 +176,13 @@ inline constexpr char predicted_ratio[] = "one_step.predicted",
                       joint_batch_ratio[] = "one_step.joint.batch",
                       joint_independent_ratio[] = "one_step.joint.independent";
 
-/// The name of a quantity of one layer: "layer0.W2.ratio".
-inline std::string in_layer(std::size_t layer, const std::string& what) {
-  return "layer" + std::to_string(layer) + "." + what;
+/// A quantity of one layer: "layer0.W2.ratio".
+inline Quantity in_layer(std::size_t layer, const Quantity& what) {
+  return At("layer", layer, "layer" + std::to_string(layer)) / what;
 }
-/// The name of a mean over layers, which only the result has.
-inline std::string over_layers(const std::string& what) {
-  return "mean." + what;
+/// A mean over layers, which only the result has.
+inline Quantity over_layers(const Quantity& what) {
+  return At("layer", "mean") / what;
 }
 
 /// [Spectral] Table 1: the activations that a block of a layer is compared with.
@@ -189,12 +191,12 @@ std::string activation_of(const std::string& block);
 template <class P>
 std::string compared_with(const GptWeight<P>& weight) {
   return weight.role == WeightRole::head ? "Af"
-                                         : in_layer(weight.layer, activation_of(weight.block));
+                                         : in_layer(weight.layer, activation_of(weight.block)).name;
 }
 /// The input of a weight, by the name in Moments. That of Wo is H.
 template <class P>
 std::string input_of(const GptWeight<P>& weight) {
-  return weight.block == "Wo" ? in_layer(weight.layer, "H") : compared_with(weight);
+  return weight.block == "Wo" ? in_layer(weight.layer, "H").name : compared_with(weight);
 }
 
 // Runs --------------------------------------------------------------------------------------------
@@ -239,7 +241,8 @@ struct Training {
 
 /// One training: a model and an optimizer.
 struct Run {
-  std::string name;   // prefix of its series, as the user typed it: adam; "muon,spectral-on=W2"
+  std::string name;   // as the user typed it: adam; "muon,spectral-on=W2"
+  At place;           // of its series: the optimizer and its settings; it reads as the name
   std::string label;  // in claims: Adam; "Muon,spectral-on=W2"
   std::string optimizer;
   bool is_main = false;  // of --optimizer, not of --also
@@ -254,8 +257,8 @@ struct Run {
 
   /// Whether it is the first run of all, which writes files.
   bool is_first() const { return is_main && optimizer == config.optimizer.front(); }
-  /// The name of one of its numbers in a record: "adam.train_loss".
-  std::string key(const std::string& number) const { return name + "." + number; }
+  /// One of its numbers, in a record and in the result: "adam.train_loss".
+  Quantity key(const Quantity& number) const { return place / number; }
   const std::vector<double>& steps_of(MeasuredOn text) const {
     return text == MeasuredOn::held_out_text ? probed : measured;
   }
@@ -346,14 +349,14 @@ Plan plan_of(const Config& config);
 
 /// A series of ranks, shares, norms or ratios.
 struct RankSeries {
-  std::string name;                    // "layer1.W2.ratio"
+  Quantity name;                       // "layer1.W2.ratio"
   std::optional<std::uint64_t> layer;  // of a quantity inside a layer
-  std::string what;                    // the name inside the layer: "W2.ratio"
+  Quantity what;                       // inside the layer: "W2.ratio"
 };
 /// All of them of a run.
 std::vector<RankSeries> rank_series(const Run& run);
 /// The numbers of a run that are not series.
-std::vector<std::string> scalar_names(const Run& run);
+std::vector<Quantity> scalars_of(const Run& run);
 /// All numbers of a run: its losses, the above on the batch and on held-out text, its single steps.
 std::vector<Column> columns_of(const Run& run);
 

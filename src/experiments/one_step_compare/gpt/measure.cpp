@@ -96,26 +96,28 @@ void add_activations(const SequenceModel<T>& model, const SequenceBatch<T>& batc
 template <class T>
 void add_ranks(const SequenceModel<T>& model, const Moments& moments, MeasuredOn text,
                Track& track) {
-  const std::string prefix = prefix_of(text);
+  const At place = place_of(text);
   std::map<std::string, double> st;
   for (const std::string& name : moments.names()) {
     st[name] = moments.stable_rank(name);
-    track.add(prefix + stable_rank.of(name), st[name]);
+    track.add(place / stable_rank.of(name), st[name]);
     if (moments.reports_mean_share(name))
-      track.add(prefix + mean_share.of(name), moments.mean_share(name));
+      track.add(place / mean_share.of(name), moments.mean_share(name));
   }
   st["indicator"] = moments.indicator();
-  track.add(prefix + indicator, st["indicator"]);
+  track.add(place / indicator, st["indicator"]);
   for (const auto& weight : gpt_weights(model)) {
     if (weight.role == WeightRole::positions) continue;
-    const std::string name = prefix + weight.parameter->name;
+    const std::string& name = weight.parameter->name;
     const bool table = weight.role == WeightRole::embedding;
     const arma::mat G = arma::conv_to<arma::mat>::from(weight.parameter->G);
     const double rank = nuclear_rank(G);
-    track.add(gradient_rank.of(name), rank);
-    track.add(gradient_norm.of(name), arma::norm(G, "fro"));
-    track.add(rank_ratio.of(name), rank / st.at(table ? "indicator" : compared_with(weight)));
-    if (weight.block == "Wo") track.add(ratio_to_H.of(name), rank / st.at(input_of(weight)));
+    track.add(place / gradient_rank.of(name), rank);
+    track.add(place / gradient_norm.of(name), arma::norm(G, "fro"));
+    track.add(place / rank_ratio.of(name),
+              rank / st.at(table ? "indicator" : compared_with(weight)));
+    if (weight.block == "Wo")
+      track.add(place / ratio_to_H.of(name), rank / st.at(input_of(weight)));
   }
 }
 

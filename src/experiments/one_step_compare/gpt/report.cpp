@@ -243,14 +243,14 @@ namespace {
 /// Adds every series of a main run. An extra run gets the means over layers instead of the series
 /// of each layer.
 void add_run(ResultBuilder& out, const Run& run) {
-  const auto add = [&](const std::string& name, const std::vector<double>& steps) {
-    out.series(run.key(name), "step", steps);
+  const auto add = [&](const Quantity& quantity, const std::vector<double>& steps) {
+    out.series(run.key(quantity), "step", steps);
   };
   out.series(run.key(train_loss), "step");
   add(validation_loss, run.measured);
   for (const auto& [name, layer, what] : rank_series(run)) {
     if (run.is_main || !layer) add(name, run.measured);
-    if (run.is_main) add(prefix_of(MeasuredOn::held_out_text) + name, run.probed);
+    if (run.is_main) add(place_of(MeasuredOn::held_out_text) / name, run.probed);
     if (layer != 0) continue;
     std::vector<std::string> layers;
     for (std::size_t l = 0; l < run.config.layers; ++l) layers.push_back(in_layer(l, what));
@@ -259,7 +259,7 @@ void add_run(ResultBuilder& out, const Run& run) {
         run.key(over_layers(what)), "step", run.measured,
         [&](const TrialRecord& record, std::size_t i) { return view.mean_at(record, layers, i); });
   }
-  for (const std::string& name : scalar_names(run)) out.scalar(run.key(name));
+  for (const Quantity& each : scalars_of(run)) out.scalar(run.key(each));
 }
 
 /// Adds the measured ratios over the predicted ones: one point for each block and step, whose x is
@@ -267,8 +267,8 @@ void add_run(ResultBuilder& out, const Run& run) {
 void add_one_step(ResultBuilder& out, const Run& run, const Stage& stage) {
   const std::vector<double> steps = run.one_steps(stage);
   if (steps.empty()) return;
-  const std::string prefix = run.key(stage.prefix);
-  const auto predicted = arrays_of(out.records(), prefix + predicted_ratio);
+  const At place = run.place / stage.at();
+  const auto predicted = arrays_of(out.records(), place / predicted_ratio);
   std::vector<double> means;
   std::vector<std::size_t> defined;
   for (std::size_t i = 0; i < predicted.front().size(); ++i) {
@@ -281,12 +281,12 @@ void add_one_step(ResultBuilder& out, const Run& run, const Stage& stage) {
   }
   for (const char* name : {batch_ratio, independent_ratio}) {
     if (defined.empty()) continue;
-    out.series(prefix + name, "nr/st", means, [&](const TrialRecord& record, std::size_t i) {
-      return record.array(prefix + name)[defined[i]];
+    out.series(place / name, "nr/st", means, [&](const TrialRecord& record, std::size_t i) {
+      return record.array(place / name)[defined[i]];
     });
   }
   for (const char* name : {joint_batch_ratio, joint_independent_ratio})
-    out.series(prefix + name, "step", steps);
+    out.series(place / name, "step", steps);
 }
 
 /// The measured shares of Table 2 and the printed ones, without and with a gate.

@@ -57,6 +57,20 @@ Settings settings_of(Config config, Config base, const std::set<std::string>& na
 }
 
 /// The run of one word of --also: an optimizer and the changed settings.
+// The optimizer and the settings that differ from the config's, whatever their spelling; it reads
+// as the user typed it.
+At place_of(const Run& run) {
+  At out("optimizer", run.optimizer);
+  for (const Setting& setting : run.settings) {
+    if (!setting.differs) continue;
+    char* end = nullptr;
+    const double number = std::strtod(setting.value.c_str(), &end);
+    out = out & (*end == '\0' ? At(setting.name, number) : At(setting.name, setting.value));
+  }
+  out.text = run.name;
+  return out;
+}
+
 Run also_run(const Config& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
     return UsageError(
@@ -84,6 +98,7 @@ Run also_run(const Config& base, const std::string& text) {
   run.label = optimizer_named(run.optimizer).label + run.label;
   run.config = canonical(run.config);
   run.settings = settings_of(run.config, base, names);
+  run.place = place_of(run);
   return run;
 }
 
@@ -133,9 +148,14 @@ std::vector<double> compared_steps(const Config& c, const std::vector<double>& m
 Plan plan_of(const Config& given) {
   Plan plan;
   const Config config = canonical(given);
-  for (const std::string& optimizer : config.optimizer)
-    plan.runs.push_back(
-        {optimizer, optimizer_named(optimizer).label, optimizer, true, {}, config, {}, {}});
+  for (const std::string& optimizer : config.optimizer) {
+    Run& run = plan.runs.emplace_back();
+    run.name = run.optimizer = optimizer;
+    run.place = At("optimizer", optimizer);
+    run.label = optimizer_named(optimizer).label;
+    run.is_main = true;
+    run.config = config;
+  }
   for (const std::string& text : config.also) {
     Run run = also_run(config, text);
     refuse_if_known(plan, run);
@@ -275,28 +295,27 @@ std::string activation_of(const std::string& block) {
 
 std::vector<RankSeries> rank_series(const Run& run) {
   std::vector<RankSeries> out;
-  constexpr Quantity of_gradient[] = {gradient_rank, rank_ratio, gradient_norm};
+  constexpr Measure of_gradient[] = {gradient_rank, rank_ratio, gradient_norm};
   for (std::size_t l = 0; l < run.config.layers; ++l) {
-    const auto add = [&](const std::string& what) { out.push_back({in_layer(l, what), l, what}); };
+    const auto add = [&](const Quantity& what) { out.push_back({in_layer(l, what), l, what}); };
     for (const char* activation : {"A", "Am", "H", "Z", "S"}) add(stable_rank.of(activation));
     for (const char* activation : {"A", "S"}) add(mean_share.of(activation));
     for (const std::string& block : run.blocks()) {
-      for (const Quantity& each : of_gradient) add(each.of(block));
+      for (const Measure& each : of_gradient) add(each.of(block));
     }
     add(ratio_to_H.of("Wo"));
   }
-  const auto add = [&](const std::string& name) { out.push_back({name, std::nullopt, ""}); };
+  const auto add = [&](const Quantity& name) { out.push_back({name, std::nullopt, name}); };
   for (const char* activation : {"Af", "embedding"}) add(stable_rank.of(activation));
   add(indicator);
   for (const char* block : {"head", "embedding"}) {
-    for (const Quantity& each : of_gradient) add(each.of(block));
+    for (const Measure& each : of_gradient) add(each.of(block));
   }
   return out;
 }
 
-std::vector<std::string> scalar_names(const Run& run) {
-  std::vector<std::string> out = {final_validation_loss, late.violations, early.violations,
-                                  diverged};
+std::vector<Quantity> scalars_of(const Run& run) {
+  std::vector<Quantity> out = {final_validation_loss, late.violations, early.violations, diverged};
   if (run.config.has_facts()) out.insert(out.end(), {frequent_loss, rare_loss});
   if (run.follows_criterion()) {
     for (const std::string& block : run.blocks()) out.push_back(criterion_met_by(block));
@@ -306,7 +325,7 @@ std::vector<std::string> scalar_names(const Run& run) {
 
 std::vector<Column> columns_of(const Run& run) {
   std::vector<Column> out;
-  const auto add = [&](const std::string& name, const std::vector<double>& steps,
+  const auto add = [&](const Quantity& name, const std::vector<double>& steps,
                        std::size_t per_step = 1) {
     Column column{name, "step", {}};
     for (const double t : steps) column.x.insert(column.x.end(), per_step, t);
@@ -318,18 +337,18 @@ std::vector<Column> columns_of(const Run& run) {
   add(validation_loss, run.measured);
   for (const RankSeries& each : rank_series(run)) {
     for (const MeasuredOn text : {MeasuredOn::training_batch, MeasuredOn::held_out_text})
-      add(prefix_of(text) + each.name, run.steps_of(text));
+      add(place_of(text) / each.name, run.steps_of(text));
   }
   const std::size_t matrices = run.config.layers * run.blocks().size() + 2;
   for (const Stage& stage : {early, late}) {
     const std::vector<double> steps = run.one_steps(stage);
     if (steps.empty()) continue;
     for (const char* name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
-      add(stage.prefix + std::string(name), steps, matrices);
+      add(stage.at() / name, steps, matrices);
     for (const char* name : {joint_batch_ratio, joint_independent_ratio})
-      add(stage.prefix + std::string(name), steps);
+      add(stage.at() / name, steps);
   }
-  for (const std::string& name : scalar_names(run)) out.push_back({name});
+  for (const Quantity& each : scalars_of(run)) out.push_back({each});
   return out;
 }
 

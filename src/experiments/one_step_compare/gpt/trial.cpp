@@ -198,11 +198,11 @@ class Training {
   }
 
   void one_step(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
-    const std::string stage = (static_cast<double>(t) < early_steps ? early : late).prefix;
+    const At stage = (static_cast<double>(t) < early_steps ? early : late).at();
     const SequenceBatch<T> other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
     const auto append = [&](const char* name, const std::vector<double>& values) {
-      for (const double value : values) track_.add(stage + name, value);
+      for (const double value : values) track_.add(stage / name, value);
     };
     append(predicted_ratio, ratios.predicted);
     append(curvature_ratio, ratios.by_curvature);
@@ -343,7 +343,7 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial
                                                   : train<double>(plan.runs[i], corpus, trial);
   });
   TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].key(""));
+  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");
   out.set(indicator, records.front().array(indicator));
   return out;
 }

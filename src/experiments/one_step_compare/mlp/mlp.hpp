@@ -75,15 +75,15 @@ inline constexpr double divergence_factor = 1000.0;
 
 // Names of the scalars and series of a trial ------------------------------------------------------
 
-/// Names such as "gd.loss" and "gd.W2.ratio"; layers count from 1.
+/// "gd.loss" and "gd.W2.ratio"; layers count from 1.
 struct MethodName {
   const char* what;
-  std::string operator()(const std::string& method) const { return method + "." + what; }
+  Quantity operator()(const std::string& method) const { return At("method", method) / what; }
 };
 struct LayerName {
   const char *layers, *what;
-  std::string operator()(const std::string& method, std::size_t l) const {
-    return say("{}.{}{}.{}", method, layers, l, what);
+  Quantity operator()(const std::string& method, std::size_t l) const {
+    return At("method", method) / At("layer", l, say("{}{}", layers, l)) / what;
   }
 };
 inline constexpr MethodName loss_name{"loss"}, final_loss_name{"final_loss"},
@@ -98,8 +98,8 @@ inline constexpr LayerName stable_rank_name{"layer", "stable_rank"},  // st(A_l)
 inline constexpr char stable_rank_X[] = "X.stable_rank";
 /// The rank of A_l ("A") or of the gradient of W_l ("W") at the initial weights, which bounds its
 /// stable or nuclear rank.
-inline std::string rank_name(const std::string& matrix, std::size_t l) {
-  return say("{}{}.rank", matrix, l);
+inline Quantity rank_name(const std::string& matrix, std::size_t l) {
+  return At("matrix", matrix, say("{}{}", matrix, l)) / At("layer", l, "") / "rank";
 }
 
 /// The initial phase, "when the nuclear rank of the gradient is large", consists of the recorded

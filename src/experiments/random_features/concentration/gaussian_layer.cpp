@@ -27,8 +27,8 @@ const char* const activations[] = {"abs", "leaky-relu", "relu2", "gelu", "silu",
 std::string below_of(const std::string& sigma) {
   return sigma + ".share_below";
 }
-std::string quotient_of(const std::string& sigma) {
-  return sigma + ".quotient";
+Quantity quotient_of(const std::string& sigma) {
+  return At("activation", sigma) / "quotient";
 }
 constexpr double block_tau = 1.0;  // tau_sigma of Assumption B
 

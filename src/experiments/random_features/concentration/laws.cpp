@@ -74,7 +74,7 @@ namespace {
 // Arrays over n, after the law's name: the mean of |st(Z_n) - er(M)| / er(M); the share of draws
 // that exceed the bound of Lemma 2.5; and, for each theorem, the share that exceeds its bound and
 // the largest quotient of both sides.
-constexpr char rank_error[] = ".rank_error", noise_above[] = ".noise.share_above";
+constexpr char rank_error[] = "rank_error", noise_above[] = "noise.share_above";
 struct Bounded {
   std::string array;
   Place place;
@@ -84,15 +84,15 @@ struct Bounded {
   std::string share() const { return array + ".share"; }
   std::string quotient() const { return array + ".quotient"; }
 };
-const Bounded theorem_2_3{".rank",
+const Bounded theorem_2_3{"rank",
                           {spectral::thm_2_3, "/", "Theorem 2.3"},
                           "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)",
                           5.0},
-    theorem_B_1{".trace",
+    theorem_B_1{"trace",
                 {spectral::thm_B_1, "/", "Theorem B.1, eq. (B.2)"},
                 "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)",
                 4.0},
-    theorem_B_2{".moment",
+    theorem_B_2{"moment",
                 {spectral::thm_B_2, "/", "Theorem B.2"},
                 "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + u)/n) ||M||_op",
                 4.0};
@@ -147,11 +147,11 @@ void measure_law(const Config& c, const Law& law, const Trial& trial, TrialRecor
       noise_share.add(i, trace_n / arma::dot(mean, mean) > noise_bound ? 1.0 : 0.0);
     }
   }
-  record.set(law.name + rank_error, error.values());
-  record.set(law.name + noise_above, noise_share.values());
+  record.set(At("law", law.name) / rank_error, error.values());
+  record.set(At("law", law.name) / noise_above, noise_share.values());
   const auto set = [&](const Bounded& bounded, const BoundShares& shares) {
-    record.set(law.name + bounded.share(), shares.share.values());
-    record.set(law.name + bounded.quotient(), shares.quotient);
+    record.set(At("law", law.name) / bounded.share(), shares.share.values());
+    record.set(At("law", law.name) / bounded.quotient(), shares.quotient);
   };
   set(theorem_2_3, rank);
   set(theorem_B_1, of_trace);
@@ -203,7 +203,7 @@ void judge_noise(const Config& c, const Law& law, const Records& records, Claims
           ? ""
           : "at every n of the run the lemma allows a failure probability of at least 1";
   if (!claims.applies(statement, too_few)) return;
-  const std::string array = law.name + noise_above;
+  const std::string array = At("law", law.name) / noise_above;
   const std::size_t worst = worst_size(records, array, used);
   judge_probability(c, statement, entry_of(records, array, worst), at_most(allowed[worst]),
                     say("samples of {} that violate the inequality at n = {}, the size with the "
@@ -215,7 +215,7 @@ void judge_noise(const Config& c, const Law& law, const Records& records, Claims
 
 // The exponent of n in the mean error of each trial.
 void judge_consistency(const Config& c, const Law& law, const Records& records, Claims& claims) {
-  const std::string array = law.name + rank_error;
+  const std::string array = At("law", law.name) / rank_error;
   const auto slopes = slopes_over(
       records, c.sizes(),
       [&](const TrialRecord& record, std::size_t i) { return record.array(array).at(i); },
@@ -251,12 +251,13 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
                 needed, c.n.back());
   }
   if (!claims.applies(statement, unmet)) return;
-  const std::string array = law.name + bounded.share();
+  const std::string array = At("law", law.name) / bounded.share();
   const std::size_t worst = worst_size(records, array, used);
   double quotient = 0.0;
   for (const TrialRecord& record : records) {
     for (std::size_t i = 0; i < used.size(); ++i) {
-      if (used[i]) quotient = std::max(quotient, record.array(law.name + bounded.quotient()).at(i));
+      if (used[i])
+        quotient = std::max(quotient, record.array(At("law", law.name) / bounded.quotient()).at(i));
     }
   }
   judge_probability(c, statement, entry_of(records, array, worst), at_most(allowed),
@@ -294,13 +295,13 @@ void report_laws(const Config& c, ResultBuilder& out) {
   const std::vector<Law> laws = make_laws(c.d);
   Claims& claims = out.claims();
   for (const Law& law : laws) {
-    out.scalar(law.name + rank_error,
-               entry_of(out.records(), law.name + rank_error, c.n.size() - 1));
-    out.series(law.name + rank_error, "n", c.sizes());
-    out.series(law.name + noise_above, "n", c.sizes());
+    out.scalar(At("law", law.name) / rank_error,
+               entry_of(out.records(), At("law", law.name) / rank_error, c.n.size() - 1));
+    out.series(At("law", law.name) / rank_error, "n", c.sizes());
+    out.series(At("law", law.name) / noise_above, "n", c.sizes());
     for (const Bounded* bounded : {&theorem_2_3, &theorem_B_1, &theorem_B_2}) {
-      out.series(law.name + bounded->share(), "n", c.sizes());
-      out.series(law.name + bounded->quotient(), "n", c.sizes());
+      out.series(At("law", law.name) / bounded->share(), "n", c.sizes());
+      out.series(At("law", law.name) / bounded->quotient(), "n", c.sizes());
     }
     judge_consistency(c, law, out.records(), claims);
     judge_bound(c, law, theorem_2_3, out.records(), claims);
@@ -315,7 +316,7 @@ void report_laws(const Config& c, ResultBuilder& out) {
   PanelBuilder error = out.panel("Lemma 2.1 and Theorem 2.3: error of the stable rank",
                                  log_axis("samples n"), log_axis("|st(Z_n) - er(M)| / er(M)"));
   for (const Law& law : laws) {
-    error.curve(law.name + rank_error, law.text,
+    error.curve(At("law", law.name) / rank_error, law.text,
                 {.style = LineStyle::line_points, .band = BandKind::interval});
   }
   error.curve("inverse_square_root", "1/sqrt(n)", {LineStyle::dotted});

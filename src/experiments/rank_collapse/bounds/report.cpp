@@ -135,11 +135,11 @@ void add_series(ResultBuilder& out, const Config& config) {
   for (const double a : config.a) decay.push_back(1 - a);
   for (const std::string& model : config.models) {
     for (const char* curve : {own_lambda::largest, own_lambda::single})
-      out.series(model + curve, "1 - a", decay);
+      out.series(At("model", model) / curve, "1 - a", decay);
     for (const double lambda : config.lambda) out.series(thm_4_1::mu(model, lambda), "layer");
     for (const char* curve :
          {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
-      out.series(model + curve, "lambda", config.lambda);
+      out.series(At("model", model) / curve, "lambda", config.lambda);
     }
   }
   for (const char* curve : {thm_4_2::log10_mu, thm_4_2::log10_bound}) out.series(curve, "layer");
@@ -171,15 +171,15 @@ void add_skip_panel(ResultBuilder& out, const Config& config) {
       log_axis("lambda > 0 (strength of the skip)"), unit_axis("mu / sqrt N (0: equal tokens)"));
   int color = 0;
   for (const std::string& model : config.models) {
-    panel.curve(model + thm_4_1::final_mu, model_row(model).title,
+    panel.curve(At("model", model) / thm_4_1::final_mu, model_row(model).title,
                 {LineStyle::line_points, color++});
   }
   const std::string& model = config.models.front();
   panel
-      .curve(model + thm_4_1::promised_by_turning, "our bound for " + model_row(model).title,
-             {LineStyle::dashed, color})
-      .curve(model + thm_4_1::promised_as_printed, "bound as printed for " + model_row(model).title,
-             {LineStyle::dotted, color + 1});
+      .curve(At("model", model) / thm_4_1::promised_by_turning,
+             "our bound for " + model_row(model).title, {LineStyle::dashed, color})
+      .curve(At("model", model) / thm_4_1::promised_as_printed,
+             "bound as printed for " + model_row(model).title, {LineStyle::dotted, color + 1});
 }
 
 // Smaller values of mu are not drawn.
@@ -195,9 +195,9 @@ void add_own_lambda_panel(ResultBuilder& out, const Config& config) {
   for (const std::string& model : {config.models.front(), config.models.back()}) {
     if (color > 0 && model == config.models.front()) break;  // the list has one model
     panel
-        .curve(model + own_lambda::largest, "largest lambda_k, " + model_row(model).title,
-               {LineStyle::line_points, color})
-        .curve_if_measured(model + own_lambda::single,
+        .curve(At("model", model) / own_lambda::largest,
+               "largest lambda_k, " + model_row(model).title, {LineStyle::line_points, color})
+        .curve_if_measured(At("model", model) / own_lambda::single,
                            "one lambda for all layers, " + model_row(model).title,
                            {LineStyle::dashed, color});
     ++color;

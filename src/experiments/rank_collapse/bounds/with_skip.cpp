@@ -81,9 +81,9 @@ void record_curves(const Config& config, const std::string& model, std::vector<S
     const double left = turning_bound(K, run.mu.front(), run.lambda, run.norms) / scale;
     turning.push_back(run.lambda == 0 ? 0.0 : std::max(0.0, left));
   }
-  record.set(model + thm_4_1::final_mu, last);
-  record.set(model + thm_4_1::promised_as_printed, printed);
-  record.set(model + thm_4_1::promised_by_turning, turning);
+  record.set(At("model", model) / thm_4_1::final_mu, last);
+  record.set(At("model", model) / thm_4_1::promised_as_printed, printed);
+  record.set(At("model", model) / thm_4_1::promised_by_turning, turning);
   const StackNorms& norms = strongest_of(runs).norms;
   for (const double a : config.a) {
     record.set(thm_4_1::lambda_needed(model, a), lambda_for_printed(a, K, norms));
@@ -109,7 +109,7 @@ std::string nontrivial_text(const StackClaims& stacks, const Statement& statemen
 
 // The range over models of the needed |lambda|: the mean over trials, at each model's best rate.
 std::string lambda_needed_text(const StackClaims& stacks,
-                               std::string (*needed)(const std::string& model, double a)) {
+                               Quantity (*needed)(const std::string& model, double a)) {
   double low = infinity, high = 0;
   for (const std::string& model : stacks.config.models) {
     double best = infinity;
@@ -408,8 +408,8 @@ void judge_own_lambdas(const Config& config, const std::string& model, Sizes siz
     run_sufficient(stack, config.a, sign, Condition::sharper, trial, record);
   }
   if (!representative(config, sizes)) return;
-  record.set(model + own_lambda::largest, largest);
-  record.set(model + own_lambda::single, single);
+  record.set(At("model", model) / own_lambda::largest, largest);
+  record.set(At("model", model) / own_lambda::single, single);
 }
 
 // Remark 4.1 --------------------------------------------------------------------------------------
@@ -511,8 +511,8 @@ std::string factor_text(const StackClaims& stacks, std::size_t i) {
   double low = infinity, high = 0;
   for (const std::string& model : stacks.config.models) {
     const auto factor = per_trial(stacks.records, [&](const TrialRecord& record) {
-      return record.array(model + own_lambda::single)[i] /
-             record.array(model + own_lambda::largest)[i];
+      return record.array(At("model", model) / own_lambda::single)[i] /
+             record.array(At("model", model) / own_lambda::largest)[i];
     });
     low = std::fmin(low, summarize(factor).mean);  // fmin and fmax skip undefined values
     high = std::fmax(high, summarize(factor).mean);

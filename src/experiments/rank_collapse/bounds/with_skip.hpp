@@ -75,23 +75,23 @@ inline std::string nontrivial_tally(const Statement& statement) {
 
 /// Names of scalars: the smallest |lambda| at which Theorem 4.1 can apply at the last sizes, as
 /// printed, corrected, and for the turning bound, which does not depend on a.
-inline std::string lambda_needed(const std::string& model, double a) {
-  return model + ".a=" + series_number(a) + ".lambda_needed";
+inline Quantity lambda_needed(const std::string& model, double a) {
+  return At("model", model) / At("a", a) / "lambda_needed";
 }
-inline std::string lambda_needed_corrected(const std::string& model, double a) {
-  return lambda_needed(model, a) + "_corrected";
+inline Quantity lambda_needed_corrected(const std::string& model, double a) {
+  return At("model", model) / At("a", a) / "lambda_needed_corrected";
 }
-inline std::string lambda_needed_turning(const std::string& model, double = 0) {
-  return model + ".lambda_needed_turning";
+inline Quantity lambda_needed_turning(const std::string& model, double = 0) {
+  return At("model", model) / "lambda_needed_turning";
 }
 
 /// Names of curves: mu over the layers; and over lambda, after the model's name, mu / sqrt N after
 /// the last layer and its lower bounds.
-inline std::string mu(const std::string& model, double lambda) {
-  return model + ".lambda=" + series_number(lambda) + ".mu";
+inline Quantity mu(const std::string& model, double lambda) {
+  return At("model", model) / At("lambda", lambda) / "mu";
 }
-inline constexpr char final_mu[] = ".final_mu", promised_as_printed[] = ".promised_as_printed",
-                      promised_by_turning[] = ".promised_by_turning";
+inline constexpr char final_mu[] = "final_mu", promised_as_printed[] = "promised_as_printed",
+                      promised_by_turning[] = "promised_by_turning";
 
 }  // namespace thm_4_1
 
@@ -269,7 +269,7 @@ inline const Statement saves =
 
 /// Names of curves over 1 - a, for the last sizes: the largest |lambda_k|, and the one |lambda| for
 /// all layers, if it is within the range of --lambda.
-inline constexpr char largest[] = ".largest_own_lambda", single[] = ".one_lambda";
+inline constexpr char largest[] = "largest_own_lambda", single[] = "one_lambda";
 
 }  // namespace own_lambda
 

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/quantity.hpp"
 #include "core/record.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/study.hpp"
@@ -37,13 +38,15 @@ struct DepthConfig {
   void fill_defaults();
 };
 
-/// One trajectory through the depth, and the name of its series.
+/// One trajectory through the depth.
 struct DepthCurve {
-  std::string name;            // "lambda=-1"
+  At at;                       // where on which axes: lambda=-1
   std::vector<double> lambda;  // strength of the skip: one value per layer, or one for all
   // De-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); no value: none.
   std::optional<double> tau = {};
   double dropout = 0;  // dropout rate as in training, for encoders only
+
+  const std::string& name() const { return at.text; }
 };
 
 /// Curves with the same input and the same weights. Each block is drawn or read once and then
@@ -87,6 +90,9 @@ inline constexpr char overflow_layer[] = "overflow_layer", degenerate_rows[] = "
 
 /// "<curve>.<what>", the name of each of these in the record.
 std::string of_curve(const std::string& curve, const std::string& what);
+inline Quantity of_curve(const At& curve, const std::string& what) {
+  return curve / what;
+}
 
 /// The value of each trial at the last layer.
 std::vector<double> final_values(const std::string& curve, const std::string& what,
@@ -141,9 +147,9 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups);
 
 // Gradients (gradients.cpp) -----------------------------------------------------------------------
 
-/// The name of the array g_l in a record, "<model>.gradient_norm". All its values are NaN if a
+/// The array g_l in a record, "<model>.gradient_norm". All its values are NaN if a
 /// state is not finite.
-std::string gradient_norms_of(const ModelSpec& spec);
+Quantity gradient_norms_of(const ModelSpec& spec);
 
 /// Returns the records of run_groups, plus the gradient norms of each group. The groups are
 /// encoders (norm layer, mlp on) on tokens whose only curve without dropout is the first, with
@@ -161,7 +167,7 @@ Estimate cost_with_gradients(const std::vector<DepthGroup>& groups);
 std::string too_shallow(const ModelSpec& spec);
 
 /// Adds a series over layers for each measure that the records contain.
-void add_depth_series(const std::string& curve, ResultBuilder& out);
+void add_depth_series(const At& curve, ResultBuilder& out);
 
 /// Adds the scalars `degenerate_rows` and `diverged` over all curves: the number of tokens that a
 /// norm set to zero, and the number of curves that overflowed. If any did, the result has diverged,

@@ -145,8 +145,8 @@ TrialRecord trial_with_gradients(const std::vector<DepthGroup>& groups, const Tr
 
 }  // namespace
 
-std::string gradient_norms_of(const ModelSpec& spec) {
-  return of_curve(model_label(spec), "gradient_norm");
+Quantity gradient_norms_of(const ModelSpec& spec) {
+  return At("model", model_label(spec)) / "gradient_norm";
 }
 
 Records run_with_gradients(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,

@@ -83,9 +83,10 @@ class CurveRun {
 
   // Stores the numbers in the record of the trial.
   void store() const {
-    for (const auto& [what, values] : numbers_) record_->set(of_curve(curve_->name, what), values);
-    record_->set(of_curve(curve_->name, overflow_layer), static_cast<double>(overflow_layer_));
-    record_->set(of_curve(curve_->name, degenerate_rows),
+    for (const auto& [what, values] : numbers_)
+      record_->set(of_curve(curve_->name(), what), values);
+    record_->set(of_curve(curve_->name(), overflow_layer), static_cast<double>(overflow_layer_));
+    record_->set(of_curve(curve_->name(), degenerate_rows),
                  static_cast<double>(state_.degenerate_rows));
   }
 
@@ -278,7 +279,7 @@ void DepthConfig::fill_defaults() {
 std::vector<std::string> curve_names(const std::vector<DepthGroup>& groups) {
   std::vector<std::string> names;
   for (const DepthGroup& group : groups) {
-    for (const DepthCurve& curve : group.curves) names.push_back(curve.name);
+    for (const DepthCurve& curve : group.curves) names.push_back(curve.name());
   }
   return names;
 }
@@ -406,9 +407,9 @@ std::string too_shallow(const ModelSpec& spec) {
              plural(spec.layers, "layer"));
 }
 
-void add_depth_series(const std::string& curve, ResultBuilder& out) {
-  const auto add = [&](const std::string& name, double first_x = 0) {
-    if (out.records().front().has(name)) out.series(name, "layer", first_x);
+void add_depth_series(const At& curve, ResultBuilder& out) {
+  const auto add = [&](const Quantity& quantity, double first_x = 0) {
+    if (out.records().front().has(quantity)) out.series(quantity, "layer", first_x);
   };
   for (const std::string& what : token_measures()) add(of_curve(curve, what));
   add(of_curve(curve, measure::log10_norm));

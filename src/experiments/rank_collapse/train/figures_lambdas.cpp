@@ -205,7 +205,7 @@ class LambdaFigures {
 
   // Series without a curve ------------------------------------------------------------------------
 
-  void add_points(const std::vector<const Curve*>& curves, const std::string& name) {
+  void add_points(const std::vector<const Curve*>& curves, const Quantity& name) {
     std::vector<double> x, y;
     for (const Curve* curve : curves) {
       for (const TrialRecord& record : runs_.records) {
@@ -224,9 +224,9 @@ class LambdaFigures {
       std::vector<const Curve*> fixed = runs_.group_of(*group);
       std::erase_if(fixed, [](const Curve* curve) { return curve->learns; });
       if (fixed.size() < 2) continue;
-      add_points(fixed, group->group + ".accuracy_over_lambda");
+      add_points(fixed, group->group_place / "accuracy_over_lambda");
       if (const Curve* const learned = runs_.learned(*group))
-        add_points({learned}, group->group + ".accuracy_of_learned");
+        add_points({learned}, group->group_place / "accuracy_of_learned");
     }
   }
 
@@ -246,7 +246,7 @@ class LambdaFigures {
     std::iota(places.begin(), places.end(), 1.0);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       const std::vector<const Curve*> curves = runs_.group_of(*groups_[i]);
-      const std::string name = groups_[i]->group + ".accuracy_by_skip";
+      const Quantity name = groups_[i]->group_place / "accuracy_by_skip";
       out_.series(name, "skip", places, [&curves](const TrialRecord& record, std::size_t at) {
         return TrainedRun{*curves[at], record}(final_accuracy);
       });
@@ -307,7 +307,7 @@ class LambdaFigures {
   void add_training_details() {
     const bool learns = std::any_of(runs_.curves.begin(), runs_.curves.end(),
                                     [](const Curve& curve) { return curve.learns; });
-    std::vector<Quantity> quantities;
+    std::vector<DrawnQuantity> quantities;
     if (!config_.is_text() && skips_.size() > 1) {
       quantities.push_back(
           {"accuracy",
@@ -360,8 +360,8 @@ class LambdaFigures {
     return unit_axis(label);
   }
 
-  Quantity tokens(const std::string& what, const std::string& name, const std::string& moment,
-                  const Axis& y) const {
+  DrawnQuantity tokens(const std::string& what, const std::string& name, const std::string& moment,
+                       const Axis& y) const {
     const bool before = moment == "start", logarithmic = y.scale == Scale::log;
     return {name + (before ? " before training" : " after training"),
             {"layer (0: input)"},
@@ -378,7 +378,7 @@ class LambdaFigures {
 
   void add_tokens() {
     constexpr std::size_t most_panels = 16;  // of one figure
-    std::vector<Quantity> quantities, of_images;
+    std::vector<DrawnQuantity> quantities, of_images;
     const Axis mu = mu_axis();
     for (const char* moment : {"start", "end"}) {
       quantities.push_back(tokens(mu_normalized, "mu", moment, mu));

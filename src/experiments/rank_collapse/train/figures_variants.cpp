@@ -8,15 +8,21 @@
 namespace ranklab::train {
 namespace {
 
-/// The part of a derived series' name that stands for the variant.
-std::string variant_key(const Config& c, const Curve& curve) {
-  std::string key = curve.variant;
-  if (curve.variant == "post" && c.lr_post.size() > 1) key += ", lr = " + series_number(curve.lr);
+/// The variant and its settings, for what is derived from several depths.
+At variant_place(const Config& c, const Curve& curve) {
+  At at("variant", curve.variant);
+  const auto add = [&](const At& setting) {
+    const std::string words = at.text + ", " + setting.text;
+    at = at & setting;
+    at.text = words;
+  };
+  if (curve.variant == "post" && c.lr_post.size() > 1)
+    add({"lr", curve.lr, "lr = " + series_number(curve.lr)});
   if (curve.variant == "post" && c.warmup_post.size() > 1)
-    key += ", warm-up " + std::to_string(curve.warmup);
-  if (!curve.mean.empty() && c.mean.size() > 1) key += ", " + curve.mean + " mean";
-  if (!curve.removal.empty()) key += ", " + curve.removal;
-  return key;
+    add({"warmup", curve.warmup, "warm-up " + std::to_string(curve.warmup)});
+  if (!curve.mean.empty() && c.mean.size() > 1) add({"mean", curve.mean, curve.mean + " mean"});
+  if (!curve.removal.empty()) add({"removal", curve.removal});
+  return at;
 }
 
 /// Pre-norm is blue, post-norm vermilion and de-escalated green in every figure. Further learning
@@ -47,13 +53,13 @@ class VariantFigures {
         return family.curves.front()->same_variant(curve);
       });
       if (found == families_.end())
-        found = families_.insert(found, {variant_key(runs.config, curve),
+        found = families_.insert(found, {variant_place(runs.config, curve),
                                          variant_name(runs.config, curve),
                                          color_of_variant(runs, curve),
                                          {}});
       found->curves.push_back(&curve);
     }
-    prefix_ = first.setting.empty() ? "" : first.setting + ",";
+    setting_ = first.setting_place;
     const std::string words = setting_name(runs.config, first);
     where_ = words.empty() ? "" : ", " + words;
   }
@@ -119,7 +125,8 @@ class VariantFigures {
  private:
   /// Curves that differ only in depth.
   struct Family {
-    std::string key, name;
+    At place;
+    std::string name;
     int color;
     std::vector<const Curve*> curves;
   };
@@ -143,7 +150,7 @@ class VariantFigures {
       std::vector<double> depths;
       for (const Curve* curve : family.curves) depths.push_back(static_cast<double>(curve->layers));
       if (depths.size() < 2) return;
-      out_.series(prefix_ + family.key + ".loss_over_depth", "blocks", depths,
+      out_.series((setting_ & family.place) / "loss_over_depth", "blocks", depths,
                   [&family](const TrialRecord& record, std::size_t i) {
                     return TrainedRun{*family.curves[i], record}(final_train_loss);
                   });
@@ -162,7 +169,7 @@ class VariantFigures {
     const double distance = 0.8 / static_cast<double>(families_.size());
     double offset = -0.4 + distance / 2;
     for (const Family& family : families_) {
-      const std::string name = prefix_ + family.key + "." + what + "_by_depth";
+      const Quantity name = (setting_ & family.place) / (what + "_by_depth");
       out_.series(name, "place", places, [&](const TrialRecord& record, std::size_t i) {
         return TrainedRun{*family.curves[i], record}(what);
       });
@@ -194,7 +201,8 @@ class VariantFigures {
   ResultBuilder& out_;
   const Task& task_;
   std::vector<Family> families_;
-  std::string prefix_, where_;
+  At setting_;
+  std::string where_;
 };
 
 /// Attention's share in the de-escalated curves, relative to pre-norm and post-norm, one place for
@@ -223,7 +231,8 @@ void add_shares(ResultBuilder& out, const TrainedRuns& runs) {
                                    log_axis("ratio of ||A|| / ||X||, mean over blocks"));
     for (const auto& [moment, when, color, offset] :
          {std::tuple("start", "before training", 6, -0.15), {"end", "after training", 3, 0.15}}) {
-      const std::string name = say("share_of_{}.{}.by_setting", title, moment);
+      const Quantity name{say("share_of_{}.{}.by_setting", title, moment), "share.by_setting",
+                          At("of", title) & At("moment", moment)};
       out.series(name, "place", places,
                  [pairs, at = std::string(moment)](const TrialRecord& record, std::size_t i) {
                    return attention_share({*pairs[i].first, record}, *pairs[i].second, at);

@@ -159,7 +159,7 @@ std::size_t columns_for(std::size_t items) {
 
 void add_small_multiples(ResultBuilder& out, const std::string& title, const std::string& where,
                          const std::vector<std::string>& items,
-                         const std::vector<Quantity>& quantities) {
+                         const std::vector<DrawnQuantity>& quantities) {
   if (quantities.empty()) return;
   const bool fits = items.size() <= longest_row;
   const auto begin_figure = [&](const std::string& what) {
@@ -167,7 +167,7 @@ void add_small_multiples(ResultBuilder& out, const std::string& title, const std
     if (items.size() > 1) out.columns(columns_for(items.size()));
   };
   if (fits) begin_figure(title);
-  for (const Quantity& quantity : quantities) {
+  for (const DrawnQuantity& quantity : quantities) {
     if (!fits) begin_figure(capitalized(quantity.name));
     for (std::size_t item = 0; item < items.size(); ++item) {
       const std::string of_item =
@@ -201,7 +201,7 @@ Result report(const TrainedRuns& runs) {
       runs.records);
   out.claims().set_unit(Unit::training);
   for (const Curve& curve : runs.curves) {
-    out.add(columns_of(runs.config, curve), curve.name + ".");
+    out.add(columns_of(runs.config, curve), curve.place);
     if (!curve.learns) continue;
     out.series(curve.key(learned_lambda), "block", curve.layers_from(1),
                [&curve](const TrialRecord& record, std::size_t i) {

@@ -422,9 +422,10 @@ void set_removal(const Config& c, Curve& curve) {
   }
 }
 
-/// "," and the text, or nothing if it is not shown.
-std::string name_part(bool shown, const std::string& text) {
-  return shown ? "," + text : "";
+/// The setting, if it is shown.
+template <class Value>
+At shown_at(bool shown, const std::string& axis, const Value& value) {
+  return shown ? At(axis, value, say("{}={}", axis, coordinate_text(Coordinate(value)))) : At();
 }
 
 /// Sets what follows from the elements of the lists.
@@ -434,22 +435,27 @@ void complete(const Config& c, Curve& curve) {
 
   const bool shows_depth =
       std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
-  const std::string lambda = name_part(
-                        curve.learns || curve.lambda != 1 || c.lambda.size() > 1,
-                        "lambda=" + (curve.learns ? curve.skip : series_number(curve.lambda))),
-                    lists = name_part(c.init.size() > 1, "init=" + curve.init) +
-                            name_part(c.lambda_where.size() > 1, "where=" + curve.where);
-  std::string rest = name_part(curve.variant != "pre" || c.variant.size() > 1, curve.variant) +
-                     name_part(shows_depth, say("L={}", curve.layers)) + lists +
-                     name_part(!curve.mean.empty() && c.mean.size() > 1, "mean=" + curve.mean) +
-                     name_part(!curve.removal.empty(), "removal=" + curve.removal);
-  if (curve.lr_post) rest += name_part(c.lr_post.size() > 1, "lr=" + series_number(*curve.lr_post));
+  const bool shows_lambda = curve.learns || curve.lambda != 1 || c.lambda.size() > 1;
+  const At model("model", curve.model),
+      lambda = curve.learns ? shown_at(shows_lambda, "lambda", curve.skip)
+                            : shown_at(shows_lambda, "lambda", curve.lambda),
+      lists = shown_at(c.init.size() > 1, "init", curve.init) &
+              shown_at(c.lambda_where.size() > 1, "where", curve.where),
+      variant =
+          curve.variant != "pre" || c.variant.size() > 1 ? At("variant", curve.variant) : At();
+  At rest = variant & shown_at(shows_depth, "L", static_cast<double>(curve.layers)) & lists &
+            shown_at(!curve.mean.empty() && c.mean.size() > 1, "mean", curve.mean) &
+            shown_at(!curve.removal.empty(), "removal", curve.removal);
+  if (curve.lr_post) rest = rest & shown_at(c.lr_post.size() > 1, "lr", *curve.lr_post);
   if (curve.warmup_post)
-    rest += name_part(c.warmup_post.size() > 1, say("warmup={}", *curve.warmup_post));
-  curve.name = curve.model + lambda + rest;
-  curve.group = curve.model + rest;
-  const std::string setting = name_part(c.model.size() > 1, curve.model) + lambda + lists;
-  curve.setting = setting.empty() ? "" : setting.substr(1);
+    rest = rest &
+           shown_at(c.warmup_post.size() > 1, "warmup", static_cast<double>(*curve.warmup_post));
+  curve.place = model & lambda & rest;
+  curve.name = curve.place.text;
+  curve.group_place = model & rest;
+  curve.group = curve.group_place.text;
+  curve.setting_place = (c.model.size() > 1 ? model : At()) & lambda & lists;
+  curve.setting = curve.setting_place.text;
 
   curve.steps = static_cast<std::uint64_t>(
       number_of(value_for(c.steps, curve, "--steps"), "--steps", 1, 1e7, true));

@@ -105,9 +105,12 @@ struct Config {
 
 /// One model, trained once in each trial. All curves of a trial see the same batches.
 struct Curve {
-  std::string name;     // prefix of its numbers: "attention,lambda=0,L=8"
-  std::string group;    // the name without lambda
-  std::string setting;  // the part of the name that same_setting() is about: "init=torch"
+  At place;             // of its numbers: its settings
+  At group_place;       // the same without lambda
+  At setting_place;     // what same_setting() is about
+  std::string name;     // how they read: "attention,lambda=0,L=8"
+  std::string group;    // "attention,L=8"
+  std::string setting;  // "init=torch"
 
   // An element of each list; empty if the list is, or if it is about other variants.
   std::string model, init, where, variant, mean, removal, skip;
@@ -148,8 +151,8 @@ struct Curve {
   bool same_setting(const Curve& other) const { return same_model(other) && same_skip(other); }
 
   /// The name in the result of one of the numbers below, or of one at a moment.
-  std::string key(const std::string& number) const { return name + "." + number; }
-  std::string key(const std::string& moment, const std::string& number) const;
+  Quantity key(const Quantity& number) const { return place / number; }
+  Quantity key(const std::string& moment, const std::string& number) const;
   /// Steps after each tenth of a run, from the tenth `first` on; 0 is the start.
   std::vector<double> tenths_from(std::size_t first) const;
   /// `first` ... L: from 0 the representations, from 1 the blocks.
@@ -227,8 +230,9 @@ inline constexpr char
     steps_to_90[] = "steps_to_90",  // first step with at least 90 % accuracy on a training batch
     learned_lambda[] = "learned_lambda", learned_tau[] = "learned_tau";  // over blocks, at the end
 /// Of a block, from 1.
-inline std::string learned_lambda_of(std::uint64_t block) {
-  return say("{}.{}", learned_lambda, block);
+inline Quantity learned_lambda_of(std::uint64_t block) {
+  const At at("block", block, std::to_string(block));
+  return {say("{}.{}", learned_lambda, at.text), learned_lambda, at};
 }
 // At moments of a run, over the representations R_0 ... R_L or the blocks 1 ... L.
 inline constexpr char
@@ -250,10 +254,10 @@ inline constexpr char future_loss[] = "future_loss", future_excess[] = "future_e
 /// Times at which a run is measured: before it, after an eighth and a half of its steps, and after
 /// it.
 inline const std::vector<std::string> moments = {"start", "eighth", "half", "end"};
-inline std::string at_moment(const std::string& moment, const std::string& number) {
-  return moment + "." + number;
+inline Quantity at_moment(const std::string& moment, const std::string& number) {
+  return At("moment", moment) / number;
 }
-inline std::string Curve::key(const std::string& moment, const std::string& number) const {
+inline Quantity Curve::key(const std::string& moment, const std::string& number) const {
   return key(at_moment(moment, number));
 }
 /// All of them, of one curve.
@@ -403,7 +407,7 @@ inline CurveLook trials_look(LineStyle style, int color, double x_offset = 0) {
 }
 
 /// One quantity that small multiples show for each of several items.
-struct Quantity {
+struct DrawnQuantity {
   std::string name;
   Axis x, y;
   std::function<void(PanelBuilder& panel, std::size_t item)> draw;
@@ -414,7 +418,7 @@ struct Quantity {
 /// long, each quantity gets its own figure. `where` ends the titles of the figures.
 void add_small_multiples(ResultBuilder& out, const std::string& title, const std::string& where,
                          const std::vector<std::string>& items,
-                         const std::vector<Quantity>& quantities);
+                         const std::vector<DrawnQuantity>& quantities);
 /// Panels per row for this number of items.
 std::size_t columns_for(std::size_t items);
 

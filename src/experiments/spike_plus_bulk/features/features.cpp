@@ -211,13 +211,15 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
     if (i == parts.size()) return measure_phi(c, trial, record);
     parts[i] = measure_size(c, sizes[i], trial);
   });
-  for (std::size_t i = 0; i < parts.size(); ++i) record.insert(parts[i], sizes[i].prefix());
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    record.insert(parts[i], sizes[i].place().text + ".");
   if (!c.teacher()) return record;
   const std::vector<Size> wide = c.wide();
   std::vector<TrialRecord> wide_parts(wide.size());
   trial.for_each_part(of_each(wide, &Size::d),
                       [&](std::size_t i) { measure_wide(wide[i], trial, wide_parts[i]); });
-  for (std::size_t i = 0; i < wide.size(); ++i) record.insert(wide_parts[i], wide[i].wide_prefix());
+  for (std::size_t i = 0; i < wide.size(); ++i)
+    record.insert(wide_parts[i], wide[i].wide_place().text + ".");
   count_hadamard(trial, record);
   return record;
 }
@@ -239,11 +241,10 @@ std::string why_no_rates(const Config& c) {
   return *largest > 1.1 * *smallest ? "n is not proportional to d over the sizes of this run" : "";
 }
 
-FeatureClaims over(const Config& c, const std::vector<Size>& sizes,
-                   std::string (Size::*prefix)() const, const std::string& no_exponents,
-                   const Records& records, Claims& claims) {
+FeatureClaims over(const Config& c, const std::vector<Size>& sizes, At (Size::*place)() const,
+                   const std::string& no_exponents, const Records& records, Claims& claims) {
   std::vector<std::string> prefixes;
-  for (const Size& size : sizes) prefixes.push_back((size.*prefix)());
+  for (const Size& size : sizes) prefixes.push_back((size.*place)().text + ".");
   const std::string fit = say("exponent of d, fitted to each trial over {} sizes up to d = {}",
                               sizes.size(), sizes.back().d);
   return {{claims, records, of_each(sizes, &Size::d), prefixes, no_exponents, fit, 3,
@@ -255,11 +256,11 @@ FeatureClaims over(const Config& c, const std::vector<Size>& sizes,
 }  // namespace
 
 FeatureClaims over_sizes(const Config& c, const Records& records, Claims& claims) {
-  return over(c, c.sizes(), &Size::prefix, why_no_rates(c), records, claims);
+  return over(c, c.sizes(), &Size::place, why_no_rates(c), records, claims);
 }
 
 FeatureClaims over_wide_sizes(const Config& c, const Records& records, Claims& claims) {
-  return over(c, c.wide(), &Size::wide_prefix,
+  return over(c, c.wide(), &Size::wide_place,
               c.wide_d.size() < 3 ? "--wide-d has fewer than three sizes" : "", records, claims);
 }
 
@@ -296,7 +297,7 @@ void FeatureClaims::at_largest(const Statement& statement, const char* name, Reg
           ? say("fewer than {} features or samples even at the largest size", fewest_measured)
           : "";
   if (!claims.applies(judged, unmet)) return;
-  claims.mean(judged, scalars_of(records, size.prefix() + name), allowed,
+  claims.mean(judged, scalars_of(records, size.place() / name), allowed,
               say("{}; at k = {}, d = {}, n = {}", detail, size.k, size.d, size.n));
 }
 

@@ -26,10 +26,10 @@ namespace ranklab::features {
 struct Size {
   std::uint64_t k, d, n;
 
-  /// The prefix of the names of its numbers.
-  std::string prefix() const { return say("k{}.", k); }
+  /// The place of its numbers, "k64".
+  At place() const { return {"k", k, say("k{}", k)}; }
   /// The same for a wide size.
-  std::string wide_prefix() const { return say("wide{}.", d); }
+  At wide_place() const { return {"wide_d", d, say("wide{}", d)}; }
   /// The name of the stream of the matrix `name`.
   std::string stream(const std::string& name) const { return say("{}/k={}", name, k); }
 };

@@ -32,7 +32,7 @@ void add_sizes(ResultBuilder& out, const FeatureClaims& over_d) {
   const std::vector<double> k = of_each(over_d.sizes, &Size::k);
   const auto add = [&](std::initializer_list<const char*> names) {
     for (const char* name : names) {
-      for (const std::string& prefix : over_d.prefixes) out.scalar(prefix + name);
+      for (const Size& size : over_d.sizes) out.scalar(size.place() / name);
       out.series(name, "k", k, over_d.at_sizes(name));
     }
   };
@@ -193,7 +193,7 @@ void add_gram_figures(ResultBuilder& out, const Config& c) {
 void add_times(ResultBuilder& out, const FeatureClaims& over_d) {
   const auto add = [&](const char* name, const std::array<double, 3>& errors) {
     for (std::size_t j = 0; j < errors.size(); ++j) {
-      out.series(of_error(name, errors[j]), "d", over_d.x,
+      out.series({of_error(name, errors[j]), name, At("error", errors[j])}, "d", over_d.x,
                  over_d.at_sizes([name, j](const AtSize& at) {
                    return at.record.array(at.prefix + name).at(j) / at.x;
                  }));
@@ -222,7 +222,7 @@ void add_cross_series(ResultBuilder& out, const FeatureClaims& over_d) {
   add(ratio_squared, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); });
   const FeatureClaims wide = over_wide_sizes(over_d.config, out.records(), out.claims());
   for (const char* name : {wide_ones, wide_norms}) {
-    for (const std::string& prefix : wide.prefixes) out.scalar(prefix + name);
+    for (const Size& size : wide.sizes) out.scalar(size.wide_place() / name);
     out.series(name, "d", wide.x, wide.at_sizes(name));
   }
   out.series(wide_order, "d", wide.x, wide.at_sizes(wide.of_order(root_k_over_d)));

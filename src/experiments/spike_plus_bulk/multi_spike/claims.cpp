@@ -55,7 +55,7 @@ std::string unmet_hypothesis_of_window(const Config& config, const SpikeFamily& 
 // family.
 Place place(const SpikeFamily& family, const std::string& statement_id, const std::string& name,
             const std::string& source) {
-  return {statement_id, "spectral/" + name + id_suffix(family.names) + "/", source};
+  return {statement_id, "spectral/" + name + id_suffix(family.place) + "/", source};
 }
 
 // The means over trials at every size, divided by the prediction.
@@ -63,7 +63,7 @@ std::string means(const SpikeFamily& family, const Records& records, const char*
                   Prediction prediction) {
   std::vector<std::string> texts;
   for (const Setting& at : family.settings) {
-    const double mean = summarize(scalars_of(records, at.prefix + quantity)).mean;
+    const double mean = summarize(scalars_of(records, at.place / quantity)).mean;
     texts.push_back(short_number(mean / (family.pair.*prediction)(real(at.d))));
   }
   return joined(texts);
@@ -209,7 +209,7 @@ void judge_norms(const Config& config, const SpikeFamily& family, const SizeClai
       const double d = at.x;
       const double passed = teacher ? std::pow(d, family.pair.high - family.pair.low) : 1.0,
                    last = teacher ? 1 / d : 0.0;
-      const double W = record.scalar(at_size(family.pair.names, setting.d) + W_norm);
+      const double W = record.scalar(at_size(family.pair.place, setting.d) / W_norm);
       const double lower = at(M_nuclear) - p * passed - last;
       const double upper = at(teacher ? W_frobenius : M_frobenius) + std::sqrt(p) * passed + last;
       const double constant = std::max(c_2, (teacher ? 2 * c_2 : 1.0) * W);
@@ -257,7 +257,7 @@ std::vector<double> burn_in_slopes(const SpikeFamily& family, const Records& rec
   for (const Setting& at : family.settings) log_d.push_back(std::log(real(at.d)));
   const auto value = [&](const TrialRecord& record, std::size_t i) {
     const Setting& at = family.settings[i];
-    const double crossing = record.scalar(at.prefix + burn_in_crossing);
+    const double crossing = record.scalar(at.place / burn_in_crossing);
     const double iterations =
         crossing > 0 ? std::max(crossing, 1.0) : 0 * crossing;  // NaN without a crossing
     return iterations * log_d[i] / family.pair.burn_in_scale(real(at.d));
@@ -271,14 +271,14 @@ double exponent_tolerance(const Config& config) {
   return static_cast<double>(config.d.size()) / log_sum;
 }
 
-std::string id_suffix(const std::string& names) {
-  return names.empty() ? "" : "/" + names.substr(0, names.size() - 1);
+std::string id_suffix(const At& place) {
+  return place.text.empty() ? "" : "/" + place.text;
 }
 
-SizeClaims over_sizes(const Config& config, const std::string& names, const Records& records,
+SizeClaims over_sizes(const Config& config, const At& place, const Records& records,
                       Claims& claims) {
   SizeClaims over_d{claims, records, {config.d.begin(), config.d.end()}, {}};
-  for (const std::uint64_t d : config.d) over_d.prefixes.push_back(at_size(names, d));
+  for (const std::uint64_t d : config.d) over_d.prefixes.push_back(at_size(place, d).text + ".");
   over_d.slack = say("{} (a factor log d) in the exponent of d", exponent_tolerance(config));
   return over_d;
 }
@@ -302,10 +302,10 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
 void judge(const Config& config, const Records& records, Claims& claims) {
   for (const SpikePair& pair : config.pairs()) {
     const auto hypothesis = claims.only_where(unmet_bound_on_spikes(config, pair));
-    judge_matrices(config, pair, over_sizes(config, pair.names, records, claims));
+    judge_matrices(config, pair, over_sizes(config, pair.place, records, claims));
   }
   for (const SpikeFamily& family : config.families()) {
-    const SizeClaims over_d = over_sizes(config, family.names, records, claims);
+    const SizeClaims over_d = over_sizes(config, family.place, records, claims);
     {
       const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(config, family),
                                                 Claims::Unmet::reason_and_measured);

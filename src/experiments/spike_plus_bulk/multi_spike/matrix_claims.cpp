@@ -34,7 +34,7 @@ void judge_every(const SizeClaims& over_d, const Statement& statement, const std
 
 // "eq-3.10" with the parameters that distinguish the pair.
 std::string id(const std::string& name, const SpikePair& pair) {
-  return name + id_suffix(pair.names);
+  return name + id_suffix(pair.place);
 }
 
 bool spikes_in_range(const AtSize& at, const SpikePair& pair, double low, double high) {
@@ -173,7 +173,7 @@ void judge_single_spike(const Config& config, const SpikePair& pair, const SizeC
     return config.spikes == 1 && any.high == 1;
   };
   const std::vector<SpikePair> pairs = config.pairs();
-  const bool last = pair.names == pairs.back().names;
+  const bool last = pair.place.text == pairs.back().place.text;
   if (!has_single_spike(pair) &&
       (!last || std::any_of(pairs.begin(), pairs.end(), has_single_spike)))
     return;

@@ -22,8 +22,7 @@ namespace ranklab::multi_spike {
 /// One pair of exponents with its Gram matrices, independent of the step.
 struct SpikePair {
   double low, high;  // l <= u; a single spike is d^u, so l equals u
-  std::string
-      names;  // "l=0.6,u=1,": the exponents that distinguish the pair; empty for a single pair
+  At place = {};  // "l=0.6,u=1": the exponents that distinguish the pair; empty for a single pair
 
   double smallest_spike(double d) const { return std::pow(d, low); }
   double largest_spike(double d) const { return std::pow(d, high); }
@@ -36,7 +35,7 @@ struct SpikePair {
 /// A pair and a step at one size.
 struct Setting {
   std::uint64_t d;
-  std::string prefix;          // "l=0.6,u=1,c=2,d=64."
+  At place;                    // "l=0.6,u=1,c=2,d=64"
   double level, remark_level;  // nuclear ranks that count as large: d / 4 or, for the teacher, d /
                                // 5; d^(1 - eps)
   Span window, remark_window;  // predicted, with the constants of the proofs; empty if from > to
@@ -48,7 +47,7 @@ struct Setting {
 struct SpikeFamily {
   SpikePair pair;
   double c;
-  std::string names;              // "l=0.6,u=1,c=2,"
+  At place;                       // "l=0.6,u=1,c=2"
   std::vector<Setting> settings;  // in the order of --d
 };
 
@@ -80,8 +79,10 @@ struct Config {
 /// The range of the bulk spectrum: c_1 and c_2 of Assumption F.
 inline constexpr double c_1 = SpikedShape{}.bulk_low, c_2 = SpikedShape{}.bulk_high;
 
-/// The prefix of the names of a pair's or family's numbers at one size: "l=0.6,u=1,d=64."
-std::string at_size(const std::string& names, std::uint64_t d);
+/// A pair or family at one size: "l=0.6,u=1,d=64".
+At at_size(const At& place, std::uint64_t d);
+/// Of a pair or family over its sizes: "l=0.6,u=1,burn_in".
+Quantity over_all_sizes(const At& place, const std::string& quantity);
 
 // Numbers of a trial ------------------------------------------------------------------------------
 // Events that do not happen up to the horizon are NaN.
@@ -131,8 +132,8 @@ inline constexpr char leak[] = "leak";                                    // ||S
 
 TrialRecord run_trial(const Config& config, const Trial& trial);
 
-/// Makes the claims over d from the numbers of a family or a pair, whose names begin with `names`.
-SizeClaims over_sizes(const Config& config, const std::string& names, const Records& records,
+/// Makes the claims over d from the numbers of a family or a pair.
+SizeClaims over_sizes(const Config& config, const At& place, const Records& records,
                       Claims& claims);
 
 using Prediction = double (SpikePair::*)(double d) const;
@@ -150,7 +151,7 @@ std::vector<double> burn_in_slopes(const SpikeFamily& family, const Records& rec
 double exponent_tolerance(const Config& config);
 
 /// "/l=0.6,c=2" of "l=0.6,c=2,": the end of the ids of claims about a family or pair.
-std::string id_suffix(const std::string& names);
+std::string id_suffix(const At& place);
 
 /// Claim: the exponent of d in the ratio, from a power law fitted to each trial, lies in `allowed`.
 /// A statement of the paper becomes asymptotic.

@@ -15,33 +15,34 @@ void add_scalars(ResultBuilder& out, const Config& c) {
                           remark_burn_in, remark_window_end, peak,       peak_iteration,
                           nuclear_rank_0, nuclear_rank_1,    evaluations};
   const std::vector<SpikeFamily> families = c.families();
-  const std::string& last = families.back().settings.back().prefix;
-  for (const char* name : of_family) out.scalar(name, scalars_of(out.records(), last + name));
+  const At& last = families.back().settings.back().place;
+  for (const char* name : of_family) out.scalar(name, scalars_of(out.records(), last / name));
   for (const SpikeFamily& family : families) {
     for (const Setting& at : family.settings) {
-      for (const char* name : of_family) out.scalar(at.prefix + name);
+      for (const char* name : of_family) out.scalar(at.place / name);
     }
     if (c.d.size() < 3) continue;
-    const SizeClaims over_d = over_sizes(c, family.names, out.records(), out.claims());
+    const SizeClaims over_d = over_sizes(c, family.place, out.records(), out.claims());
     const auto exponent = [&](const char* name, const char* quantity, Prediction prediction) {
-      out.scalar(family.names + name,
+      out.scalar(over_all_sizes(family.place, name),
                  slopes_over(out.records(), over_d.x,
                              over_d.at_sizes(over(quantity, family.pair, prediction)), fit_power));
     };
     exponent("burn_in_exponent", burn_in_crossing, &SpikePair::burn_in_scale);
     exponent("window_exponent", window_length, &SpikePair::window_scale);
     exponent("remark_window_exponent", remark_window_end, &SpikePair::remark_scale);
-    out.scalar(family.names + "burn_in_slope", burn_in_slopes(family, out.records()));
+    out.scalar(over_all_sizes(family.place, "burn_in_slope"),
+               burn_in_slopes(family, out.records()));
   }
   for (const SpikePair& pair : c.pairs()) {
     for (const std::uint64_t d : c.d) {
-      const std::string at = at_size(pair.names, d);
+      const At at = at_size(pair.place, d);
       for (const char* name :
            {bulk_smallest, bulk_largest, spike_smallest, spike_largest, eigenvalue_gap, W_norm}) {
-        out.scalar(at + name);
+        out.scalar(at / name);
       }
       if (!c.teacher()) continue;
-      for (const char* name : {left_distance, right_distance, leak}) out.scalar(at + name);
+      for (const char* name : {left_distance, right_distance, leak}) out.scalar(at / name);
     }
   }
 }
@@ -49,12 +50,12 @@ void add_scalars(ResultBuilder& out, const Config& c) {
 void add_series(ResultBuilder& out, const Config& c) {
   for (const SpikeFamily& family : c.families()) {
     for (const Setting& at : family.settings) {
-      out.series(at.prefix + ranks, "iteration",
+      out.series(at.place / ranks, "iteration",
                  std::vector<double>(at.iterations.begin(), at.iterations.end()));
     }
-    const SizeClaims over_d = over_sizes(c, family.names, out.records(), out.claims());
+    const SizeClaims over_d = over_sizes(c, family.place, out.records(), out.claims());
     const auto series = [&](const char* name, const Metric& metric) {
-      out.series(family.names + name, "d", over_d.x, over_d.at_sizes(metric));
+      out.series(over_all_sizes(family.place, name), "d", over_d.x, over_d.at_sizes(metric));
     };
     for (const char* name : {burn_in, burn_in_crossing, window_end, remark_window_end})
       series(name, name);
@@ -111,10 +112,10 @@ void add_path_panel(ResultBuilder& out, const Config& c, const SpikePair& pair, 
   panel.group("path");
   int color = 0;
   for (const SpikeFamily& family : c.families()) {
-    if (family.pair.names != pair.names) continue;
+    if (family.pair.place.text != pair.place.text) continue;
     const Setting& at = family.settings[size];
     if (color == 0) panel.line(at.level, level_text(c));
-    panel.curve(at.prefix + ranks, step_text(family.c), {.color = color, .x_offset = 1});
+    panel.curve(at.place / ranks, step_text(family.c), {.color = color, .x_offset = 1});
     const Span window = at.window;
     if (window.from <= window.to) {
       panel.band(real(window.from) + 1, real(window.to) + 1,
@@ -161,11 +162,12 @@ void add_scaling_row(ResultBuilder& out, const Config& c, const WindowEnd& end) 
     panel.group(end.title);
     int color = 0;
     for (const SpikeFamily& family : c.families()) {
-      if (family.pair.names != pairs[i].names) continue;
+      if (family.pair.place.text != pairs[i].place.text) continue;
       panel
-          .curve(family.names + end.measured, say("measured, c = {}", family.c),
+          .curve(over_all_sizes(family.place, end.measured), say("measured, c = {}", family.c),
                  {.style = LineStyle::line_points, .color = color, .band = BandKind::interval})
-          .curve(family.names + end.predicted, say("predicted {}, c = {}", end.formula, family.c),
+          .curve(over_all_sizes(family.place, end.predicted),
+                 say("predicted {}, c = {}", end.formula, family.c),
                  {.style = LineStyle::dashed, .color = color, .band = BandKind::interval});
       ++color;
     }

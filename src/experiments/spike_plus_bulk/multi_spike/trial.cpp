@@ -16,8 +16,8 @@ namespace ranklab::multi_spike {
 
 namespace {
 
-std::string name_part(const char* name, double value, std::size_t values) {
-  return values == 1 ? "" : say("{}={},", name, series_number(value));
+At shown_at(const char* axis, double value, std::size_t values) {
+  return values == 1 ? At() : At(axis, value);
 }
 
 // 0 to 5, then each a third larger than the one before, and the horizon.
@@ -35,7 +35,7 @@ std::vector<std::uint64_t> recorded_iterations(std::uint64_t horizon) {
 Setting setting(const Config& config, const SpikeFamily& family, std::uint64_t size) {
   const double d = real(size);
   Setting at{size,
-             at_size(family.names, size),
+             at_size(family.place, size),
              d * (config.teacher() ? 0.2 : 0.25),
              std::pow(d, 1 - config.epsilon),
              {},
@@ -55,8 +55,12 @@ Setting setting(const Config& config, const SpikeFamily& family, std::uint64_t s
 
 }  // namespace
 
-std::string at_size(const std::string& names, std::uint64_t d) {
-  return say("{}d={}.", names, d);
+At at_size(const At& place, std::uint64_t d) {
+  return place & At("d", d);
+}
+
+Quantity over_all_sizes(const At& place, const std::string& quantity) {
+  return {place.text.empty() ? quantity : place.text + "," + quantity, quantity, place};
 }
 
 std::vector<SpikePair> Config::pairs() const {
@@ -65,9 +69,8 @@ std::vector<SpikePair> Config::pairs() const {
   std::vector<SpikePair> all;
   for (const double low : lows) {
     for (const double high : spike_high) {
-      const std::string names =
-          name_part("l", low, lows.size()) + name_part("u", high, spike_high.size());
-      if (low <= high) all.push_back({single ? high : low, high, names});
+      const At place = shown_at("l", low, lows.size()) & shown_at("u", high, spike_high.size());
+      if (low <= high) all.push_back({single ? high : low, high, place});
     }
   }
   return all;
@@ -77,7 +80,7 @@ std::vector<SpikeFamily> Config::families() const {
   std::vector<SpikeFamily> all;
   for (const SpikePair& pair : pairs()) {
     for (const double each : c) {
-      SpikeFamily family{pair, each, pair.names + name_part("c", each, c.size()), {}};
+      SpikeFamily family{pair, each, pair.place & shown_at("c", each, c.size()), {}};
       for (const std::uint64_t size : d) family.settings.push_back(setting(*this, family, size));
       all.push_back(std::move(family));
     }
@@ -290,11 +293,11 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
     const SpikePair& pair = pairs[part % pairs.size()];
     TrialRecord of_pair;
     const Problem problem = make_problem(config, pair, config.d[i], trial, of_pair);
-    parts[part].insert(of_pair, at_size(pair.names, config.d[i]));
+    parts[part].insert(of_pair, at_size(pair.place, config.d[i]).text + ".");
     for (const SpikeFamily& family : families) {
-      if (family.pair.names != pair.names) continue;
+      if (family.pair.place.text != pair.place.text) continue;
       const Setting& setting = family.settings[i];
-      parts[part].insert(measure_family(family, setting, problem, trial), setting.prefix);
+      parts[part].insert(measure_family(family, setting, problem, trial), setting.place.text + ".");
     }
   });
   TrialRecord record;

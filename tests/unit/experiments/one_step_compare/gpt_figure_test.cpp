@@ -38,7 +38,7 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
     set("validation_loss", run.measured.size());
     for (const gpt::RankSeries& each : gpt::rank_series(run)) {
       set(each.name, run.measured.size());
-      set("probe." + each.name, run.probed.size());
+      set("probe." + each.name.name, run.probed.size());
     }
     out.set(prefix + "final_validation_loss", loss);
     out.set(prefix + "violations", 0.25);

@@ -27,7 +27,7 @@ ModelSpec tiny(const std::string& model) {
 }
 
 DepthCurve skip(double lambda) {
-  return {"lambda=" + series_number(lambda), {lambda}};
+  return {At("lambda", lambda), {lambda}};
 }
 
 // The arrays that a trial recorded for one curve.
@@ -47,7 +47,7 @@ class Trace {
 };
 
 Trace run_one(const ModelSpec& spec, const DepthCurve& curve, bool single_precision = false) {
-  return {run_groups({{spec, {curve}}}, {Trial(1, 0, 0)}, single_precision).front(), curve.name};
+  return {run_groups({{spec, {curve}}}, {Trial(1, 0, 0)}, single_precision).front(), curve.name()};
 }
 
 }  // namespace
@@ -64,7 +64,7 @@ TEST_CASE("variants of one model have the same numbers together and alone") {
     for (const std::string norm : {"rms", "none"}) {
       spec.gating = gating;
       spec.norm = norm;
-      groups.push_back({spec, {{gating + norm, {1}}}});
+      groups.push_back({spec, {{At("switches", gating + norm), {1}}}});
     }
   }
   const TrialRecord together =
@@ -73,9 +73,9 @@ TEST_CASE("variants of one model have the same numbers together and alone") {
   for (const DepthGroup& group : groups) {
     const DepthCurve& curve = group.curves.front();
     const std::vector<double>& log10_norm =
-        together.array(of_curve(curve.name, measure::log10_norm));
+        together.array(of_curve(curve.name(), measure::log10_norm));
     CHECK(log10_norm == run_one(group.spec, curve)[measure::log10_norm]);
-    CHECK((log10_norm == first) == (curve.name == "onrms"));
+    CHECK((log10_norm == first) == (curve.name() == "onrms"));
   }
 }
 
@@ -111,7 +111,7 @@ TEST_CASE("an observer sees the states that go into each block") {
         seen[c].push_back(token_geometry(state.Y).mu_normalized);
       });
   for (std::size_t c = 0; c < curves.size(); ++c) {
-    std::vector<double> inputs = record.array(of_curve(curves[c].name, measure::mu_normalized));
+    std::vector<double> inputs = record.array(of_curve(curves[c].name(), measure::mu_normalized));
     inputs.pop_back();
     CHECK(seen[c] == inputs);
   }
@@ -120,8 +120,8 @@ TEST_CASE("an observer sees the states that go into each block") {
 TEST_CASE("equal strengths for all layers equal one strength") {
   const ModelSpec spec = tiny("attention");
   const Trace one = run_one(spec, skip(2)),
-              each = run_one(spec, {"each", std::vector<double>(5, 2.0)}),
-              other = run_one(spec, {"other", {2, 2, 2, 2, -2}});
+              each = run_one(spec, {At("curve", "each"), std::vector<double>(5, 2.0)}),
+              other = run_one(spec, {At("curve", "other"), {2, 2, 2, 2, -2}});
   CHECK(each[measure::mu].back() == one[measure::mu].back());
   CHECK(other[measure::mu][4] == one[measure::mu][4]);
   CHECK(other[measure::mu][5] != one[measure::mu][5]);
@@ -130,7 +130,7 @@ TEST_CASE("equal strengths for all layers equal one strength") {
 TEST_CASE("de-escalation removes the fraction tau of what the tokens share") {
   const ModelSpec spec = tiny("post-norm");
   for (const double tau : {0.25, 1.0}) {
-    const Trace trace = run_one(spec, {"tau", {1}, {tau}});
+    const Trace trace = run_one(spec, {At("curve", "tau"), {1}, {tau}});
     const auto &before = trace[before_de_escalation(measure::token_similarity)],
                &after = trace[measure::token_similarity];
     const auto &mu_before = trace[before_de_escalation(measure::mu)],

@@ -34,7 +34,7 @@ const std::vector<double>& gradient_norms(const TrialRecord& record, std::string
 }
 
 TrialRecord run_one(const ModelSpec& spec, bool single_precision = false) {
-  return run_with_gradients({{spec, {{"lambda=1", {1}}}}}, {trial}, single_precision).front();
+  return run_with_gradients({{spec, {{At("lambda", 1), {1}}}}}, {trial}, single_precision).front();
 }
 
 // The tensors of a block, with entries that a test can change.
@@ -185,10 +185,10 @@ TEST_CASE("single precision gives nearly the same gradient norms") {
 
 TEST_CASE("recording gradients does not change the other measures") {
   const std::vector<DepthGroup> groups = {
-      {spec_of("bert"), {{"lambda=1", {1}}, {"dropout=0.5", {1}, {}, 0.5}}},
-      {spec_of("albert"), {{"albert.lambda=1", {1}}}}};
+      {spec_of("bert"), {{At("lambda", 1), {1}}, {At("dropout", 0.5), {1}, {}, 0.5}}},
+      {spec_of("albert"), {{At("model", "albert") / At("lambda", 1), {1}}}}};
   const std::string norms = gradient_norms_of(groups.front().spec);
-  const DepthGroup plain = {spec_of("bert"), {{"lambda=1", {1}}}};
+  const DepthGroup plain = {spec_of("bert"), {{At("lambda", 1), {1}}}};
   const TrialRecord record = run_with_gradients(groups, {trial}, false).front();
   const TrialRecord walked = run_groups(groups, {trial}, false).front();
   for (const auto& [name, values] : walked.arrays()) CHECK(record.array(name) == values);
@@ -212,7 +212,7 @@ TEST_CASE("if a state is not finite, every gradient norm is undefined") {
 }
 
 TEST_CASE("the estimate includes the backward pass") {
-  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{"lambda=1", {1}}}}};
+  const std::vector<DepthGroup> groups = {{spec_of("bert"), {{At("lambda", 1), {1}}}}};
   const Estimate down = depth_cost(groups), both = cost_with_gradients(groups);
   CHECK(both.bytes > down.bytes + 8 * 3 * 5 * 8);
 }

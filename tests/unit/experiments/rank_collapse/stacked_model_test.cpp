@@ -38,10 +38,10 @@ TEST_CASE(
       stacked_models(main, {"attention+orthogonal", "attention+identity:4"});
   REQUIRE(models.size() == 3);
   CHECK(models[0].label == "attention");
-  CHECK(models[0].prefix.empty());
-  CHECK(models[1].prefix == "attention+orthogonal.");
+  CHECK(models[0].at.text.empty());
+  CHECK(models[1].at.text == "attention+orthogonal");
   CHECK(models[2].label == "attention+identity");
-  CHECK(models[2].prefix == "attention+identity.");
+  CHECK(models[2].at.text == "attention+identity");
 }
 
 TEST_CASE("every model has a title of its own, which is not its name on the command line") {

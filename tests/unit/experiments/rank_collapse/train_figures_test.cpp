@@ -55,7 +55,7 @@ Records records_of(const train::Config& config, std::size_t trials) {
     const double value = 0.5 + 0.01 * static_cast<double>(t);
     for (const train::Curve& curve : config.curves()) {
       for (const Column& column : columns_of(config, curve))
-        records[t].set(curve.key(column.name), std::vector<double>(column.x.size(), value));
+        records[t].set(curve.key(column.quantity), std::vector<double>(column.x.size(), value));
       records[t].set(curve.key(diverged), 0);
     }
   }

@@ -76,10 +76,10 @@ class Judged {
           branch.front() = curve.variant == "pre" ? 0.1 : 0.05;  // the first block does not count
           gradients.front() = values.gradient_of_first;
           cosines.back() = values.last_cosine;
-          records[t].set(prefix + at_moment(moment, branch_ratio), branch);
-          records[t].set(prefix + at_moment(moment, block_gradient), gradients);
-          records[t].set(prefix + at_moment(moment, token_similarity), representations);
-          records[t].set(prefix + at_moment(moment, cosine), cosines);
+          records[t].set(curve.key(moment, branch_ratio), branch);
+          records[t].set(curve.key(moment, block_gradient), gradients);
+          records[t].set(curve.key(moment, token_similarity), representations);
+          records[t].set(curve.key(moment, cosine), cosines);
         }
       }
     }

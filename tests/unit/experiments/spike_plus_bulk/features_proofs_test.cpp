@@ -367,7 +367,7 @@ TEST_CASE("the time of gradient descent to an absolute error is bounded from abo
     for (TrialRecord& record : records) {
       for (const Size& size : config.sizes()) {
         const double d = static_cast<double>(size.d), steps = d * std::log(d / 1e-7);
-        record.set(size.prefix() + "absolute_time_realizable",
+        record.set(size.place() / "absolute_time_realizable",
                    std::vector<double>(3, steps * std::pow(d, power)));
       }
     }

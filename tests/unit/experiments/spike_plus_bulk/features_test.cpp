@@ -166,8 +166,8 @@ TEST_CASE("exponents are fitted to the numbers of the trials") {
   for (std::size_t t = 0; t < 3; ++t) {
     for (const Size& size : config.sizes()) {
       const double d = static_cast<double>(size.d), wobble = 1.0 + 0.01 * static_cast<double>(t);
-      records[t].set(size.prefix() + "falls", wobble * std::pow(d, -0.7));
-      records[t].set(size.prefix() + "zero", 0.0);
+      records[t].set(size.place() / "falls", wobble * std::pow(d, -0.7));
+      records[t].set(size.place() / "zero", 0.0);
     }
   }
   Claims claims;

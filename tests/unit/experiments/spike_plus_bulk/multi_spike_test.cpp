@@ -100,20 +100,20 @@ TrialRecord conforming_record(const multi_spike::Config& config, double burn_in_
   for (const multi_spike::SpikePair& pair : config.pairs()) {
     for (const std::uint64_t size : config.d) {
       const double d = static_cast<double>(size);
-      const std::string at = multi_spike::at_size(pair.names, size);
+      const At at = multi_spike::at_size(pair.place, size);
       for (const char* name : {"bulk_smallest", "bulk_largest", "eigenvalue_gap", "W_norm",
                                "cross_bulk_norm", "cross_bulk_smallest", "lambda_cross_rank"}) {
-        record.set(at + name, 1.0);
+        record.set(at / name, 1.0);
       }
       for (const char* name :
            {"signal_remainder", "signal_smallest", "cross_bulk_remainder", "left_distance",
             "right_distance", "left_vector_distance", "right_vector_distance", "leak"}) {
-        record.set(at + name, 0.0);
+        record.set(at / name, 0.0);
       }
-      record.set(at + "spike_largest", std::pow(d, pair.high));
-      record.set(at + "spike_smallest", std::pow(d, pair.low));
-      record.set(at + "lambda_spikes", std::pow(d, pair.low));
-      record.set(at + "M_nuclear", d);
+      record.set(at / "spike_largest", std::pow(d, pair.high));
+      record.set(at / "spike_smallest", std::pow(d, pair.low));
+      record.set(at / "lambda_spikes", std::pow(d, pair.low));
+      record.set(at / "M_nuclear", d);
     }
   }
   for (const multi_spike::SpikeFamily& family : config.families()) {
@@ -122,7 +122,7 @@ TrialRecord conforming_record(const multi_spike::Config& config, double burn_in_
       const double burn_in = 0.9 * family.pair.burn_in_scale(d) * std::pow(d / 64, burn_in_power),
                    end = 10 * std::pow(d, end_power);
       const auto set = [&](const char* name, double value) {
-        record.set(setting.prefix + name, value);
+        record.set(setting.place / name, value);
       };
       for (const char* name : {"burn_in", "burn_in_crossing", "remark_burn_in"}) set(name, burn_in);
       set("window_end", end);

@@ -34,7 +34,7 @@ inline nlohmann::json sample_result() {
       {"y", {{"label", "nr"}, {"scale", "linear"}}},
       {"curves", {{{"series", "gd.gap"}, {"label", "GD"}, {"style", "points"}}}},
       {"lines", {{{"y", 0.5}, {"label", "st(A)"}}}}};
-  return {{"schema", "ranklab.result/2"},
+  return {{"schema", "ranklab.result/3"},
           {"command", "random-features"},
           {"study", "trajectory"},
           {"preset", "spectral-fig03"},
