@@ -149,7 +149,8 @@ def series(grown):
     name, values = f"growth.{grown.sweep.name}", [float(v) for v in grown.sweep.values]
     lists = {"seconds": grown.seconds, "memory_mb": grown.memory,
              "predicted_memory_mb": grown.predicted_memory}
-    return [{"name": f"{name}.{what}", "x_name": grown.sweep.parameter, "x": values,
+    return [{"name": f"{name}.{what}", "quantity": what, "at": {"command": name},
+             "x_name": grown.sweep.parameter, "x": values,
              "mean": numbers, "std": [0.0] * len(numbers)} for what, numbers in lists.items()]
 
 

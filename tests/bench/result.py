@@ -70,7 +70,8 @@ def cells(measured, limits):
 def bars(title, label, name, rows, scale, lines=()):
     """A panel of bars, one for each (name, values), and its series."""
     summaries = [mean_and_std(values) for _, values in rows]
-    series = {"name": name, "quantity": name, "x_name": "row", "x": [float(i + 1) for i in range(len(rows))],
+    series = {"name": name, "quantity": name, "x_name": "row",
+              "x": [float(i + 1) for i in range(len(rows))],
               "mean": [mean for mean, _ in summaries], "std": [std for _, std in summaries]}
     panel = {"title": title,
              "x": {"label": "", "scale": "linear", "ticks": [row for row, _ in rows]},

@@ -74,7 +74,7 @@ class SpeedUp:
                              ("computed", {n: [ratio] for n, ratio in self.computed.items()})):
             summaries = [mean_and_std(ratios) for ratios in points.values()]
             if points:
-                out.append({"name": f"{name}.{what}", "x_name": "threads",
+                out.append({"name": f"{name}.{what}", "quantity": what, "at": {"command": name}, "x_name": "threads",
                             "x": [float(n) for n in points], "mean": [m for m, _ in summaries],
                             "std": [s for _, s in summaries]})
         return out
