@@ -53,6 +53,9 @@ def diff(curve):
 
 # Statements whose cases are counted, and the cases of one trial.
 COUNTED = {
+    "nuclear_rank[run=gd] >= 3": lambda t: [x >= 3 for x in t[NR]],
+    "nuclear_rank[ run = 'specgd' ] >= 3": lambda t: [x >= 3 for x in t["specgd.nuclear_rank"]],
+    "nuclear_rank[run=*] >= 3": lambda t: [x >= 3 for name in (NR, "specgd.nuclear_rank") for x in t[name]],
     "gd.nuclear_rank >= stable_rank_A": lambda t: [x >= t["stable_rank_A"] for x in t[NR]],
     "gd.nuclear_rank > 2 * stable_rank_A": lambda t: [x > 2 * t["stable_rank_A"] for x in t[NR]],
     "never diff(gd.nuclear_rank) > 0": lambda t: [not x > 0 for x in diff(t[NR])],
@@ -125,6 +128,10 @@ MISTAKES = {
     "gd.nuclear_rank >= 1.2.3": "column 20: '1.2.3' is not a number",
     "'gd.nuclear_rank >= 2": "column 1: the quote is not closed",
     "nuclear_rank[gd >= 2": "column 13: the bracket is not closed",
+    "nuclear_rank[run=nothing] >= 2": "column 1: 'nuclear_rank' was not measured at run=nothing; its axes: run",
+    "nuclear_rank[layer=1] >= 2": "column 1: 'nuclear_rank' was not measured at layer=1; its axes: run",
+    "nuclear[run=gd] >= 2": "column 1: nothing called 'nuclear' was measured in this run",
+    "nuclear_rank[run=gd, 2] >= 2": "column 22: expected AXIS=PLACE in the bracket, such as layer=1",
     "mean gd.nuclear_rank": "column 21: expected <=, >=, <, > or `in [LOW, HIGH]`, got the end",
     "mean last(gd.nuclear_rank) in [2, 1]": "column 28: the interval is empty",
     "mean last(gd.nuclear_rank) in 2": "column 31: expected '[', got '2'",
