@@ -147,13 +147,13 @@ $(BUILD)/generated/published_results.hpp: FORCE
 
 # These files are compiled separately, so that a commit, a new reference or an edit of a study does
 # not compile others.
-SEPARATE := $(filter src/report/environment.cpp src/report/published.cpp src/report/judged_at.cpp,$(SOURCES))
-$(BUILD)/src/report/environment.o: $(BUILD)/generated/version.hpp
-$(BUILD)/src/report/published.o: $(BUILD)/generated/published_results.hpp
-$(BUILD)/src/report/judged_at.o: $(BUILD)/generated/judging_lines.hpp
+SEPARATE := $(filter src/result/environment.cpp src/judge/published.cpp src/judge/judged_at.cpp,$(SOURCES))
+$(BUILD)/src/result/environment.o: $(BUILD)/generated/version.hpp
+$(BUILD)/src/judge/published.o: $(BUILD)/generated/published_results.hpp
+$(BUILD)/src/judge/judged_at.o: $(BUILD)/generated/judging_lines.hpp
 
 # The files of the HTML page as text in a header: style.css becomes the constant style_css.
-PAGE_FILES := $(wildcard src/report/page/*.html src/report/page/*.css src/report/page/*.js)
+PAGE_FILES := $(wildcard src/page/*.html src/page/*.css src/page/*.js)
 $(BUILD)/generated/page_files.hpp: $(PAGE_FILES)
 	@mkdir -p $(@D)
 	@for file in $^; do name=$${file##*/}; \
@@ -214,7 +214,7 @@ objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o
 
 # Small units for the studies, so that an edit compiles in seconds. They use LIGHT flags, because a
 # profile of all presets finds only 1 % of the time in src/experiments.
-WRITES   := $(filter-out $(SEPARATE),$(filter src/cli/% src/report/%,$(SOURCES)))
+WRITES   := $(filter-out $(SEPARATE),$(filter src/cli/% src/page/% src/figure/% src/judge/% src/result/%,$(SOURCES)))
 READS    := $(filter src/io/%,$(SOURCES))
 STUDIES  := $(filter src/experiments/%,$(SOURCES))
 COMPUTES := $(filter-out $(SEPARATE) $(WRITES) $(READS) $(STUDIES),$(SOURCES))
@@ -267,8 +267,8 @@ $(call of_kinds,tests) $(BUILD)/precompiled/tests.hpp.gch: private OPTIMIZE = $(
 $(call of_kinds,tests helps) $(BUILD)/tests/%.o: private INCLUDE += -Itests/unit
 $(call of_kinds,writes reads) $(SEPARATE:%.cpp=$(BUILD)/%.o): private PRECOMPILED = $(DOCUMENTS)
 $(call of_kinds,writes reads) $(SEPARATE:%.cpp=$(BUILD)/%.o): $(DOCUMENTS).gch
-$(filter $(BUILD)/units/writes/src/report/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
-$(filter $(BUILD)/units/writes/src/report.%,$(OBJECTS)): $(BUILD)/generated/papers.hpp
+$(filter $(BUILD)/units/writes/src/page.%,$(OBJECTS)): $(BUILD)/generated/page_files.hpp
+$(filter $(BUILD)/units/writes/src/judge.%,$(OBJECTS)): $(BUILD)/generated/papers.hpp
 $(filter $(BUILD)/units/writes/src/cli.%,$(OBJECTS)): | $(BUILD)/generated/shipped_presets.hpp
 $(call of_kinds,tests): private PRECOMPILED = $(BUILD)/precompiled/tests.hpp
 $(call of_kinds,tests): $(BUILD)/precompiled/tests.hpp.gch

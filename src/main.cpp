@@ -19,7 +19,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "linalg/blas.hpp"
-#include "report/environment.hpp"
+#include "result/environment.hpp"
 #include "run/interrupt.hpp"
 
 namespace {

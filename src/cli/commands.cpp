@@ -14,7 +14,7 @@
 #include "experiments/rank_collapse/rank_collapse.hpp"
 #include "experiments/ranks/ranks.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
-#include "report/result_file.hpp"
+#include "result/result_file.hpp"
 
 namespace ranklab {
 

@@ -9,7 +9,7 @@
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/compare.hpp"
+#include "result/compare.hpp"
 
 namespace ranklab {
 namespace {

@@ -10,8 +10,8 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/agreement.hpp"
-#include "report/published.hpp"
+#include "judge/published.hpp"
+#include "result/agreement.hpp"
 #include "run/interrupt.hpp"
 
 namespace ranklab {

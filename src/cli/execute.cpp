@@ -5,12 +5,12 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "judge/builder.hpp"
+#include "judge/catalog.hpp"
+#include "judge/verdicts.hpp"
 #include "linalg/blas.hpp"
-#include "report/builder.hpp"
-#include "report/catalog.hpp"
-#include "report/changes.hpp"
-#include "report/environment.hpp"
-#include "report/verdicts.hpp"
+#include "result/changes.hpp"
+#include "result/environment.hpp"
 #include "run/interrupt.hpp"
 #include "run/pool.hpp"
 

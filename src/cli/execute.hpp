@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "cli/resolve.hpp"
-#include "report/result_file.hpp"
+#include "result/result_file.hpp"
 #include "run/journal.hpp"
 #include "run/progress.hpp"
 

@@ -5,8 +5,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/changes.hpp"
-#include "report/published.hpp"
+#include "judge/published.hpp"
+#include "result/changes.hpp"
 
 namespace ranklab {
 

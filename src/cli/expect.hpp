@@ -4,7 +4,7 @@
 #include <string>
 
 #include "cli/resolve.hpp"
-#include "report/result_file.hpp"
+#include "result/result_file.hpp"
 
 namespace ranklab {
 

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/export.hpp"
+#include "result/export.hpp"
 
 namespace ranklab {
 namespace {

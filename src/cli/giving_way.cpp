@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab {
 namespace {

@@ -10,10 +10,10 @@
 #include "cli/terminal.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
-#include "report/catalog.hpp"
-#include "report/environment.hpp"
-#include "report/references.hpp"
-#include "report/result_json.hpp"
+#include "judge/catalog.hpp"
+#include "judge/references.hpp"
+#include "result/environment.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab {
 namespace {

@@ -11,7 +11,7 @@
 #include "core/text.hpp"
 #include "io/byte_source.hpp"
 #include "io/json_file.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab {
 namespace {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "report/result_file.hpp"
+#include "result/result_file.hpp"
 
 namespace ranklab {
 

@@ -11,10 +11,10 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/changes.hpp"
-#include "report/own/own_claims.hpp"
-#include "report/result_file.hpp"
-#include "report/same_run.hpp"
+#include "judge/own/own_claims.hpp"
+#include "result/changes.hpp"
+#include "result/result_file.hpp"
+#include "result/same_run.hpp"
 
 namespace ranklab {
 namespace {

@@ -12,10 +12,10 @@
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/catalog.hpp"
-#include "report/order.hpp"
-#include "report/references.hpp"
-#include "report/result_json.hpp"
+#include "judge/catalog.hpp"
+#include "judge/references.hpp"
+#include "result/order.hpp"
+#include "result/result_json.hpp"
 #include "run/progress.hpp"
 
 namespace ranklab {

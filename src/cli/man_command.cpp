@@ -4,7 +4,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/help.hpp"
-#include "report/environment.hpp"
+#include "result/environment.hpp"
 
 namespace ranklab {
 namespace {

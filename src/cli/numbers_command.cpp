@@ -8,7 +8,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/page/numbers.hpp"
+#include "page/numbers.hpp"
 
 namespace ranklab {
 namespace {

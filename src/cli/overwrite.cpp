@@ -11,7 +11,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 #include "run/journal.hpp"
 
 namespace ranklab {

@@ -16,13 +16,13 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/environment.hpp"
-#include "report/judged_at.hpp"
-#include "report/page/page.hpp"
-#include "report/published.hpp"
-#include "report/result_json.hpp"
-#include "report/same_run.hpp"
-#include "report/verdicts.hpp"
+#include "judge/judged_at.hpp"
+#include "judge/published.hpp"
+#include "judge/verdicts.hpp"
+#include "page/page.hpp"
+#include "result/environment.hpp"
+#include "result/result_json.hpp"
+#include "result/same_run.hpp"
 
 namespace ranklab {
 namespace {

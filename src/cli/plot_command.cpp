@@ -9,7 +9,7 @@
 #include "cli/commands.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/figure/picture.hpp"
+#include "figure/picture.hpp"
 
 namespace ranklab {
 namespace {

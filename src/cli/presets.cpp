@@ -10,9 +10,9 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/catalog.hpp"
-#include "report/result_json.hpp"
-#include "report/result_members.hpp"
+#include "judge/catalog.hpp"
+#include "result/result_json.hpp"
+#include "result/result_members.hpp"
 #include "shipped_presets.hpp"  // the files of experiments as text
 
 namespace ranklab {

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "report/members.hpp"
-#include "report/own/own_claims.hpp"
-#include "report/result_file.hpp"
+#include "judge/own/own_claims.hpp"
+#include "result/members.hpp"
+#include "result/result_file.hpp"
 
 namespace ranklab {
 

@@ -12,8 +12,8 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "report/page/page.hpp"
-#include "report/same_run.hpp"
+#include "page/page.hpp"
+#include "result/same_run.hpp"
 
 namespace ranklab {
 namespace {

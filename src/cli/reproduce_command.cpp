@@ -24,15 +24,15 @@
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
+#include "figure/picture.hpp"
 #include "io/atomic_file.hpp"
 #include "io/json_file.hpp"
-#include "report/agreement.hpp"
-#include "report/environment.hpp"
-#include "report/figure/picture.hpp"
-#include "report/page/page.hpp"
-#include "report/published.hpp"
-#include "report/result_json.hpp"
-#include "report/standing.hpp"
+#include "judge/published.hpp"
+#include "page/page.hpp"
+#include "result/agreement.hpp"
+#include "result/environment.hpp"
+#include "result/result_json.hpp"
+#include "result/standing.hpp"
 
 namespace ranklab {
 namespace {

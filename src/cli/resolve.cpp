@@ -12,7 +12,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "linalg/blas.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab {
 namespace {

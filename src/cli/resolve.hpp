@@ -15,7 +15,7 @@
 #include "cli/options.hpp"
 #include "cli/presets.hpp"
 #include "experiments/study.hpp"
-#include "report/result_file.hpp"
+#include "result/result_file.hpp"
 #include "run/part.hpp"
 
 namespace ranklab {

@@ -24,8 +24,8 @@
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/blas.hpp"
-#include "report/environment.hpp"
-#include "report/result_json.hpp"
+#include "result/environment.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab {
 namespace {

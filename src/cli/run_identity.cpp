@@ -6,8 +6,8 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/json_file.hpp"
-#include "report/environment.hpp"
-#include "report/result_members.hpp"
+#include "result/environment.hpp"
+#include "result/result_members.hpp"
 #include "run/journal.hpp"
 
 namespace ranklab {

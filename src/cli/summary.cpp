@@ -10,9 +10,9 @@
 
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
-#include "report/catalog.hpp"
-#include "report/figure/symbols.hpp"
-#include "report/standing.hpp"
+#include "figure/symbols.hpp"
+#include "judge/catalog.hpp"
+#include "result/standing.hpp"
 
 namespace ranklab {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <cstdio>
 
-#include "report/result_file.hpp"
+#include "result/result_file.hpp"
 
 namespace ranklab {
 

@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "core/text.hpp"
-#include "report/page/text.hpp"
+#include "page/text.hpp"
 
 namespace ranklab {
 namespace {

@@ -16,8 +16,8 @@
 #include "cli/run_identity.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "report/compare.hpp"
-#include "report/result_members.hpp"
+#include "result/compare.hpp"
+#include "result/result_members.hpp"
 
 namespace ranklab {
 namespace {

@@ -14,4 +14,4 @@
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
 #include "experiments/study.hpp"
-#include "report/builder.hpp"
+#include "judge/builder.hpp"

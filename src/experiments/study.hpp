@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/fields.hpp"
-#include "report/result.hpp"
+#include "result/result.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {

@@ -10,7 +10,7 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
-#include "report/claims.hpp"
+#include "judge/claims.hpp"
 
 namespace ranklab {
 

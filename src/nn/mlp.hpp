@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/random.hpp"
-#include "models/activations.hpp"
+#include "ensembles/activations.hpp"
 
 namespace ranklab {
 

@@ -13,12 +13,12 @@
 #include <utility>
 
 #include "core/random.hpp"
+#include "ensembles/random_features.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/blas.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
 #include "nn/gpt.hpp"
 #include "nn/optimizers/newton_schulz.hpp"
 #include "nn/optimizers/steps.hpp"

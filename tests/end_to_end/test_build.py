@@ -21,7 +21,7 @@ FILES = {
     "src/core/answer.cpp": '#include "core/answer.hpp"\nint answer() { return right; }\n',
     "src/core/answer.hpp": "#pragma once\nconstexpr int right = 42;\n",
     "src/core/other.cpp": "int other() { return 1; }\n",
-    "src/report/environment.cpp": '#include "version.hpp"\nconst char* version() { return RANKLAB_VERSION; }\n',
+    "src/result/environment.cpp": '#include "version.hpp"\nconst char* version() { return RANKLAB_VERSION; }\n',
     "tests/unit/main.cpp": "int main() {}\n",
 }
 
@@ -76,7 +76,7 @@ class BuildTest(ProgramTest):
     def test_changed_flags_recompile_everything(self):
         self.make()
         output = self.make("OPTIMIZE=-O1")
-        for part in ("headers of program", "computes/src/core.0", "src/main.cpp", "src/report/environment.cpp"):
+        for part in ("headers of program", "computes/src/core.0", "src/main.cpp", "src/result/environment.cpp"):
             self.assertIn(f"compile {part}" if "headers" not in part else f"compile the {part}", output)
 
     def published(self):

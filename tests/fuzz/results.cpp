@@ -3,9 +3,9 @@
 #include "cli/commands.hpp"
 #include "cli/overwrite.hpp"
 #include "cli/resolve.hpp"
-#include "report/export.hpp"
-#include "report/figure/picture.hpp"
-#include "report/page/page.hpp"
+#include "figure/picture.hpp"
+#include "page/page.hpp"
+#include "result/export.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {

@@ -19,8 +19,8 @@
 #include "experiments/ranks/ranks.hpp"
 #include "io/json_file.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "report/environment.hpp"
-#include "report/result_json.hpp"
+#include "result/environment.hpp"
+#include "result/result_json.hpp"
 #include "run/journal.hpp"
 #include "workplace.hpp"
 

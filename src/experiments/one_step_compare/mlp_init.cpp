@@ -10,10 +10,10 @@
 #include <algorithm>
 
 #include "core/fits.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/kit.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
 #include "nn/mlp.hpp"
 
 namespace ranklab::mlp_init {

@@ -18,12 +18,12 @@
 #include <numbers>
 
 #include "core/fits.hpp"
+#include "ensembles/random_features.hpp"
+#include "ensembles/tokens.hpp"
 #include "experiments/kit.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/token_embedding.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
-#include "models/tokens.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/norms.hpp"
 

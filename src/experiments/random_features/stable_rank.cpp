@@ -18,13 +18,13 @@
 #include <map>
 #include <numbers>
 
+#include "ensembles/gaussian_moments.hpp"
+#include "ensembles/random_features.hpp"
+#include "ensembles/tokens.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/token_embedding.hpp"
+#include "figure/cell_text.hpp"
 #include "linalg/spectra.hpp"
-#include "models/gaussian_moments.hpp"
-#include "models/random_features.hpp"
-#include "models/tokens.hpp"
-#include "report/figure/cell_text.hpp"
 
 namespace ranklab::stable_ranks {
 

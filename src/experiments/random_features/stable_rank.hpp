@@ -1,8 +1,8 @@
 // For the tests of the study stable-rank.
 #pragma once
 
+#include "ensembles/activations.hpp"
 #include "experiments/kit.hpp"
-#include "models/activations.hpp"
 
 namespace ranklab::stable_ranks {
 

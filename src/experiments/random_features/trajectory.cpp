@@ -8,18 +8,18 @@
 //   the step decreases L by at least ||G||_F^2 / (2 L_F), or ||G||_*^2 / (2 L_op)     eq. (1.4)
 //   the second bound is at least the first if nr(G) >= st(A)                          eq. (1.5)
 //
-// A (k, n), W and W# (m, k): models/random_features.hpp, with E = (W - W#) U in place of W.
+// A (k, n), W and W# (m, k): ensembles/random_features.hpp, with E = (W - W#) U in place of W.
 // Differs from [Spectral]: V ~ N(0, 1/d) and W# ~ N(0, 1/k) instead of the standard Gaussians of
 // its text, because these reproduce its figure.
 #include <algorithm>
 #include <limits>
 #include <numeric>
 
+#include "ensembles/activations.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/kit.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "linalg/spectra.hpp"
-#include "models/activations.hpp"
-#include "models/random_features.hpp"
 #include "nn/optimizers/steps.hpp"
 
 namespace ranklab::trajectory {

@@ -10,13 +10,13 @@
 #include "core/error.hpp"
 #include "core/flag_word.hpp"
 #include "core/text.hpp"
+#include "ensembles/tokens.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/token_ids.hpp"
-#include "models/tokens.hpp"
 #include "nn/blocks/model_config.hpp"
 #include "nn/checkpoints/checkpoint.hpp"
 #include "nn/checkpoints/loaded_tensors.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab {
 

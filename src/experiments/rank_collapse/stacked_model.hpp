@@ -11,7 +11,7 @@
 #include "experiments/study.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/stack.hpp"
-#include "report/result.hpp"
+#include "result/result.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {

@@ -7,7 +7,7 @@
 #include "core/text.hpp"
 #include "experiments/ranks/ranks.hpp"
 #include "io/byte_source.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab::ranks {
 namespace {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/statistics.hpp"
-#include "report/claims.hpp"
+#include "judge/claims.hpp"
 
 namespace ranklab::ranks {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/text.hpp"
 #include "experiments/ranks/ranks.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "report/result_json.hpp"
+#include "result/result_json.hpp"
 
 namespace ranklab::ranks {
 namespace {

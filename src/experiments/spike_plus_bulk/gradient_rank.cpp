@@ -16,14 +16,14 @@
 #include <numeric>
 #include <optional>
 
+#include "ensembles/activations.hpp"
+#include "ensembles/gram_descent.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
 #include "experiments/spike_plus_bulk/window.hpp"
+#include "judge/size_claims.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "models/activations.hpp"
-#include "models/gram_descent.hpp"
-#include "models/random_features.hpp"
-#include "report/size_claims.hpp"
 
 namespace ranklab::gradient_rank {
 

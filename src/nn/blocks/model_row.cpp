@@ -7,7 +7,7 @@
 #include "core/divisors.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "models/activations.hpp"
+#include "ensembles/activations.hpp"
 
 namespace ranklab {
 

@@ -5,7 +5,7 @@
 #include <numbers>
 
 #include "core/error.hpp"
-#include "models/activations.hpp"
+#include "ensembles/activations.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "models/activations.hpp"
+#include "ensembles/activations.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/blocks/block.hpp"
 #include "nn/blocks/model_row.hpp"

@@ -11,7 +11,7 @@ namespace ranklab {
 namespace {
 
 // sigma(z) and sigma'(z) on packs, for the activations of language models. The others use
-// models/activations in double precision.
+// ensembles/activations in double precision.
 template <class V>
 [[gnu::always_inline]] inline V positive_part(V z) {
   return z > EntryOf<V>(0) ? z : V{};

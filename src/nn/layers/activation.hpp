@@ -3,7 +3,7 @@
 
 #include <armadillo>
 
-#include "models/activations.hpp"
+#include "ensembles/activations.hpp"
 
 namespace ranklab {
 

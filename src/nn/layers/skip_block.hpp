@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "core/parts_in_turn.hpp"
-#include "models/activations.hpp"
+#include "ensembles/activations.hpp"
 #include "nn/layers/affine_norm.hpp"
 #include "nn/layers/de_escalation.hpp"
 #include "nn/layers/initial_weights.hpp"

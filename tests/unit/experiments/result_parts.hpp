@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "report/result.hpp"
+#include "result/result.hpp"
 
 inline const ranklab::Series& find_series(const ranklab::Result& result, std::string_view name) {
   const auto found = std::find_if(result.series.begin(), result.series.end(),

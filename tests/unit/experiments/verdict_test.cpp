@@ -11,7 +11,7 @@
 #include "cli/commands.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
-#include "report/verdicts.hpp"
+#include "judge/verdicts.hpp"
 
 namespace verdict_test {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/tolerances.hpp"
-#include "models/random_features.hpp"
+#include "ensembles/random_features.hpp"
 
 namespace mlp_test {
 

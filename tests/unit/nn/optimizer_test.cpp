@@ -7,8 +7,8 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "ensembles/random_features.hpp"
 #include "linalg/decompositions.hpp"
-#include "models/random_features.hpp"
 
 namespace optimizer_test {
 

@@ -10,8 +10,8 @@
 #include "core/random.hpp"
 #include "core/track.hpp"
 #include "data/corpus.hpp"
+#include "ensembles/activations.hpp"
 #include "experiments/kit.hpp"
-#include "models/activations.hpp"
 #include "nn/mlp.hpp"
 #include "nn/sequence_model.hpp"
 

@@ -2,11 +2,11 @@
 // statements of Sections 4.2 and 4.4, worked examples of these, and the transformer.
 #include <algorithm>
 
+#include "ensembles/random_features.hpp"
 #include "experiments/one_step_compare/curvature/curvature.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
 #include "nn/gpt.hpp"
 #include "nn/optimizer.hpp"
 #include "nn/trainer.hpp"

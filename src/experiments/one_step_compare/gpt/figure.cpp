@@ -1,8 +1,8 @@
 // The figures of the study gpt: tables and the runs that they compare, losses, runs without the
 // mean token, ranks, condition (1.8), gates, best single steps.
 #include "experiments/one_step_compare/gpt/claims.hpp"
-#include "report/figure/cell_text.hpp"
-#include "report/figure/text.hpp"
+#include "figure/cell_text.hpp"
+#include "figure/text.hpp"
 
 namespace ranklab::gpt {
 namespace {

@@ -3,10 +3,10 @@
 #include <functional>
 #include <numeric>
 
+#include "ensembles/activations.hpp"
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "io/atomic_file.hpp"
-#include "models/activations.hpp"
 
 namespace ranklab::mlp {
 namespace {

@@ -1,10 +1,10 @@
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 
+#include "ensembles/random_features.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
 #include "nn/mlp.hpp"
 #include "nn/optimizers/muon.hpp"
 #include "nn/optimizers/steps.hpp"

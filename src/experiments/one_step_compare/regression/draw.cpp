@@ -1,10 +1,10 @@
 // The random problem of a trial of the study regression.
 #include <algorithm>
 
+#include "ensembles/random_features.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
-#include "models/random_features.hpp"
 
 namespace ranklab::regression {
 namespace {

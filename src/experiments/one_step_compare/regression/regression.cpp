@@ -8,8 +8,8 @@
 #include <limits>
 #include <map>
 
+#include "ensembles/activations.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
-#include "models/activations.hpp"
 
 namespace ranklab::regression {
 

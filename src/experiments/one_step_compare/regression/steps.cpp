@@ -1,11 +1,11 @@
 // One step of each kind on quadratic losses, on smooth losses, and on the gains of an RMSNorm.
 #include <algorithm>
 
+#include "ensembles/random_features.hpp"
+#include "ensembles/tokens.hpp"
 #include "experiments/one_step_compare/regression/regression.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
-#include "models/tokens.hpp"
 
 namespace ranklab::regression {
 namespace {

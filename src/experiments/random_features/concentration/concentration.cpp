@@ -6,8 +6,8 @@
 
 #include <algorithm>
 
+#include "ensembles/random_features.hpp"
 #include "experiments/random_features/random_features.hpp"
-#include "models/random_features.hpp"
 
 namespace ranklab::concentration {
 

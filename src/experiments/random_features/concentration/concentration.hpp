@@ -7,8 +7,8 @@
 #include <armadillo>
 #include <functional>
 
+#include "ensembles/activations.hpp"
 #include "experiments/kit.hpp"
-#include "models/activations.hpp"
 
 namespace ranklab::concentration {
 

@@ -14,8 +14,8 @@
 #include "core/record.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/study.hpp"
+#include "judge/builder.hpp"
 #include "nn/blocks/model_spec.hpp"
-#include "report/builder.hpp"
 
 namespace ranklab {
 

@@ -15,9 +15,9 @@
 #include <numbers>
 
 #include "core/undefined.hpp"
+#include "ensembles/tokens.hpp"
 #include "experiments/rank_collapse/depth/depth.hpp"
 #include "experiments/rank_collapse/stacked_model.hpp"
-#include "models/tokens.hpp"
 #include "nn/blocks/sublayers.hpp"
 #include "nn/layers/attention_mixer.hpp"
 #include "nn/layers/cross_entropy.hpp"

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "models/feature_moments.hpp"
+#include "ensembles/feature_moments.hpp"
 
 namespace ranklab::features {
 

@@ -12,11 +12,11 @@
 #include <armadillo>
 #include <array>
 
+#include "ensembles/activations.hpp"
 #include "experiments/kit.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
+#include "judge/size_claims.hpp"
 #include "linalg/decompositions.hpp"
-#include "models/activations.hpp"
-#include "report/size_claims.hpp"
 
 namespace ranklab::features {
 

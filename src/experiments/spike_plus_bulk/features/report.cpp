@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <numbers>
 
+#include "ensembles/feature_moments.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
 #include "experiments/spike_plus_bulk/features/features.hpp"
-#include "models/feature_moments.hpp"
 
 namespace ranklab::features {
 namespace {

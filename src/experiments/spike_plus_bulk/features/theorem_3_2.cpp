@@ -6,8 +6,8 @@
 #include <limits>
 #include <numbers>
 
+#include "ensembles/feature_moments.hpp"
 #include "experiments/spike_plus_bulk/features/features.hpp"
-#include "models/feature_moments.hpp"
 
 namespace ranklab::features {
 

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <numbers>
 
+#include "ensembles/feature_moments.hpp"
 #include "experiments/spike_plus_bulk/features/features.hpp"
 #include "linalg/spectra.hpp"
-#include "models/feature_moments.hpp"
 
 namespace ranklab::features {
 

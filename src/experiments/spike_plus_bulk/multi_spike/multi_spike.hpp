@@ -1,7 +1,7 @@
 // `--study multi-spike` of `spiked-model` and `teacher-student`: how long the nuclear rank of the
 // gradient stays of the order of the dimension when the Gram matrix has several spikes ([Spectral]
 // Theorem 3.6, Remark 1; Theorem 3.11, Corollary 3.12). The matrices are synthetic
-// (models/spiked_gram.hpp); other studies use the features of a network.
+// (ensembles/spiked_gram.hpp); other studies use the features of a network.
 //
 // This header has the parameters with the predictions of [Spectral] Section 3, the numbers that a
 // trial records, and the steps from records to the result.
@@ -9,11 +9,11 @@
 
 #include <array>
 
+#include "ensembles/spiked_gram.hpp"
 #include "experiments/kit.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
 #include "experiments/spike_plus_bulk/window.hpp"
-#include "models/spiked_gram.hpp"
-#include "report/size_claims.hpp"
+#include "judge/size_claims.hpp"
 
 namespace ranklab::multi_spike {
 

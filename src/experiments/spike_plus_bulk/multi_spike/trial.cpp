@@ -4,11 +4,11 @@
 #include <numeric>
 #include <optional>
 
+#include "ensembles/gram_descent.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/spike_plus_bulk/multi_spike/multi_spike.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "models/gram_descent.hpp"
-#include "models/random_features.hpp"
 
 namespace ranklab::multi_spike {
 

@@ -6,7 +6,7 @@
 
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/result_parts.hpp"
-#include "report/figure/cell_text.hpp"
+#include "figure/cell_text.hpp"
 
 namespace gpt_figure_test {
 

@@ -7,11 +7,11 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
 #include "linalg/spectra.hpp"
-#include "models/random_features.hpp"
 
 namespace gpt_measure_test {
 

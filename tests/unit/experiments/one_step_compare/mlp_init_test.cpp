@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
-#include "models/random_features.hpp"
 #include "nn/mlp.hpp"
 
 namespace mlp_init_test {

@@ -11,12 +11,12 @@
 #include <nlohmann/json.hpp>
 
 #include "core/tolerances.hpp"
+#include "ensembles/random_features.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "models/random_features.hpp"
 #include "nn/mlp.hpp"
 #include "temporary_folder.hpp"
 

@@ -9,11 +9,11 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "ensembles/tokens.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/spectra.hpp"
-#include "models/tokens.hpp"
 
 namespace transformer_init_test {
 

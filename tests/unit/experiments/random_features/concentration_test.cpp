@@ -7,11 +7,11 @@
 
 #include "binomial.hpp"
 #include "core/tolerances.hpp"
+#include "ensembles/gaussian_moments.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/result_parts.hpp"
 #include "linalg/decompositions.hpp"
-#include "models/gaussian_moments.hpp"
 
 namespace concentration_test {
 

@@ -7,9 +7,9 @@
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/random_features/stable_rank_tiny.hpp"
 #include "experiments/result_parts.hpp"
+#include "figure/cell_text.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
-#include "report/figure/cell_text.hpp"
 
 namespace stable_rank_test {
 

@@ -6,10 +6,10 @@
 #include <cmath>
 #include <limits>
 
+#include "ensembles/random_features.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/result_parts.hpp"
-#include "models/random_features.hpp"
 
 namespace trajectory_test {
 

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <random>
 
-#include "report/claims.hpp"
+#include "judge/claims.hpp"
 
 namespace ranks_pooling_test {
 

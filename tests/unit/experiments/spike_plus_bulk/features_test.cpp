@@ -7,12 +7,12 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "ensembles/feature_moments.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
 #include "experiments/spike_plus_bulk/drawn_features.hpp"
-#include "models/feature_moments.hpp"
-#include "report/verdicts.hpp"
+#include "judge/verdicts.hpp"
 #include "svd_by_rotations.hpp"
 
 namespace features_test {

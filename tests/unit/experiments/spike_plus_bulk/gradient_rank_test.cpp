@@ -8,10 +8,10 @@
 #include <armadillo>
 #include <cmath>
 
+#include "ensembles/random_features.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
-#include "models/random_features.hpp"
 #include "svd_by_rotations.hpp"
 
 namespace gradient_rank_test {

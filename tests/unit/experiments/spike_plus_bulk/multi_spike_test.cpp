@@ -8,11 +8,11 @@
 #include <armadillo>
 #include <cmath>
 
+#include "ensembles/random_features.hpp"
+#include "ensembles/spiked_gram.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
-#include "models/random_features.hpp"
-#include "models/spiked_gram.hpp"
 #include "svd_by_rotations.hpp"
 
 namespace multi_spike_test {

@@ -6,8 +6,8 @@
 #include <armadillo>
 #include <cmath>
 
-#include "models/random_features.hpp"
-#include "models/spiked_gram.hpp"
+#include "ensembles/random_features.hpp"
+#include "ensembles/spiked_gram.hpp"
 
 namespace window_test {
 

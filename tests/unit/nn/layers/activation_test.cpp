@@ -10,7 +10,7 @@
 #include <type_traits>
 
 #include "core/tolerances.hpp"
-#include "models/random_features.hpp"
+#include "ensembles/random_features.hpp"
 
 namespace activation_test {
 

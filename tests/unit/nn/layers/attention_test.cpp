@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
-#include "models/random_features.hpp"
+#include "ensembles/random_features.hpp"
 #include "nn/blocks/attention.hpp"
 #include "nn/layers/attention_mixer.hpp"
 #include "nn/layers/mixer_checks.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "core/tolerances.hpp"
-#include "models/random_features.hpp"
+#include "ensembles/random_features.hpp"
 
 namespace newton_schulz_test {
 

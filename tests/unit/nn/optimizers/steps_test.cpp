@@ -3,7 +3,7 @@
 #include <doctest/doctest.h>
 
 #include "core/tolerances.hpp"
-#include "models/random_features.hpp"
+#include "ensembles/random_features.hpp"
 
 namespace steps_test {
 

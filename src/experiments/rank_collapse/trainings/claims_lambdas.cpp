@@ -1,0 +1,402 @@
+// Claims of [LambdaSkip] about lambda: Table 1 and Figure 5. A run that diverged counts as
+// guessing.
+#include <algorithm>
+#include <variant>
+
+#include "experiments/rank_collapse/trainings/train.hpp"
+#include "nn/mixers.hpp"
+
+namespace ranklab::train {
+namespace {
+
+// Margins in standard errors, and differences of accuracy: the spreads in the paper's own tables.
+constexpr double clear_margin = 10, chance_margin = 5;
+constexpr double printed_spread = 0.0433, printed_drop = 0.0336;
+constexpr double saturated = 0.995;
+
+struct Accuracy {
+  double mean, error;
+};
+
+/// The runs of a curve that diverged; they have the accuracy of guessing.
+struct Diverged {
+  std::size_t runs = 0, of = 0;
+
+  std::string text() const {
+    return runs == 0
+               ? ""
+               : say("diverged in {} of {}, which count as guessing", runs, plural(of, "trial"));
+  }
+  std::string unmet() const {
+    return runs > 0 && 2 * runs >= of ? "at least half of the trials diverged" : "";
+  }
+};
+
+Diverged diverged_of(const TrainedRuns& all, const Curve& curve) {
+  Diverged out;
+  for (const Divergence& run : all.divergences({&curve})) {
+    out.of = run.in_trial.size();
+    out.runs += static_cast<std::size_t>(std::ranges::count(run.in_trial, true));
+  }
+  return out;
+}
+
+/// The mean over trials of a curve's accuracy and its standard error. The standard error is the
+/// larger of that over trials and that of a binomial count of all answers.
+Accuracy accuracy_of(const TrainedRuns& runs, const Curve& curve) {
+  const Summary summary = summarize(runs.accuracies(curve));
+  const double p = summary.mean, answers = runs.task.cases() * static_cast<double>(summary.n);
+  const double sampled = std::sqrt(std::max(p * (1 - p), 1 / answers) / answers),
+               spread = standard_error(summary);
+  return {p, std::max(sampled, std::isfinite(spread) ? spread : 0)};
+}
+
+std::string percent_of(const TrainedRuns& runs, const Curve& curve) {
+  return percent(accuracy_of(runs, curve).mean);
+}
+
+std::vector<double> gains(const TrainedRuns& runs, const Curve& of, const Curve& over) {
+  return differences(runs.accuracies(of), runs.accuracies(over));
+}
+
+/// The place for claims about models or settings that the figure or table does not show.
+Place ours(Place place) {
+  place.source = "not in the paper; " + joined(figures_in(place.source)) + " shows other models";
+  return beyond(place);
+}
+
+// Effect of lambda on accuracy --------------------------------------------------------------------
+
+Place figure_5_place(const Config& config, const Curve& group) {
+  Place place = in_figure(lambda_skip::fig_5, "/" + group.group + "/", "Section A.13.2, Figure 5");
+  return is_in_figure_5(config, group) ? place : ours(place);
+}
+
+bool is_in_table_1(const Curve& curve) {
+  constexpr std::uint64_t most_layers = 4;
+  return row_of_table_1(curve.model) != nullptr && curve.layers <= most_layers;
+}
+
+Place table_1_place(const Curve& group) {
+  Place place = in_figure(lambda_skip::table_1, "/" + group.group + "/", "Section 5.1, Table 1");
+  return is_in_table_1(group) ? place : ours(place);
+}
+
+/// A reading of the paper, unless the statement is not in the paper.
+Statement reading_unless_ours(const Statement& statement, const std::string& threshold) {
+  return statement.kind == Kind::beyond ? statement : reading(statement, threshold);
+}
+
+/// The hypothesis of the statements that compare lambdas: the model learns with lambda = 1. Returns
+/// the reason if it does not, otherwise an empty string.
+std::string does_not_learn(const TrainedRuns& runs, const Curve& one) {
+  const Accuracy at_1 = accuracy_of(runs, one);
+  if (at_1.mean > runs.task.best_guess() + clear_margin * at_1.error) return "";
+  return say("lambda = 1 reaches {} +- {}, not 10 standard errors above guessing",
+             percent(at_1.mean), percent(at_1.error));
+}
+
+/// The size of our models of Figure 5.
+std::string scale_text(const TrainedRuns& runs, const Curve& group) {
+  return say("here: {} layers of width {} on images of {} pixels; the paper: the image task of LRA",
+             group.layers, runs.config.dim, runs.task.shape().length);
+}
+
+/// The best guess plus 5 standard errors of one test.
+double most_of_a_guess(const Task& task) {
+  const double guess = task.best_guess();
+  return guess + chance_margin * std::sqrt(guess * (1 - guess) / task.cases());
+}
+bool is_guess(double accuracy, const Task& task) {
+  return accuracy <= most_of_a_guess(task);
+}
+
+// The paper prints one number, so the mean over the seeds is judged. Each seed either learns or
+// guesses; the detail says how many guess.
+void judge_zero(const TrainedRuns& runs, const Curve& group, Claims& claims) {
+  const Curve *const zero = runs.with_lambda(group, 0), *const one = runs.with_lambda(group, 1);
+  if (!zero || !one) return;
+  const Statement statement = reading_unless_ours(
+      figure_5_place(runs.config, group)(
+          "lambda-0", say("Mean accuracy without a skip (lambda = 0) is at most 5 standard errors "
+                          "of one test above guessing ({})",
+                          group_name(runs.config, group))),
+      "5 standard errors");
+  if (!claims.applies(statement, does_not_learn(runs, *one))) return;
+  const std::vector<double> accuracies = runs.accuracies(*zero);
+  const Tally guessed =
+      count(accuracies, [&](double accuracy) { return is_guess(accuracy, runs.task); });
+  const Diverged diverged = diverged_of(runs, *zero);
+  const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
+  claims.mean(
+      statement, accuracies, at_most(most_of_a_guess(runs.task)),
+      clauses(
+          say("{} of {} only guess; accuracy from {} to {}, {} at lambda = 1; guessing gives {} "
+              "to {}",
+              count_text(guessed.cases - guessed.violations),
+              plural(static_cast<std::uint64_t>(guessed.cases), "run"), percent(guessed.smallest),
+              percent(guessed.largest), percent_of(runs, *one), percent(runs.task.chance()),
+              percent(runs.task.best_guess())),
+          clauses(is_in_figure_5(runs.config, group) ? scale_text(runs, group) : "",
+                  diverged.text())));
+}
+
+/// One claim about several comparisons: every mean lies within `margin` of zero. It holds if the
+/// interval of each comparison lies within the margin, which needs no correction (an
+/// intersection-union test). It fails if that of one comparison, corrected for the choice among all
+/// of them (Bonferroni), lies outside. The claim shows the decisive comparison.
+Claim judge_alike(const Statement& statement, const std::vector<std::vector<double>>& comparisons,
+                  double margin) {
+  std::vector<Claim> alike, undecided, different;
+  for (const std::vector<double>& differences : comparisons) {
+    Claim claim = judge_equivalence(statement, differences, margin);
+    if (claim.verdict == Verdict::holds) {
+      alike.push_back(std::move(claim));
+      continue;
+    }
+    claim = judge_mean(statement, differences, within(0, margin), "",
+                       static_cast<double>(comparisons.size()));
+    // Accuracies are finite; equal differences are counted.
+    if (const auto* at = std::get_if<MeanEvidence>(&claim.evidence))
+      claim.evidence = EquivalenceEvidence{at->mean, at->low, at->high, margin, at->level, at->n};
+    (claim.verdict == Verdict::fails ? different : undecided).push_back(std::move(claim));
+  }
+  const std::vector<Claim>& decisive = !different.empty()   ? different
+                                       : !undecided.empty() ? undecided
+                                                            : alike;
+  return *std::max_element(decisive.begin(), decisive.end(), [](const Claim& a, const Claim& b) {
+    return std::abs(a.measured) < std::abs(b.measured);
+  });
+}
+
+/// Compares every other lambda with lambda = 1. From symmetric initial weights, training with
+/// -lambda has the same law as training with lambda, so that a difference of -1 from 1 is noise.
+void judge_other_lambdas(const TrainedRuns& runs, const Curve& group, Claims& claims) {
+  const Curve* const one = runs.with_lambda(group, 1);
+  if (!one) return;
+  const Statement statement = reading_unless_ours(
+      figure_5_place(runs.config, group)(
+          "others-alike",
+          say("Accuracy at every lambda other than 0 is within 4.33 points of accuracy at lambda = "
+              "1, the spread in the paper ({}): largest mean difference",
+              group_name(runs.config, group))),
+      "4.33 points");
+  std::vector<std::vector<double>> compared;
+  std::string list = percent_of(runs, *one) + " at 1";
+  for (const Curve* curve : runs.group_of(group)) {
+    if (curve->learns || curve->lambda == 0 || curve->lambda == 1) continue;
+    compared.push_back(gains(runs, *curve, *one));
+    list += say(", {} at {}", percent_of(runs, *curve), series_number(curve->lambda));
+  }
+  if (compared.empty() || !claims.applies(statement, does_not_learn(runs, *one))) return;
+  Claim claim = judge_alike(statement, compared, printed_spread);
+  claim.detail = clauses(claim.detail, list);
+  claims.add(std::move(claim));
+}
+
+// Learned lambda ----------------------------------------------------------------------------------
+
+void judge_learned(const TrainedRuns& runs, const Curve& group, Claims& claims) {
+  const Curve *const learned = runs.learned(group), *const one = runs.with_lambda(group, 1);
+  if (!learned || !one) return;
+  const Statement statement = reading_unless_ours(
+      table_1_place(group)(
+          "learned-no-worse",
+          say("Accuracy with a learned lambda is at most 3.36 points below accuracy with lambda = "
+              "1, the largest drop in the paper ({}): mean difference",
+              group_name(runs.config, group))),
+      "3.36 points");
+  if (!claims.applies(statement, does_not_learn(runs, *one))) return;
+  claims.no_worse(statement, gains(runs, *learned, *one), printed_drop,
+                  say("{} at lambda = 1, {} with a learned lambda", percent_of(runs, *one),
+                      percent_of(runs, *learned)));
+}
+
+/// Judges the model of Table 1 that gains most, with an interval that corrects for the choice among
+/// the models (Bonferroni).
+void judge_gain(const TrainedRuns& runs, Claims& claims) {
+  const Statement statement = in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1")(
+      "learned-better",
+      "Accuracy with a learned lambda exceeds accuracy with lambda = 1 in at least one model of "
+      "the table: largest mean gain");
+  std::vector<std::pair<std::string, std::vector<double>>> of_models;
+  bool compared = false, any = false;
+  for (const Curve* group : runs.groups()) {
+    const Curve *const learned = runs.learned(*group), *const one = runs.with_lambda(*group, 1);
+    if (!learned || !one || !is_in_table_1(*group)) continue;
+    compared = true;
+    if (!does_not_learn(runs, *one).empty()) continue;
+    any = true;
+    if (accuracy_of(runs, *one).mean <= saturated)
+      of_models.emplace_back(group_name(runs.config, *group), gains(runs, *learned, *one));
+  }
+  if (!compared) return;
+  if (!claims.applies(
+          statement,
+          !any ? "no model learns at lambda = 1"
+          : of_models.empty()
+              ? "every model that learns at lambda = 1 answers more than 99.5 % correctly"
+              : ""))
+    return;
+  const auto most =
+      std::max_element(of_models.begin(), of_models.end(), [](const auto& a, const auto& b) {
+        return summarize(a.second).mean < summarize(b.second).mean;
+      });
+  claims.mean(statement, most->second, positive(),
+              say("{} gains most among {}", most->first, plural(of_models.size(), "model")),
+              static_cast<double>(of_models.size()));
+}
+
+// Table 1: recall ---------------------------------------------------------------------------------
+
+// The paper prints one number, so the mean over the seeds is judged. Each seed either learns to
+// recall in one jump or never does; the detail counts them.
+void judge_recall(const TrainedRuns& runs, Claims& claims) {
+  if (runs.config.task != "recall") return;
+  const double limit = runs.task.chance() + 0.05;
+  for (const Curve* group : runs.groups()) {
+    const Curve* const one = runs.with_lambda(*group, 1);
+    if (!one) continue;
+    const auto judge = [&](const char* id, const char* what, const char* threshold,
+                           const char* printed, bool is_high, double bound) {
+      const std::vector<double> accuracies = runs.accuracies(*one);
+      const Tally tally = count(accuracies, [&](double accuracy) {
+        return is_high ? accuracy > bound : accuracy <= bound;
+      });
+      const Diverged diverged = diverged_of(runs, *one);
+      const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
+      claims.mean(
+          reading_unless_ours(table_1_place(*group)(id, say("Mean accuracy of {} on recall is {}",
+                                                            group_name(runs.config, *group), what)),
+                              threshold),
+          accuracies, is_high ? at_least(bound) : at_most(bound),
+          clauses(say("in {} of {}; accuracy from {} to {}; the paper prints {}, after a sweep of "
+                      "four learning rates; here at one rate",
+                      count_text(tally.cases - tally.violations),
+                      plural(static_cast<std::uint64_t>(tally.cases), "run"),
+                      percent(tally.smallest), percent(tally.largest), printed),
+                  diverged.text()));
+    };
+    switch (mixer_row(one->model).recall) {
+      case MixerRow::Recall::solves:
+        judge("solves-recall", "above 90 %", "90 %",
+              one->model == "attention" ? "99.6 %" : "97.3 %", true, 0.9);
+        break;
+      case MixerRow::Recall::learns:
+        judge("learns-to-recall", "more than 5 points above guessing among the values shown",
+              "5 points", "81.5 %", true, limit);
+        break;
+      case MixerRow::Recall::fails:
+        judge("fails-at-recall", "at most 5 points above guessing among the values shown",
+              "5 points", "1.6 %", false, limit);
+        break;
+      default:
+        break;
+    }
+  }
+}
+
+}  // namespace
+
+void judge_groups(const TrainedRuns& runs, Claims& claims) {
+  for (const Curve* group : runs.groups()) {
+    judge_zero(runs, *group, claims);
+    judge_other_lambdas(runs, *group, claims);
+    judge_learned(runs, *group, claims);
+  }
+}
+
+namespace {
+
+// Collapse and guessing over the runs of some curves.
+struct Cause {
+  Tally collapsed_guess, guesses_collapsed;
+  std::vector<std::string> learned, distinct;  // curves with a violation
+
+  void count(const TrainedRuns& runs, const Curve& curve);
+};
+
+void Cause::count(const TrainedRuns& runs, const Curve& curve) {
+  bool any_learned = false, any_distinct = false;
+  Tally of_collapsed, of_guesses;  // of this curve
+  for (const TrialRecord& record : runs.records) {
+    of_collapsed.begin_trial();
+    of_guesses.begin_trial();
+    const TrainedRun run{curve, record};
+    const double reached = run(final_accuracy), start = run.array("start", mu_normalized).back(),
+                 end = run.array("end", mu_normalized).back();
+    if (!std::isfinite(reached) || !std::isfinite(end)) continue;
+    const bool collapses = start < collapsed && end < collapsed,
+               guessing = is_guess(reached, runs.task);
+    if (collapses) of_collapsed.count(!guessing, reached), any_learned |= !guessing;
+    if (guessing && !curve.learns && curve.lambda == 0)
+      of_guesses.count(!collapses, end), any_distinct |= !collapses;
+  }
+  collapsed_guess.add(of_collapsed);
+  guesses_collapsed.add(of_guesses);
+  if (any_learned) learned.push_back(curve.name);
+  if (any_distinct) distinct.push_back(curve.name);
+}
+
+void judge_collapsed_guess(const Statement& statement, const Cause& cause, const std::string& scale,
+                           Claims& claims) {
+  claims.never_violated(
+      statement, cause.collapsed_guess,
+      cause.collapsed_guess.cases > 0
+          ? clauses(
+                "largest accuracy of these runs: " + percent(cause.collapsed_guess.largest),
+                clauses(
+                    cause.learned.empty() ? "" : "collapsed but learned: " + joined(cause.learned),
+                    scale))
+          : "no run has collapsed tokens both at the start and at the end");
+}
+
+}  // namespace
+
+/// Judges both directions: runs whose tokens collapse in the last layer at the start and at the end
+/// only guess, and runs without a skip that only guess have collapsed tokens. Figure 5 says the
+/// first of its own models.
+void judge_cause(const TrainedRuns& runs, Claims& claims) {
+  const Place place = in_figure(lambda_skip::fig_5, "/", "Section A.13.2, Figure 5");
+  const std::string text =
+      "Accuracy is at most 5 standard errors above guessing in every run with rank collapse in the "
+      "last layer (mu / ||R|| < 0.001 at the start and at the end)";
+  Cause shown, others, all;
+  std::string scale;
+  bool any_other = false;
+  for (const Curve& curve : runs.curves) {
+    all.count(runs, curve);
+    if (is_in_figure_5(runs.config, curve)) {
+      shown.count(runs, curve);
+      scale = scale_text(runs, curve);
+    } else {
+      others.count(runs, curve);
+      any_other = true;
+    }
+  }
+  if (!scale.empty())
+    judge_collapsed_guess(reading(place("because-of-collapse", text),
+                                  "every run; 0.001 of mu / ||R||; 5 standard errors"),
+                          shown, scale, claims);
+  if (any_other)
+    judge_collapsed_guess(ours(place)("because-of-collapse/other-models", text), others, "",
+                          claims);
+  claims.never_violated(
+      beyond(Statement{place.statement_id, place.prefix + "only-collapse", "not in the paper",
+                       "mu / ||R|| in the last layer is below 0.001 at the start and at the end of "
+                       "every run with lambda = 0 that only guesses"}),
+      all.guesses_collapsed,
+      all.guesses_collapsed.cases > 0
+          ? clauses(
+                "largest mu / ||R|| of these runs at the end: " +
+                    short_number(all.guesses_collapsed.largest),
+                all.distinct.empty() ? "" : "guessing without collapse: " + joined(all.distinct))
+          : "every run with lambda = 0 learns, or there is no such run");
+}
+
+void judge_table_1(const TrainedRuns& runs, Claims& claims) {
+  judge_gain(runs, claims);
+  judge_recall(runs, claims);
+}
+
+}  // namespace ranklab::train

@@ -1,0 +1,513 @@
+// Claims of [Shallow] about post-norm, pre-norm and de-escalated Transformers in training: Figures
+// 6 and 7, the mean over a segment of text (Section 3.4), and tau and its place (Section 3.5); and,
+// beyond the paper, the gradients of Figure 1 and the size of attention's output.
+//
+// The paper shows curves without numbers. The thresholds for "significant", "slightly" and
+// "similarly" are ours, in nats of training loss.
+#include <algorithm>
+#include <limits>
+
+#include "experiments/rank_collapse/trainings/train.hpp"
+
+namespace ranklab::train {
+namespace {
+
+constexpr double clear_gap = 0.1, alike = 0.1, fails_within = 0.05;
+// A model sees later tokens if replacing them raises the loss by more than this many nats.
+constexpr double leaks = 0.1;
+constexpr double steady = 10;      // largest over smallest gradient norm among blocks
+constexpr double near_one = 0.95;  // similarity after the last block
+// Depths of the paper's models. A run with fewer than half as many blocks is not about the figure.
+constexpr std::uint64_t blocks_of_figure_6 = 80, blocks_of_figure_7 = 60;
+
+/// The curves of one depth and one setting, by variant.
+struct Comparison {
+  std::string name;     // "L=24,init=torch"
+  std::string setting;  // ",init=torch"
+  const Curve* first;   // of these curves
+  const Curve* pre = nullptr;
+  std::vector<const Curve*> post, de_escalated;
+};
+
+std::string nats(double value) {
+  return short_number(value) + " nats";
+}
+std::string ours(double value) {
+  return nats(value) + ", ours";
+}
+
+std::vector<Comparison> comparisons_of(const TrainedRuns& runs) {
+  std::vector<Comparison> out;
+  for (const Curve& curve : runs.curves) {
+    const std::string setting = curve.setting.empty() ? "" : "," + curve.setting,
+                      name = say("L={}{}", curve.layers, setting);
+    auto found = std::find_if(out.begin(), out.end(), [&](const Comparison& comparison) {
+      return comparison.first->layers == curve.layers && comparison.first->same_setting(curve);
+    });
+    if (found == out.end()) found = out.insert(out.end(), {name, setting, &curve, nullptr, {}, {}});
+    if (curve.variant == "pre") found->pre = &curve;
+    if (curve.variant == "post") found->post.push_back(&curve);
+    if (curve.variant == "de-escalated") found->de_escalated.push_back(&curve);
+  }
+  return out;
+}
+
+class Judge {
+ public:
+  Judge(const TrainedRuns& runs, Claims& claims)
+      : runs_(runs),
+        config_(runs.config),
+        guessing_(runs.task.guessing_loss()),
+        claims_(claims),
+        images_(runs.config.task == "patches") {}
+
+  void judge() {
+    const std::vector<Comparison> comparisons = comparisons_of(runs_);
+    for (const Comparison& comparison : comparisons) {
+      for (const Curve* curve : comparison.de_escalated) judge_de_escalated(comparison, *curve);
+      if (!images_) judge_later_tokens(comparison);
+      judge_rates(comparison);
+      if (!images_) judge_failure(comparison);
+      judge_start(comparison);
+      judge_removals(comparison);
+    }
+    judge_depth(comparisons);
+  }
+
+ private:
+  double mean_loss(const Curve& curve) const { return summarize(runs_.losses(curve)).mean; }
+  std::vector<double> excess(const Curve& over, const Curve& curve) const {
+    return differences(runs_.losses(over), runs_.losses(curve));
+  }
+  /// How much larger the gap is between two deep curves than between two shallow ones.
+  std::vector<double> growth(const Curve& high_post, const Curve& high, const Curve& low_post,
+                             const Curve& low) const {
+    std::vector<double> out = differences(excess(high_post, high), runs_.losses(low_post));
+    const std::vector<double> shallow = runs_.losses(low);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += shallow[i];
+    return out;
+  }
+  std::string losses(const Curve& a, const Curve& b) const {
+    return say("{} nats, {}; {}, {}", mean_loss(a), variant(a), mean_loss(b), variant(b));
+  }
+
+  /// "de-escalated, strict mean".
+  std::string variant(const Curve& curve) const { return variant_name(config_, curve); }
+  /// "48 blocks, PyTorch's initial weights": ends the text of every claim, before its number.
+  std::string setting(const Curve& curve) const {
+    const std::string words = setting_name(config_, curve);
+    return plural(curve.layers, "block") + (words.empty() ? "" : ", " + words);
+  }
+
+  /// The `post` curve with this learning rate and warm-up; null if no curve has both.
+  const Curve* post_at(const Comparison& comparison, double rate, std::uint64_t warmup) const {
+    const auto found =
+        std::find_if(comparison.post.begin(), comparison.post.end(),
+                     [&](const Curve* post) { return post->lr == rate && post->warmup == warmup; });
+    return found == comparison.post.end() ? nullptr : *found;
+  }
+  const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
+    return post_at(comparison, curve.lr, curve.warmup);
+  }
+  const Curve* best_post(const Comparison& comparison) const {
+    const auto best = std::min_element(
+        comparison.post.begin(), comparison.post.end(),
+        [&](const Curve* a, const Curve* b) { return mean_loss(*a) < mean_loss(*b); });
+    return best == comparison.post.end() ? nullptr : *best;
+  }
+  Place place(const std::string& part) const {
+    if (!config_.removal.empty()) return {shallow::sec_3_5, "/" + part + "/", "Section 3.5"};
+    return images_ ? in_figure(shallow::fig_6, "/" + part + "/", "Section 3.3, Figure 6")
+                   : in_figure(shallow::fig_7, "/" + part + "/", "Section 3.4, Figure 7");
+  }
+
+  /// Whether losses of this depth are about Figure 6 or 7. Runs that compare initial weights have
+  /// too few steps.
+  bool shows_figure(const Curve& curve) const {
+    if (!config_.removal.empty() || config_.init.size() > 1) return false;
+    return 2 * curve.layers >= (images_ ? blocks_of_figure_6 : blocks_of_figure_7);
+  }
+  /// Section 3.5 leaves open which places and taus it tried. "The input of each FFN block" can mean
+  /// the input of the net and its skip, or of the net alone.
+  bool shows_gap(const Curve& curve) const {
+    return !config_.removal.empty() || shows_figure(curve);
+  }
+  static Statement reading_if(bool in_paper, const Statement& statement,
+                              const std::string& threshold) {
+    return in_paper ? reading(statement, threshold) : beyond(statement);
+  }
+  static Statement paper_if(bool in_paper, const Statement& statement) {
+    return in_paper ? statement : beyond(statement);
+  }
+  std::string with_mean(const std::string& name, const Curve& curve) const {
+    return name + (config_.mean.size() > 1 ? ",mean=" + curve.mean : "") +
+           (curve.removal.empty() ? "" : ",removal=" + curve.removal);
+  }
+
+  // Losses ----------------------------------------------------------------------------------------
+
+  void judge_de_escalated(const Comparison& comparison, const Curve& curve) {
+    const Place of = place(with_mean(comparison.name, curve));
+    const auto hypothesis = claims_.only_where(leak_of(curve), Claims::Unmet::verdict_alone);
+    const Curve* const same = matching_post(comparison, curve);
+    judge_losses(comparison, curve, same, of);
+    if (comparison.pre) judge_branch(comparison, curve, of);
+    if (config_.init.size() < 2) return;
+    if (comparison.pre) judge_share(with_mean(comparison.name, curve), *comparison.pre, curve);
+    if (same) judge_share(with_mean(comparison.name, curve), *same, curve);
+  }
+
+  void judge_losses(const Comparison& comparison, const Curve& curve, const Curve* same,
+                    const Place& of) {
+    const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
+    const Curve* const best = best_post(comparison);
+    // Section 3.3 trains post-norm at half the learning rate, without warm-up.
+    const Curve* const half = images_ ? post_at(comparison, curve.lr / 2, 0) : nullptr;
+    const auto above = [&](const std::string& id, const std::string& how, const Curve& post,
+                           bool is_shown) {
+      claims_.mean(reading_if(is_shown,
+                              of(id, say("Post-norm ends clearly above {} in training loss, {} "
+                                         "({}): the difference in nats",
+                                         variant(curve), how, setting(curve))),
+                              ours(clear_gap)),
+                   excess(post, curve), at_least(clear_gap), losses(post, curve));
+    };
+    if (half)
+      above("gap-at-half-rate", "at half the learning rate as in the paper", *half,
+            shows_gap(curve));
+    if (same)
+      above("gap", "at the same learning rate and warm-up", *same, shows_gap(curve) && !half);
+    if (best && comparison.post.size() > 1)
+      above("gap-at-best", "at the best learning rate and warm-up tried", *best, false);
+    if (comparison.pre) judge_against_pre(comparison, curve, of);
+  }
+
+  /// Losses of models that all do no better than guessing say nothing about what they can learn.
+  /// Returns that reason, or an empty string.
+  std::string unlearned(const Comparison& comparison) const {
+    double least = std::numeric_limits<double>::infinity();
+    for (const std::vector<const Curve*>& curves :
+         {comparison.post, comparison.de_escalated, {comparison.pre}}) {
+      for (const Curve* curve : curves) {
+        if (curve) least = std::min(least, mean_loss(*curve));
+      }
+    }
+    return least > guessing_ - clear_gap ? say("no variant is below guessing by {}: the lowest "
+                                               "final training loss is {}, and "
+                                               "guessing costs {}",
+                                               nats(clear_gap), nats(least), nats(guessing_))
+                                         : "";
+  }
+
+  void judge_against_pre(const Comparison& comparison, const Curve& curve, const Place& of) {
+    const std::string numbers = losses(*comparison.pre, curve);
+    const bool is_shown = shows_figure(curve) && shows_gap(curve);
+    if (images_) {
+      claims_.mean(
+          paper_if(is_shown,
+                   of("below-pre-norm",
+                      say("{} ends below pre-norm in training loss ({}): pre-norm minus it in nats",
+                          capitalized(variant(curve)), setting(curve)))),
+          excess(*comparison.pre, curve), positive(), numbers);
+    } else {
+      claims_.equivalent(
+          reading_if(is_shown,
+                     of("like-pre-norm", say("{} and pre-norm end at similar training losses ({}): "
+                                             "pre-norm minus it in nats",
+                                             capitalized(variant(curve)), setting(curve))),
+                     ours(alike)),
+          excess(*comparison.pre, curve), alike, numbers);
+    }
+  }
+
+  /// By how many nats the loss of each run rises if later tokens are replaced.
+  std::vector<double> leaks_of(const Curve& curve) const {
+    return runs_.per_trial(curve, [](const TrainedRun& run) { return run(future_excess); });
+  }
+
+  /// Section 3.4 adds (21), which takes the mean over all tokens, to a language model.
+  void judge_later_tokens(const Comparison& comparison) {
+    const auto curve_with = [&](const std::string& mean) {
+      const auto found = std::ranges::find_if(
+          comparison.de_escalated, [&](const Curve* curve) { return curve->mean == mean; });
+      return found == comparison.de_escalated.end() ? nullptr : *found;
+    };
+    const Curve *const segment = curve_with("segment"), *const strict = curve_with("strict");
+    if (!segment || !strict) return;
+    const auto text = [&](const std::string& mean) {
+      return say(
+          "With the mean over {} in (21), the loss at a token does not depend on later tokens "
+          "({}): rise of the loss in nats if they are replaced",
+          mean, setting(*segment));
+    };
+    const Misprint mean =
+        Place{shallow::sec_3_4, "/" + comparison.name + "/", "Section 3.4", Part::definition}
+            .misprint(shallow::sec_3_4_later_tokens, "later-tokens",
+                      text("all tokens of a segment"), text("earlier tokens"));
+    for (const auto& [statement, curve] :
+         {std::pair(mean.as_printed, segment), {mean.corrected, strict}}) {
+      const auto runs = claims_.about(runs_.divergences({curve}));
+      claims_.mean(reading(statement, ours(leaks)), leaks_of(*curve), at_most(leaks));
+    }
+  }
+
+  /// The printed statement does not apply to a curve whose tokens see later tokens. Returns that
+  /// reason, or an empty string.
+  std::string leak_of(const Curve& curve) const {
+    if (images_) return "";
+    const double leak = summarize(leaks_of(curve)).mean;
+    return leak > leaks ? say("the mean over the segment shows later tokens to earlier ones: "
+                              "replacing later tokens raises the loss by {} nats",
+                              leak)
+                        : "";
+  }
+
+  void judge_rates(const Comparison& comparison) {
+    const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
+    for (const Curve* whole : comparison.post) {
+      for (const Curve* half : comparison.post) {
+        if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
+        const std::string rates =
+            "lr=" + series_number(whole->lr) +
+            (config_.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
+        Place in_text = place(comparison.name + "," + rates);
+        in_text.part = Part::text;
+        // Section 3.3 says so about Figure 6, which has no warm-up.
+        const bool is_shown = images_ && shows_figure(*whole) && whole->warmup == 0;
+        claims_.mean(
+            paper_if(
+                is_shown,
+                in_text("half-the-rate",
+                        say("Post-norm ends lower in training loss at half the learning rate ({}): "
+                            "the loss at {} minus that at {} in nats",
+                            setting(*whole), whole->lr, half->lr))),
+            excess(*whole, *half), positive(), losses(*whole, *half));
+      }
+    }
+  }
+
+  void judge_failure(const Comparison& comparison) {
+    const Curve* const best = best_post(comparison);
+    if (!best) return;
+    const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
+    claims_.mean(
+        reading_if(shows_figure(*best),
+                   place(comparison.name)(
+                       "post-norm-fails",
+                       say("Post-norm essentially fails: it does not get below the entropy of "
+                           "single letters, {} nats ({}): its final training loss at the best "
+                           "learning rate and warm-up",
+                           guessing_, setting(*best))),
+                   nats(fails_within) + " below the entropy, ours"),
+        runs_.losses(*best), at_least(guessing_ - fails_within));
+  }
+
+  /// The gap at the largest depth minus the gap at the smallest, for curves that differ only in
+  /// depth.
+  void judge_depth(const std::vector<Comparison>& comparisons) {
+    const auto [least, most] = std::minmax_element(config_.layers.begin(), config_.layers.end());
+    if (*least == *most) return;
+    for (const Comparison& shallow : comparisons) {
+      for (const Comparison& deep : comparisons) {
+        if (shallow.first->layers != *least || deep.first->layers != *most ||
+            !shallow.first->same_setting(*deep.first))
+          continue;
+        for (std::size_t i = 0; i < shallow.de_escalated.size(); ++i) {
+          judge_growth(shallow, *shallow.de_escalated[i], deep, *deep.de_escalated[i]);
+        }
+      }
+    }
+  }
+
+  void judge_growth(const Comparison& shallow, const Curve& low, const Comparison& deep,
+                    const Curve& high) {
+    const Curve *const low_post = matching_post(shallow, low), *const high_post =
+                                                                   matching_post(deep, high);
+    if (!low_post || !high_post) return;
+    const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
+    const auto learned = claims_.only_where(unlearned(deep), Claims::Unmet::verdict_alone);
+    // The figures have one depth each.
+    claims_.mean(
+        beyond(place(with_mean(say("L={}-{}{}", low.layers, high.layers, shallow.setting), low))(
+            "gap-grows",
+            say("Post-norm ends farther above {} in deeper models: the gap at {} minus that at {} "
+                "in nats",
+                variant(low), setting(high), plural(low.layers, "block")))),
+        growth(*high_post, high, *low_post, low), positive());
+  }
+
+  // Tokens and gradients --------------------------------------------------------------------------
+
+  /// Block 1 is left out: both variants see the same input there. The paper does not measure the
+  /// role of attention; the size of its output relative to the residual is ours.
+  void judge_branch(const Comparison& comparison, const Curve& curve, const Place& of) {
+    const Place by_block = {shallow::sec_1_3, of.prefix, "Sections 1.3, 4"};
+    for (const auto& measured :
+         {std::pair("start", "before training"), {"end", "after training"}}) {
+      const std::string moment = measured.first, when = measured.second;
+      Tally tally;
+      for (std::uint64_t l = 1; l < curve.layers; ++l) {
+        const auto mean_of = [&](const Curve& which) {
+          return summarize(runs_.per_trial(which,
+                                           [&](const TrainedRun& run) {
+                                             return run.array(moment, branch_ratio)[l];
+                                           }))
+              .mean;
+        };
+        const double own = mean_of(curve), pre = mean_of(*comparison.pre);
+        if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
+      }
+      const auto runs = moment == "end"
+                            ? claims_.about(runs_.divergences({&curve, comparison.pre}), true)
+                            : claims_.about({});
+      claims_.never_violated(
+          beyond(by_block("attention-not-discounted/" + moment,
+                          say("||A||_F/||X||_F, the size of attention's output relative to the "
+                              "residual, is at least that of pre-norm in every block of {} from "
+                              "the second on {} ({})",
+                              variant(curve), when, setting(curve)))),
+          tally, "ratio to pre-norm: " + range_text(tally.smallest, tally.largest),
+          WorstCase::smallest);
+    }
+  }
+
+  /// The same over all blocks, in runs that compare initial weights.
+  void judge_share(const std::string& name, const Curve& other, const Curve& curve) {
+    const std::string than = other.variant == "pre" ? "pre-norm" : "post-norm";
+    for (const auto& [moment, when] :
+         {std::pair("start", "before training"), {"end", "after training"}}) {
+      const std::string at = moment;
+      const auto runs = claims_.about(runs_.divergences({&curve, &other}), true);
+      claims_.mean(
+          beyond(Place{shallow::sec_1_3, "/" + name + "/", "Sections 1.3, 4"}(
+              "share-of-" + than + "/" + moment,
+              say("The size of attention's output relative to the residual, ||A||_F/||X||_F, is at "
+                  "least that of {} {} ({}): quotient of the geometric means over blocks",
+                  than, when, setting(curve)))),
+          runs_.per_trial(curve,
+                          [&](const TrainedRun& run) { return attention_share(run, other, at); }),
+          at_least(1));
+    }
+  }
+
+  // tau and its place -----------------------------------------------------------------------------
+
+  /// Other places with the same tau, and a learned tau against its initial value at the same place.
+  void judge_removals(const Comparison& comparison) {
+    const auto learned = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
+    for (const Curve* curve : comparison.de_escalated) {
+      if (curve->removal.empty()) continue;
+      const Place of = place(with_mean(comparison.name, *curve));
+      const auto hypothesis = claims_.only_where(leak_of(*curve), Claims::Unmet::verdict_alone);
+      for (const Curve* other : comparison.de_escalated) {
+        if (other == curve) break;
+        if (other->mean != curve->mean || other->at == curve->at) continue;
+        if (other->tau != curve->tau || other->learns_tau || curve->learns_tau) continue;
+        claims_.equivalent(
+            beyond(of("like-at-" + other->at,
+                      say("The place hardly matters: {} and {} differ by less than {} in final "
+                          "training loss ({}): the first minus the second in nats",
+                          variant(*other), variant(*curve), nats(alike), setting(*curve)))),
+            excess(*other, *curve), alike, losses(*other, *curve));
+      }
+      if (curve->learns_tau) judge_learned(comparison, *curve, of);
+    }
+  }
+
+  void judge_learned(const Comparison& comparison, const Curve& curve, const Place& of) {
+    const auto fixed = std::find_if(comparison.de_escalated.begin(), comparison.de_escalated.end(),
+                                    [&](const Curve* other) {
+                                      return other->mean == curve.mean && other->at == curve.at &&
+                                             !other->learns_tau && other->tau == curve.tau;
+                                    });
+    if (fixed != comparison.de_escalated.end()) {
+      claims_.mean(
+          beyond(of("below-fixed", say("A learned tau ends below one fixed at its initial value in "
+                                       "training loss ({}): the difference in nats",
+                                       setting(curve)))),
+          excess(**fixed, curve), positive(), losses(**fixed, curve));
+    }
+    const Tally outside = runs_.tally(curve, [](const TrainedRun& run, Tally& tally) {
+      const auto& taus = run.array(learned_tau);
+      const auto [least, most] = std::minmax_element(taus.begin(), taus.end());
+      if (!std::isfinite(*least + *most)) return;
+      tally.count(!(*least > 0 && *most <= 1), *least);
+      tally.largest = std::max(tally.largest, *most);
+    });
+    const auto runs = claims_.about(runs_.divergences({&curve}));
+    claims_.never_violated(
+        beyond(of("tau-in-range",
+                  "A learned tau stays in (0, 1], the range of eq. (21), in all blocks")),
+        outside, "learned tau: " + range_text(outside.smallest, outside.largest));
+  }
+
+  // Before training -------------------------------------------------------------------------------
+
+  void judge_start(const Comparison& comparison) {
+    if (comparison.post.empty()) return;
+    const Curve& post = *comparison.post.front();
+    // Figure 1 shows BERT and ALBERT of 100 blocks.
+    const Place gradients =
+                    in_figure(shallow::fig_1, "shallow/fig-1-gradient/" + comparison.name + "/",
+                              "Section 1.1, Figure 1"),
+                similarities =
+                    in_figure(shallow::fig_1, place(comparison.name).prefix, gradients.source);
+    for (const auto& [id, when] :
+         {std::pair("start", "at the start"), {"eighth", "after an eighth of the steps"}}) {
+      const std::string moment = id;
+      const auto runs =
+          claims_.about(moment == "start" ? std::vector<Divergence>{} : runs_.divergences({&post}));
+      // Runs are counted, not averaged: a run whose gradients vanish would dominate a mean or be
+      // hidden in it.
+      const Tally unsteady = runs_.tally(post, [&](const TrainedRun& run, Tally& tally) {
+        const auto& norms = run.array(moment, block_gradient);
+        if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
+          return;  // the run had diverged
+        const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
+        tally.count(*most > steady * *least, *least > 0 ? *most / *least : undefined);
+      });
+      const Statement steadily = gradients(
+          id,
+          say("The largest gradient norm among the blocks of post-norm {} is at most {} times "
+              "the smallest in every run {} ({})",
+              images_ ? "vision Transformers" : "language models", steady, when, setting(post)));
+      claims_.never_violated(beyond(steadily), unsteady,
+                             "largest norm over smallest, " + variant(post) + ": " +
+                                 range_text(unsteady.smallest, unsteady.largest),
+                             WorstCase::largest);
+    }
+    claims_.mean(beyond(similarities(
+                     "similarities-together",
+                     say("Token and cosine similarity are both near one after the last "
+                         "block of untrained post-norm {} ({}): the smaller of the two",
+                         images_ ? "vision Transformers" : "language models", setting(post)))),
+                 runs_.per_trial(post,
+                                 [](const TrainedRun& run) {
+                                   return std::min(run.array("start", token_similarity).back(),
+                                                   run.array("start", cosine).back());
+                                 }),
+                 at_least(near_one));
+  }
+
+  const TrainedRuns& runs_;
+  const Config& config_;
+  const double guessing_;  // the loss of guessing
+  Claims& claims_;
+  bool images_;  // else text
+};
+
+}  // namespace
+
+double attention_share(const TrainedRun& run, const Curve& other, const std::string& moment) {
+  const auto &own = run.array(moment, branch_ratio),
+             &others = TrainedRun{other, run.record}.array(moment, branch_ratio);
+  double sum = 0;
+  for (std::uint64_t l = 1; l < run.curve.layers; ++l) sum += std::log(own[l] / others[l]);
+  return std::exp(sum / static_cast<double>(run.curve.layers - 1));
+}
+
+void judge_variants(const TrainedRuns& runs, Claims& claims) {
+  Judge(runs, claims).judge();
+}
+
+}  // namespace ranklab::train

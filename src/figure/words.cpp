@@ -1,0 +1,69 @@
+#include "figure/words.hpp"
+
+#include "core/text.hpp"
+#include "figure/note.hpp"
+#include "figure/text.hpp"
+
+namespace ranklab {
+namespace {
+
+std::string axis_words(const Axis& axis, const std::string& fallback) {
+  const std::string label = one_line(axis.label);
+  return (label.empty() ? fallback : label) + (axis.scale == Scale::linear ? "" : " (log scale)");
+}
+
+std::string list_of(const std::string& what, const std::vector<std::string>& items) {
+  return items.empty() ? "" : "; " + what + ": " + joined(items);
+}
+
+std::string panel_words(const Panel& panel) {
+  const std::string title = one_line(panel.title);
+  const std::string out = (title.empty() ? "" : title + ": ") + axis_words(panel.y, "values") +
+                          " against " + axis_words(panel.x, "x");
+  std::vector<std::string> curves, shaded, lines;
+  std::size_t unlabeled = 0;
+  for (const Curve& curve : panel.curves) {
+    const std::string label = one_line(curve.label);
+    if (label.empty()) {
+      ++unlabeled;
+    } else {
+      curves.push_back(label + " (" + std::string(name_of(curve.style)) + ")");
+    }
+  }
+  if (unlabeled > 0) curves.push_back(std::to_string(unlabeled) + " more without a label");
+  for (const auto& line : panel.lines) {
+    const std::string label = one_line(line.label);
+    lines.push_back((label.empty() ? "" : label + " at ") + number_with_digits(line.y, 4));
+  }
+  for (const auto& band : panel.bands) {
+    const std::string label = one_line(band.label);
+    shaded.push_back((label.empty() ? "" : label + " ") + "from " +
+                     number_with_digits(band.x_low, 4) + " to " +
+                     number_with_digits(band.x_high, 4));
+  }
+  return out + list_of("curves", curves) + list_of("shaded", shaded) +
+         list_of("reference lines", lines) + ".";
+}
+
+}  // namespace
+
+std::string describe_figure(const FigureSource& source) {
+  std::string out = plural(source.figure.panels.size(), "panel") + ".";
+  for (const FigureTable& table : source.figure.tables)
+    out += " Table: " + one_line(table.title) + ", " + plural(table.rows.size(), "row") + ", " +
+           plural(table.columns.size(), "column") + " (" + one_line(joined(table.columns)) + ").";
+  if (!source.changes.empty())
+    out += " Not the unchanged preset: " + one_line(source.changes) + ".";
+  for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
+  const std::uint64_t trials = source.trials.completed;
+  if (trials > 0) {
+    out += trials == 1
+               ? " One " + source.trial_unit() + "."
+               : " Over " + plural(trials, source.trial_unit()) + ". " + note_for(source, {});
+  }
+  if (source.status != Status::complete)
+    out += " Status of the run: " + std::string(name_of(source.status)) + ".";
+  return out;
+}
+
+}  // namespace ranklab
