@@ -5,7 +5,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "judge/builder.hpp"
+#include "experiments/builder.hpp"
 #include "judge/catalog.hpp"
 #include "judge/verdicts.hpp"
 #include "linalg/blas.hpp"

@@ -37,7 +37,7 @@ bool may_yield(const Misfit& misfit, const Givers& givers) {
 
 void give_way(Study& study, const Givers& givers, const Misfit& misfit,
               std::vector<Replaced>& replaced) {
-  const std::vector<Field> fields = study.fields();
+  const std::vector<Field> fields = study.flags();
   const Field* field = find_field(fields, misfit.flag);
   const std::string label = "--" + misfit.flag;
   const ParameterFile* const file = givers.file_of(misfit.flag);
@@ -96,9 +96,9 @@ std::vector<std::string> validate(Study& study, const Givers& givers) {
   std::vector<Replaced> replaced;
   for (int i = 0;; ++i) {
     try {
-      study.resolve_defaults();
-      refuse_flags_that_do_nothing(givers.flags(), study.fields());
-      study.validate();
+      study.fill_defaults();
+      refuse_flags_that_do_nothing(givers.flags(), study.flags());
+      study.check();
       break;
     } catch (const Misfit& misfit) {
       if (i == most_misfits || !may_yield(misfit, givers)) throw;
@@ -106,7 +106,7 @@ std::vector<std::string> validate(Study& study, const Givers& givers) {
     }
   }
   std::vector<std::string> notes;
-  for (const Replaced& each : replaced) notes.push_back(note_of(each, study.fields()));
+  for (const Replaced& each : replaced) notes.push_back(note_of(each, study.flags()));
   return notes;
 }
 

@@ -39,7 +39,7 @@ std::string flag_lines(const std::vector<FlagHelp>& flags) {
 std::string example(const Experiment& experiment, const StudyEntry& study) {
   const std::string start = "  ranklab " + experiment.name + " --study " + study.name + " ";
   const auto made = study.make();
-  for (const Field& field : made->fields()) {
+  for (const Field& field : made->flags()) {
     if (field.name != "pair") continue;
     return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); "
            "np.save(\"G.npy\", np.random.rand(16, "
@@ -317,7 +317,7 @@ std::string experiment_help(const Experiment& experiment, const Arguments& commo
     const auto study = all ? entry.make() : described_study(experiment, entry, sources);
     out += "\nFlags of --study " + entry.name + " (" + plural(trials, "trial") +
            (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
-           (all ? flag_lines(flag_help(study->fields())) : flags_in_use(study->fields()));
+           (all ? flag_lines(flag_help(study->flags())) : flags_in_use(study->flags()));
     const auto defaults = study->table_of_defaults();
     if (!all && !is_preset && !defaults.empty()) {
       out += "\nDefaults of each task:\n";

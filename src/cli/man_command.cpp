@@ -38,7 +38,7 @@ std::string experiment_section(const Experiment& experiment) {
     out += entry("--" + inquiry.flag + " FILE", inquiry.help);
   for (const StudyEntry& study : experiment.studies) {
     out += ".PP\n.B \\-\\-study " + roff(study.name) + "\n\\(em " + roff(study.summary) +
-           "\n.RS\n" + flag_entries(flag_help(study.make()->fields())) + ".RE\n";
+           "\n.RS\n" + flag_entries(flag_help(study.make()->flags())) + ".RE\n";
   }
   return out;
 }

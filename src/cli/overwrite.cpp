@@ -111,7 +111,7 @@ void refuse_to_replace(ResolvedRun& run) {
                   change_text("command", earlier["command"], run.experiment->name) + ")");
   Json before = earlier["config"], now = run.config();
   // Files next to the result change no number, and a replay does not write them.
-  for (const Field& field : run.study->fields()) {
+  for (const Field& field : run.study->flags()) {
     if (!field.names_output) continue;
     before.erase(field.name);
     now.erase(field.name);

@@ -54,7 +54,7 @@ Utility ranks_command() {
   };
   const auto defaults = std::make_shared<Defaults>();
   defaults->study = make_files_study();
-  std::vector<Field> flags = defaults->study->fields();
+  std::vector<Field> flags = defaults->study->flags();
   for (Field& field : session_fields(defaults->options)) {
     if (field.name != "shard") flags.push_back(std::move(field));
   }

@@ -36,7 +36,7 @@ std::string studies_with(const Experiment& experiment, const std::string& name) 
   std::vector<std::string> studies;
   for (const auto& entry : experiment.studies) {
     const auto study = entry.make();
-    if (find_field(study->fields(), name) != nullptr) studies.push_back(entry.name);
+    if (find_field(study->flags(), name) != nullptr) studies.push_back(entry.name);
   }
   return joined(studies);
 }
@@ -51,7 +51,7 @@ void refuse_parameter_of_another_study(const Experiment& experiment, const std::
 // Session fields come last, so that a config file, which may not have them, ends before.
 std::vector<Field> fields_of(CommonOptions& options, Study& study, const Experiment& experiment) {
   std::vector<Field> out = config_fields(options, study_names(experiment));
-  for (Field& field : study.fields()) out.push_back(std::move(field));
+  for (Field& field : study.flags()) out.push_back(std::move(field));
   return out;
 }
 
@@ -141,7 +141,7 @@ std::map<std::string, std::string> values_without(const ParameterFile& file,
                                                   const Experiment& experiment,
                                                   const RunSources& sources, ResolvedRun& run) {
   ParameterFile rest = file;
-  for (const Field& field : run.study->fields()) {
+  for (const Field& field : run.study->flags()) {
     if (!field.needs.empty()) rest.config.erase(field.name);
   }
   CommonOptions options;
@@ -150,7 +150,7 @@ std::map<std::string, std::string> values_without(const ParameterFile& file,
   apply_file(rest, experiment, run.options.study, fields);
   apply_flags(sources.flags, fields);
   try {
-    study->resolve_defaults();
+    study->fill_defaults();
   } catch (const UsageError&) {  // without the other files of the run; the defaults are not needed
   }
   std::map<std::string, std::string> out;
@@ -163,7 +163,7 @@ std::map<std::string, std::string> values_without(const ParameterFile& file,
 void note_useless_values(const ParameterFile& file, const Givers& givers, const RunSources& sources,
                          ResolvedRun& run) {
   std::map<std::string, std::string> usual = values_without(file, *run.experiment, sources, run);
-  const std::vector<Field> fields = run.study->fields();
+  const std::vector<Field> fields = run.study->flags();
   std::vector<std::string> names, needs;
   for (const auto& [key, value] : file.config.items()) {
     const Field* const field = find_field(fields, key);
@@ -331,7 +331,7 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
     std::set<std::string> seen;
     for (const StudyEntry& entry : studies) {
       const auto each = entry.make();
-      for (const Field& field : each->fields()) {
+      for (const Field& field : each->flags()) {
         if (seen.insert(field.name).second) shapes.push_back(shape_of(field));
       }
     }
@@ -424,7 +424,7 @@ std::vector<Change> ResolvedRun::changed() {
 }
 
 const std::map<std::string, std::string>& ResolvedRun::input_checksums() {
-  if (!input_checksums_) input_checksums_ = ranklab::input_checksums(study->fields());
+  if (!input_checksums_) input_checksums_ = ranklab::input_checksums(study->flags());
   return *input_checksums_;
 }
 
@@ -450,7 +450,7 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
   constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
   const std::uint64_t at_once = std::min(threads, run.shard.trials_of(run.options.trials));
-  const Estimate cost = run.study->estimate();
+  const Estimate cost = run.study->memory();
   const std::uint64_t helpers = std::min(threads - at_once, at_once * cost.helpers);
   return program + cost.shared_bytes + cost.bytes * static_cast<double>(at_once) +
          cost.helper_bytes * static_cast<double>(helpers);
@@ -467,9 +467,9 @@ void check_memory(const ResolvedRun& run) {
     }
     return run.experiment->studies.front().make();
   }();
-  defaults->resolve_defaults();
+  defaults->fill_defaults();
   // Name the parameters that differ from their defaults, because they make the run large.
-  const auto mine = run.study->fields(), usual = defaults->fields();
+  const auto mine = run.study->flags(), usual = defaults->flags();
   for (std::size_t i = 0; i < mine.size(); ++i) {
     if (mine[i].value_text() != usual[i].value_text())
       sizes.push_back("--" + mine[i].name + " " + printable_key(mine[i].value_text()));

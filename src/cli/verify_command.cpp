@@ -206,7 +206,7 @@ ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::str
   const RunSources sources = replay_of(parameters_without_words(earlier, path));
   const auto study = study_of(experiment, sources).make();
   nlohmann::ordered_json inputs = earlier.config;
-  for (const Field& field : study->fields()) {
+  for (const Field& field : study->flags()) {
     if (field.names_output) inputs.erase(field.name);
   }
   const auto resolved_in = [&](const fs::path& start) {
@@ -214,7 +214,7 @@ ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::str
       require_inputs_below(root, start, value, printable(path) + ": " + printable_key(key));
     fs::current_path(start);
     ResolvedRun run = resolve(experiment, sources);
-    run.study->estimate();  // reads the input files
+    run.study->memory();  // reads the input files
     return run;
   };
   const nlohmann::ordered_json folder =

@@ -34,8 +34,10 @@ At operator&(At left, const At& right) {
 }
 
 Quantity operator/(At outer, const Quantity& inner) {
-  std::string name = read_together(outer.text, ".", inner.name);
-  return {std::move(name), inner.kind, both(std::move(outer), "", inner.at)};
+  Quantity out = inner;
+  out.name = read_together(outer.text, ".", inner.name);
+  out.at = both(std::move(outer), "", inner.at);
+  return out;
 }
 
 }  // namespace ranklab

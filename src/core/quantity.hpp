@@ -44,18 +44,38 @@ At operator/(At outer, const At& inner);
 /// Both; they read "lambda=1,L=8".
 At operator&(At left, const At& right);
 
+/// What is measured, the same at every place. A study declares it once, as a constant; records and
+/// results know it by its name. The texts outlive it.
+struct Measure {
+  const char* name;          // "ratio"
+  const char* symbol = "";   // "nr(G) / st(A)"
+  const char* meaning = "";  // "nuclear rank of the gradient over the stable rank of the input"
+  const char* unit = "";     // "nats"; empty: a pure number
+
+  operator std::string() const { return name; }
+};
+
 /// A quantity at a place; results and records know it by its name.
 struct Quantity {
   std::string name;  // "d=64.eta"
   std::string kind;  // "eta": what is measured, the same at every place
   At at = {};
+  const char *symbol = "", *meaning = "", *unit = "";  // of its measure
 
   /// At no place.
   Quantity(std::string of_kind) : name(of_kind), kind(std::move(of_kind)) {}
   Quantity(const char* of_kind) : Quantity(std::string(of_kind)) {}
+  Quantity(const Measure& of) : Quantity(of.name, of, {}) {}
   /// Where the name is not the place and the kind.
   Quantity(std::string read, std::string of_kind, At place)
       : name(std::move(read)), kind(std::move(of_kind)), at(std::move(place)) {}
+  Quantity(std::string read, const Measure& of, At place)
+      : name(std::move(read)),
+        kind(of.name),
+        at(std::move(place)),
+        symbol(of.symbol),
+        meaning(of.meaning),
+        unit(of.unit) {}
 
   operator const std::string&() const { return name; }
 };

@@ -13,5 +13,5 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
+#include "experiments/builder.hpp"
 #include "experiments/study.hpp"
-#include "judge/builder.hpp"

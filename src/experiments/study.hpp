@@ -10,6 +10,9 @@
 #include <vector>
 
 #include "core/fields.hpp"
+#include "experiments/display.hpp"
+#include "experiments/numbers.hpp"
+#include "judge/claims.hpp"
 #include "result/result.hpp"
 #include "run/trials.hpp"
 
@@ -41,13 +44,14 @@ struct Output {
   bool may_be_replaced = false;  // the study has checked what is there
 };
 
-/// One study of a command; the object owns its config.
+/// One study of a command: the parameters of its config, and what is done with them. A config is a
+/// struct that derives from this.
 class Study {
  public:
   virtual ~Study() = default;
-  /// The study's own parameters, bound to this object's config. They are the only declaration of
-  /// names, domains and defaults.
-  virtual std::vector<Field> fields() = 0;
+  /// The study's own parameters, bound to this object. They are the only declaration of names,
+  /// domains and defaults.
+  virtual std::vector<Field> flags() = 0;
   /// Adopts values from the files that fields name, such as the sizes of published weights. They
   /// override the defaults and the preset. The config file and the flags override them, and are
   /// applied again after this. Throws Failure for files that cannot be read, UsageError for
@@ -60,34 +64,39 @@ class Study {
   /// file or a preset of the user's does not.
   virtual std::vector<Contradiction> contradictions() const { return {}; }
   /// Replaces defaults that depend on other fields by their values, so that the config of a result
-  /// holds the values that were used. Called before validate and idempotent. Throws UsageError that
+  /// holds the values that were used. Called before check() and idempotent. Throws UsageError that
   /// names the flags.
-  virtual void resolve_defaults() {}
+  virtual void fill_defaults() {}
   /// Defaults that depend on another field, as a table with a head for the help; may be empty.
   virtual std::vector<std::vector<std::string>> table_of_defaults() const { return {}; }
   /// Checks the rules that involve several fields. Throws UsageError that names the flags.
-  virtual void validate() const {}
+  virtual void check() const {}
   /// What the trial writes besides the result, where the fields name it.
   virtual std::vector<Output> outputs(std::uint64_t /*trial*/) const { return {}; }
-  virtual Estimate estimate() const = 0;
+  virtual Estimate memory() const = 0;
   /// Parts of the names of quantities that the report has only if one of the trials has them, so
   /// that the report of a single trial cannot tell that a name is unknown.
   virtual std::vector<std::string> names_of_some_trials() const { return {}; }
   /// What the trials compute. The work may refer to this study, which outlives it.
   virtual Work work() const = 0;
-  /// Judges and draws what the finished trials recorded, in the order of their indices; at least
-  /// one record. The records may come from another process.
-  virtual Result report(const Records& records) const = 0;
+
+  // The report on what the finished trials recorded, in the order of their indices; at least one
+  // record. The records may come from another process.
+  /// The title of the result.
+  virtual std::string title() const { return ""; }
+  /// Adds the scalars and series of the result: what the trials recorded, and what follows from it.
+  /// Without records it declares them (Numbers).
+  virtual void derive(Numbers& /*out*/) const {}
+  virtual void judge(const Records& /*records*/, Claims& /*out*/) const {}
+  /// Adds figures, tables and notes.
+  virtual void show(Display& /*out*/) const {}
+  /// All of it.
+  virtual Result report(const Records& records) const;
+  /// The quantities of the result, in its order.
+  std::vector<DeclaredQuantity> quantities() const;
 };
 
-/// A study that consists of a config and two functions. Config is a struct of the parameters, with
-///
-///   std::vector<Field> flags();      // bound to this object
-///   Estimate memory() const;
-///
-/// and, if it needs them, adopt_files(), trials_in_files(), contradictions(), fill_defaults(),
-/// check(), outputs(trial) and static table_of_defaults() and names_of_some_trials(); see Study for
-/// what these do. The work may refer to the config.
+/// A study that consists of a config and two functions.
 template <class Config>
 class StudyOf final : public Study {
  public:
@@ -96,7 +105,7 @@ class StudyOf final : public Study {
   StudyOf(WorkOf make_work, ReportOf make_report, Config config)
       : config_(std::move(config)), work_(make_work), report_(make_report) {}
 
-  std::vector<Field> fields() override { return config_.flags(); }
+  std::vector<Field> flags() override { return config_.flags(); }
   void adopt_files() override {
     if constexpr (requires(Config c) { c.adopt_files(); }) config_.adopt_files();
   }
@@ -108,21 +117,21 @@ class StudyOf final : public Study {
     if constexpr (requires(Config c) { c.contradictions(); }) return config_.contradictions();
     return {};
   }
-  void resolve_defaults() override {
+  void fill_defaults() override {
     if constexpr (requires(Config c) { c.fill_defaults(); }) config_.fill_defaults();
   }
   std::vector<std::vector<std::string>> table_of_defaults() const override {
     if constexpr (requires { Config::table_of_defaults(); }) return Config::table_of_defaults();
     return {};
   }
-  void validate() const override {
+  void check() const override {
     if constexpr (requires(Config c) { c.check(); }) config_.check();
   }
   std::vector<Output> outputs([[maybe_unused]] std::uint64_t trial) const override {
     if constexpr (requires(Config c) { c.outputs(trial); }) return config_.outputs(trial);
     return {};
   }
-  Estimate estimate() const override { return config_.memory(); }
+  Estimate memory() const override { return config_.memory(); }
   std::vector<std::string> names_of_some_trials() const override {
     if constexpr (requires { Config::names_of_some_trials(); })
       return Config::names_of_some_trials();

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include <set>
+
 #include "core/text.hpp"
 
 namespace ranklab {
@@ -92,6 +94,22 @@ struct EvidenceText {
 
 std::string evidence_text(const Claim& claim) {
   return std::visit(EvidenceText{claim}, claim.evidence);
+}
+
+void drop_unused_trials(Result& result) {
+  std::set<std::string> shown;
+  const auto collect = [&](const Figure& figure) {
+    for (const Panel& panel : figure.panels) {
+      for (const Curve& curve : panel.curves) {
+        if (curve.band == BandKind::trials) shown.insert(curve.series);
+      }
+    }
+  };
+  collect(result.figure);
+  for (const Figure& figure : result.more_figures) collect(figure);
+  for (Series& series : result.series) {
+    if (!shows_each(series.trials.size()) || !shown.contains(series.name)) series.trials.clear();
+  }
 }
 
 }  // namespace ranklab

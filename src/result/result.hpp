@@ -195,4 +195,8 @@ Series series_over_trials(Quantity quantity, std::string x_name,
 Series series_over_trials(Quantity quantity, std::string x_name, std::vector<double> x,
                           const std::vector<std::vector<double>>& per_trial);
 
+/// Leaves the values of single trials only in series that a curve shows trial by trial, and of at
+/// most 20 trials.
+void drop_unused_trials(Result& result);
+
 }  // namespace ranklab

@@ -84,7 +84,7 @@ const std::vector<Field>& different_fields() {
   for (const Experiment& experiment : experiments()) {
     for (const StudyEntry& entry : experiment.studies) {
       studies.push_back(entry.make());
-      for (const Field& field : studies.back()->fields()) {
+      for (const Field& field : studies.back()->flags()) {
         if (domains.insert(field.domain_text()).second) out.push_back(field);
       }
     }

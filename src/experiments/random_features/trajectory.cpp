@@ -40,7 +40,7 @@ std::string specgd_from(std::uint64_t iteration) {
 
 // Flags -------------------------------------------------------------------------------------------
 
-struct Config {
+struct Config : Study {
   std::string activation = "relu";
   std::uint64_t m = 100, k = 100, d = 50, n = 400;  // as in Figure 3
   std::uint64_t steps = 1000, restart_every = 100;
@@ -48,8 +48,13 @@ struct Config {
   std::string scale = "code";
   double step_scale = 1.0, polar_rtol = 0.0;
 
-  std::vector<Field> flags();
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override;
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   // Whether the step sizes are those of the statements about single steps.
   bool steps_as_stated() const { return step_scale == 1.0 && polar_rtol == 0.0; }
@@ -112,27 +117,37 @@ std::vector<std::string> Config::restarted_runs() const {
 
 // What a trial records ----------------------------------------------------------------------------
 
-// L(W_t) - min L, and nr(grad L(W_t)).
+constexpr Measure
+    objective_gap = {"objective_gap", "L(W) - min L", "the loss above its minimum"},
+    nuclear_rank_G = {"nuclear_rank", "nr(G)", "nuclear rank of the gradient"},
+    stable_rank_A = {"stable_rank_A", "st(A)", "stable rank of the features"},
+    nuclear_rank_init = {"nuclear_rank_init", "nr(G)", "nuclear rank of the gradient at W_0"},
+    peak_nuclear_rank = {"nuclear_rank_peak", "nr(G)", "the largest along the run"},
+    peak_iteration = {"nuclear_rank_peak_iteration", "t", "the iteration of the largest nr(G)"},
+    first_ahead = {"first_iteration_specgd_ahead", "t",
+                   "the first iteration at which the loss of SpecGD is below that of GD"},
+    diverged = {"diverged_trajectories", "", "runs that ended in a loss that is not finite"};
+// Of the result. The gaps of single seeds lie decades apart, so the largest dominates their mean.
+constexpr Measure log10_gap = {"log10_gap", "log10(L(W) - min L)",
+                               "logarithm of the gap; undefined for a gap of 0"},
+                  final_log10_gap_ratio = {"final_log10_gap_ratio", "",
+                                           "log10 of the ratio of the final gaps, SpecGD over GD"},
+                  even_nuclear_rank = {"nuclear_rank.even", "nr(G)", "at even iterations"},
+                  odd_nuclear_rank = {"nuclear_rank.odd", "nr(G)", "at odd iterations"};
+
 Quantity gap_of(const std::string& run) {
-  return At("run", run) / "objective_gap";
+  return At("run", run) / objective_gap;
 }
 Quantity nuclear_rank_of(const std::string& run) {
-  return At("run", run) / "nuclear_rank";
+  return At("run", run) / nuclear_rank_G;
 }
-// Of the result: log10 of the gap, undefined for a gap of 0. The gaps of single seeds lie decades
-// apart, so the largest dominates their mean.
 Quantity log_gap_of(const std::string& run) {
-  return At("run", run) / "log10_gap";
+  return At("run", run) / log10_gap;
 }
-
-// The peak is the GD iterate whose gradient has the largest nuclear rank; nuclear_rank_init is at
-// W_0.
-constexpr char stable_rank_A[] = "stable_rank_A", nuclear_rank_init[] = "nuclear_rank_init";
-const Quantity peak_nuclear_rank = At("run", gd) / "nuclear_rank_peak",
-               peak_iteration = At("run", gd) / "nuclear_rank_peak_iteration";
-// The first t at which SpecGD's loss is below GD's, and the number of runs that ended in a loss
-// that is not finite.
-constexpr char first_ahead[] = "first_iteration_specgd_ahead", diverged[] = "diverged_trajectories";
+// Of the GD iterate whose gradient has the largest nuclear rank.
+Quantity of_peak(const Measure& measure) {
+  return At("run", gd) / measure;
+}
 
 // Numbers over the iterations of a run are NaN once the loss is not finite. The run from the peak
 // is shorter than declared if the peak is not at W_0.
@@ -143,8 +158,8 @@ Column over_iterations(const Config& c, Quantity quantity, std::uint64_t start =
 }
 
 std::vector<Column> numbers() {
-  return {{stable_rank_A},  {nuclear_rank_init}, {peak_nuclear_rank},
-          {peak_iteration}, {first_ahead},       {diverged}};
+  return {{stable_rank_A},           {nuclear_rank_init}, {of_peak(peak_nuclear_rank)},
+          {of_peak(peak_iteration)}, {first_ahead},       {diverged}};
 }
 
 std::vector<Column> gaps_of_restarts(const Config& c) {
@@ -295,8 +310,8 @@ TrialRecord descend_by_both(const Config& c, const Trial& trial) {
   const std::vector<double>& ranks = track.values(nuclear_rank_of(gd));
   track.set(stable_rank_A, problem.stable_rank_A);
   track.set(nuclear_rank_init, ranks[0]);
-  track.set(peak_nuclear_rank, ranks[peak]);
-  track.set(peak_iteration, static_cast<double>(peak));
+  track.set(of_peak(peak_nuclear_rank), ranks[peak]);
+  track.set(of_peak(peak_iteration), static_cast<double>(peak));
   track.set(first_ahead, first_below(track.values(gap_of(specgd)), track.values(gap_of(gd))));
   TrialRecord record = track.take();
   if (c.from_peak) {
@@ -464,14 +479,16 @@ void judge_violated_early(const Method& method, const Records& records, Claims& 
               "does; undefined if the run diverges before it is known");
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
   const auto unless_activation = [&](const char* name) {
-    return c.activation == name
+    return activation == name
                ? ""
-               : say("the statement is about {}; this run uses {}", name, c.activation);
+               : say("the statement is about {}; this run uses {}", name, activation);
   };
   // Figure 11, where the paper says that (1.5) is violated, has a claim of its own.
-  if (c.activation == "relu") {
+  if (activation == "relu") {
     for (const Method& method : methods) judge_condition(method, records, claims);
   }
   claims.never_violated(guarantee_gd, records, "counted at every step of GD");
@@ -485,7 +502,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
                     "specgd-ahead",
                     "log10 of the final loss of SpecGD over that of GD on ReLU features: below 0"),
                 at_most(0.0), records, claims);
-    judge_restarts(c, records, claims);
+    judge_restarts(*this, records, claims);
   }
   const auto hypothesis = claims.only_where(unless_activation("swiglu"));
   for (const Method& method : methods) judge_violated_early(method, records, claims);
@@ -496,6 +513,8 @@ void judge(const Config& c, const Records& records, Claims& claims) {
 }
 
 // The result --------------------------------------------------------------------------------------
+
+namespace {
 
 // True if the mean reverses direction at most steps, because the step 1/L_op overshoots the
 // steepest directions.
@@ -508,52 +527,32 @@ bool alternates(const Series& series) {
   return 2 * turns > series.mean.size();
 }
 
+const Quantity even_iterates = At("run", specgd) / even_nuclear_rank,
+               odd_iterates = At("run", specgd) / odd_nuclear_rank;
+
 // The iterates t = first, first + 2, ... of a series that alternates; each half is smooth.
-Series every_other(const Series& all, std::size_t first, const Quantity& quantity) {
-  Series out{quantity, all.x_name, {}, {}, {}};
-  for (std::size_t t = first; t < all.x.size(); t += 2) {
-    out.x.push_back(all.x[t]);
-    out.mean.push_back(all.mean[t]);
-    out.std.push_back(all.std[t]);
-    if (!all.n.empty()) out.n.push_back(all.n[t]);
-  }
-  return out;
+void add_every_other(const Column& column, std::size_t first, const Quantity& half, Numbers& out) {
+  std::vector<double> x;
+  for (std::size_t t = first; t < column.x.size(); t += 2) x.push_back(column.x[t]);
+  out.series(half, column.x_name, x, [&](const TrialRecord& record, std::size_t i) {
+    return record.array(column.quantity)[first + 2 * i];
+  });
 }
 
-const Quantity even_iterates = At("run", specgd) / "nuclear_rank.even",
-               odd_iterates = At("run", specgd) / "nuclear_rank.odd";
-
-// The objective gap of a run and its logarithm.
-void add_gap(const std::string& run, const Column& gap, ResultBuilder& out) {
+// The objective gap of a run and its logarithm, as far as every trial has them.
+void add_gap(const Records& records, const std::string& run, Column gap, Numbers& out) {
+  for (const TrialRecord& record : records)
+    gap.x.resize(std::min(gap.x.size(), record.array(gap.quantity).size()));
   out.add({gap});
-  out.series(log_gap_of(run), gap.x_name, out.result().series.back().x,
-             [&](const TrialRecord& record, std::size_t i) {
-               const double value = record.array(gap.quantity)[i];
-               return value > 0 ? std::log10(value) : undefined;
-             });
-}
-
-void add_columns(const Config& c, ResultBuilder& out) {
-  out.add(numbers());
-  for (const Method& method : methods)
-    add_gap(method.run, over_iterations(c, gap_of(method.run)), out);
-  for (const Method& method : methods) out.add({over_iterations(c, nuclear_rank_of(method.run))});
-  const Series nuclear_rank = out.result().series.back();
-  if (alternates(nuclear_rank)) {
-    out.note(
-        "The nuclear rank along SpecGD alternates from step to step; the figure draws even and odd "
-        "iterates as separate curves.");
-    out.series(every_other(nuclear_rank, 0, even_iterates));
-    out.series(every_other(nuclear_rank, 1, odd_iterates));
-  }
-  const std::vector<std::string> runs = c.restarted_runs();
-  const std::vector<Column> gaps = gaps_of_restarts(c);
-  for (std::size_t i = 0; i < runs.size(); ++i) add_gap(runs[i], gaps[i], out);
+  out.series(log_gap_of(run), gap.x_name, gap.x, [&](const TrialRecord& record, std::size_t i) {
+    const double value = record.array(gap.quantity)[i];
+    return value > 0 ? std::log10(value) : undefined;
+  });
 }
 
 // A run diverged if it ended in a loss that is not finite. A restart whose first loss is undefined
 // did not begin, because GD had diverged.
-void add_divergences(const Config& c, ResultBuilder& out) {
+void add_divergences(const Config& c, Numbers& out) {
   const auto add = [&](const std::string& run, bool always_begins) {
     out.diverged(run, per_trial(out.records(), [&](const TrialRecord& record) {
                    const bool begins =
@@ -565,9 +564,33 @@ void add_divergences(const Config& c, ResultBuilder& out) {
   for (const std::string& run : c.restarted_runs()) add(run, false);
 }
 
+}  // namespace
+
+std::string Config::title() const {
+  return say("GD compared with SpecGD on random-feature regression, {} features", activation);
+}
+
+void Config::derive(Numbers& out) const {
+  out.add(numbers());
+  for (const Method& method : methods)
+    add_gap(out.records(), method.run, over_iterations(*this, gap_of(method.run)), out);
+  for (const Method& method : methods)
+    out.add({over_iterations(*this, nuclear_rank_of(method.run))});
+  const Column of_specgd = over_iterations(*this, nuclear_rank_of(specgd));
+  out.sometimes(!out.declares() && alternates(out.at(of_specgd.quantity)), [&] {
+    add_every_other(of_specgd, 0, even_iterates, out);
+    add_every_other(of_specgd, 1, odd_iterates, out);
+  });
+  const std::vector<std::string> runs = restarted_runs();
+  const std::vector<Column> gaps = gaps_of_restarts(*this);
+  for (std::size_t i = 0; i < runs.size(); ++i) add_gap(out.records(), runs[i], gaps[i], out);
+  add_divergences(*this, out);
+  out.scalar(final_log10_gap_ratio, final_log_ratio(out.records()));
+}
+
 // Figures 3 and 11. A restarted run counts its iterations from 0; its curve is shifted to the
 // iteration at which it starts.
-void add_figure(const Config& c, ResultBuilder& out) {
+void Config::show(Display& out) const {
   const auto mean = [](LineStyle style, int color, double x_offset = 0.0) {
     return CurveLook{style, color, x_offset, BandKind::interval};
   };
@@ -575,12 +598,13 @@ void add_figure(const Config& c, ResultBuilder& out) {
   gap.curve(log_gap_of(gd), "gradient descent (GD)", mean(LineStyle::line, 0))
       .curve(log_gap_of(specgd), "spectral descent (SpecGD)", mean(LineStyle::line, 1));
   const char* label = "SpecGD from a GD iterate";
-  for (const std::uint64_t t : c.restarts()) {
+  for (const std::uint64_t t : restarts()) {
     gap.curve(log_gap_of(specgd_from(t)), label,
               mean(LineStyle::dashed, 1, static_cast<double>(t)));
     label = "";
   }
-  const double peak = std::round(summarize(scalars_of(out.records(), peak_iteration)).mean);
+  const double peak =
+      std::round(summarize(scalars_of(out.records(), of_peak(peak_iteration))).mean);
   gap.curve_if_measured(log_gap_of(specgd_from_peak), "SpecGD from the peak of GD's nuclear rank",
                         mean(LineStyle::dotted, 2, peak));
   // Single iterates are judged here, so the bands show the spread.
@@ -588,6 +612,9 @@ void add_figure(const Config& c, ResultBuilder& out) {
       out.panel("Nuclear rank of the gradient", {"iteration"}, rank_axis("nuclear rank nr(G)"));
   ranks.curve(nuclear_rank_of(gd), "gradient descent (GD)", {LineStyle::line, 0});
   if (out.has_series(even_iterates)) {
+    out.note(
+        "The nuclear rank along SpecGD alternates from step to step; the figure draws even and odd "
+        "iterates as separate curves.");
     ranks.curve(even_iterates, "SpecGD, even iterates", {LineStyle::line, 1})
         .curve(odd_iterates, "SpecGD, odd iterates", {LineStyle::dashed, 1});
   } else {
@@ -596,29 +623,16 @@ void add_figure(const Config& c, ResultBuilder& out) {
   ranks.line(summarize(scalars_of(out.records(), stable_rank_A)).mean, "st(A)");
 }
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out(
-      say("GD compared with SpecGD on random-feature regression, {} features", c.activation),
-      records);
-  add_columns(c, out);
-  add_divergences(c, out);
-  out.scalar("final_log10_gap_ratio", final_log_ratio(records));
-  judge(c, records, out.claims());
-  add_figure(c, out);
-  return out.take();
+Work Config::work() const {
+  return each_trial([c = *this](Trial& trial) { return descend_by_both(c, trial); });
 }
 
-Work work(const Config& config) {
-  return each_trial([c = config](Trial& trial) { return descend_by_both(c, trial); });
-}
-
-}  // namespace
 }  // namespace ranklab::trajectory
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_trajectory_study() {
-  return study_of<trajectory::Config>(trajectory::work, trajectory::report);
+  return std::make_unique<trajectory::Config>();
 }
 
 }  // namespace ranklab

@@ -188,7 +188,9 @@ inline constexpr char mu_1[] = "mu_1", mu_2[] = "mu_2", mu_1_bound[] = "mu_1_bou
 // Over the blocks, recorded by the studies: eq. (5) of step 1.
 inline constexpr char rate[] = "rate";
 // For the whole path: 0 or 1, and the number of tokens that the norm `rows` set to zero.
-inline constexpr char diverged[] = "diverged", degenerate_rows[] = "degenerate_rows";
+inline constexpr char diverged[] = "diverged";
+inline constexpr Measure degenerate_rows = {"degenerate_rows", "",
+                                            "tokens that a norm of rows set to zero"};
 
 /// The value of an array at block k, from 0.
 inline double at(const TrialRecord& record, const std::string& name, std::size_t k) {

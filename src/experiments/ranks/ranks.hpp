@@ -21,7 +21,7 @@
 #include "experiments/ranks/pooling.hpp"
 #include "experiments/study.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "judge/builder.hpp"
+#include "experiments/builder.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {

@@ -30,7 +30,7 @@ void require_archive(const std::string& flag, const std::string& path) {
 
 class FilesStudy : public Study {
  public:
-  std::vector<Field> fields() override {
+  std::vector<Field> flags() override {
     FilesConfig& c = config_;
     return {
         one_per_flag(text_list_field("pair", c.pair,
@@ -86,7 +86,7 @@ class FilesStudy : public Study {
     };
   }
 
-  void validate() const override {
+  void check() const override {
     using Texts = std::vector<std::string>;
     const FilesConfig& c = config_;
     for (const auto& [flag, texts] :
@@ -127,7 +127,7 @@ class FilesStudy : public Study {
   }
 
   // The first call that reads the files: errors in them are reported before anything is written.
-  Estimate estimate() const override { return estimate_of(plan()); }
+  Estimate memory() const override { return estimate_of(plan()); }
 
   Work work() const override {
     // Further trials would repeat the first.

@@ -15,7 +15,7 @@ using FlagValues = std::vector<std::pair<std::string, std::string>>;
 
 /// Throws if the study has no such flag.
 inline ranklab::Field find_field(ranklab::Study& study, const std::string& name) {
-  for (const ranklab::Field& field : study.fields()) {
+  for (const ranklab::Field& field : study.flags()) {
     if (field.name == name) return field;
   }
   throw ranklab::UsageError("no field " + name);
@@ -29,8 +29,8 @@ inline std::unique_ptr<ranklab::Study> configured(std::unique_ptr<ranklab::Study
   apply();
   study->adopt_files();
   apply();
-  study->resolve_defaults();
-  study->validate();
+  study->fill_defaults();
+  study->check();
   return study;
 }
 

@@ -302,4 +302,44 @@ TEST_CASE("in every study, a single trial has the quantities of the run, except 
   }
 }
 
+TEST_CASE(
+    "every study declares the quantities of its results: where, over what, and their meaning") {
+  for (const Experiment& experiment : experiments()) {
+    for (const StudyEntry& entry : experiment.studies) {
+      const auto toy = toys.find(experiment.name + " " + entry.name);
+      if (toy == toys.end()) continue;
+      const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
+      std::map<std::string, DeclaredQuantity> declared;
+      CAPTURE(toy->first);
+      for (const DeclaredQuantity& each : study->quantities()) {
+        CAPTURE(each.quantity.name);
+        CHECK(std::string(each.quantity.meaning) != "");
+        CHECK(declared.emplace(each.quantity.name, each).second);
+      }
+      if (declared.empty()) continue;
+      std::set<std::string> measured;
+      const auto check = [&](const auto& of, const std::string& x_name) -> const auto& {
+        CAPTURE(of.name);
+        measured.insert(of.name);
+        REQUIRE(declared.contains(of.name));
+        const DeclaredQuantity& as = declared.at(of.name);
+        CHECK(as.quantity.kind == of.quantity);
+        CHECK(as.quantity.at.coordinates == of.at);
+        CHECK(as.x_name == x_name);
+        return as;
+      };
+      const Result result = study->report(records_of(*study, trials));
+      for (const Scalar& scalar : result.scalars) check(scalar, "");
+      for (const Series& series : result.series) {
+        const std::vector<double>& x = check(series, series.x_name).x;
+        CHECK((x.empty() || std::ranges::includes(x, series.x)));
+      }
+      for (const auto& [name, each] : declared) {
+        CAPTURE(name);
+        CHECK((!each.always || measured.contains(name)));
+      }
+    }
+  }
+}
+
 }  // namespace verdict_test

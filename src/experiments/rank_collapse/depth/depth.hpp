@@ -14,7 +14,7 @@
 #include "core/record.hpp"
 #include "core/tolerances.hpp"
 #include "experiments/study.hpp"
-#include "judge/builder.hpp"
+#include "experiments/builder.hpp"
 #include "nn/blocks/model_spec.hpp"
 
 namespace ranklab {

@@ -70,13 +70,26 @@ Config in_order(Config config) {
 
 // What a trial records: for each d an array over t ------------------------------------------------
 
-constexpr char eta_by_expectation[] = "eta";              // with E[xi_i] from eq. (9)
-constexpr const char *xi[] = {"xi_1", "xi_2"},            // for the W of the trial
-    *expected_xi[] = {"expected_xi_1", "expected_xi_2"},  // eq. (9)
-    *deviation[] = {"deviation_1", "deviation_2"},        // of xi over W
-    *mu_squared[] = {"mu_1_squared", "mu_2_squared"};
+constexpr Measure eta_by_expectation = {"eta", "eta",
+                                        "E[xi_1]/E[xi_2] - xi_1/xi_2, with E[xi_i] from eq. (9)"},
+                  xi[] = {{"xi_1", "xi_1", "growth of the tokens' part along their mean"},
+                          {"xi_2", "xi_2", "growth of the rest of the tokens"}},
+                  expected_xi[] = {{"expected_xi_1", "E[xi_1]", "its mean over W, eq. (9)"},
+                                   {"expected_xi_2", "E[xi_2]", "its mean over W, eq. (9)"}},
+                  deviation[] = {{"deviation_1", "std(xi_1)", "its deviation over W"},
+                                 {"deviation_2", "std(xi_2)", "its deviation over W"}},
+                  mu_squared[] = {
+                      {"mu_1_squared", "mu_1^2", "share of the mean part that attention keeps"},
+                      {"mu_2_squared", "mu_2^2", "share of the rest that attention keeps"}};
+// Of the result.
+constexpr Measure mean_abs_eta = {"mean_abs_eta", "|eta|", "mean of |eta| over t"},
+                  eta_std = {"eta_std", "std(eta)", "deviation of eta over draws of W"},
+                  eta_sample_means = {"eta_sample_means", "eta",
+                                      "mean of eta, with sample means for E[xi_i]"},
+                  eta_sample_means_error = {"eta_sample_means_error", "se(eta)",
+                                            "the standard error of that mean"};
 
-Quantity at_dim(std::uint64_t d, const char* quantity) {
+Quantity at_dim(std::uint64_t d, const Measure& quantity) {
   return At("d", d) / quantity;
 }
 
@@ -132,7 +145,7 @@ TrialRecord redraw(const Config& c, const std::vector<FixedStep>& steps, const T
                  expected[] = {step.law[0].mean, step.law[1].mean},
                  mu[] = {step.head.mu_1_squared, step.head.mu_2_squared},
                  eta = expected[0] / expected[1] - sample.xi_ratio();  // eq. (14)
-    const auto add = [&](const char* name, double value) {
+    const auto add = [&](const Measure& name, double value) {
       arrays[at_dim(step.dim, name)].push_back(value);
     };
     add(eta_by_expectation, eta);
@@ -159,7 +172,7 @@ TrialRecord redraw(const Config& c, const std::vector<FixedStep>& steps, const T
 
 // eta in both readings of Figure 8 ----------------------------------------------------------------
 
-std::vector<double> over_trials(const Records& records, std::uint64_t d, const char* quantity,
+std::vector<double> over_trials(const Records& records, std::uint64_t d, const Measure& quantity,
                                 std::size_t t) {
   const std::string name = at_dim(d, quantity);
   return per_trial(records, [&](const TrialRecord& record) { return record.array(name).at(t); });
@@ -286,7 +299,7 @@ void judge_expectation(const Config& c, const Records& records, Claims& claims) 
   for (const std::uint64_t d : c.dim) {
     for (std::size_t t = 0; t < c.t.size(); ++t) {
       for (const std::size_t i : {0u, 1u}) {
-        const auto fixed = [&](const char* name) {
+        const auto fixed = [&](const Measure& name) {
           return records.front().array(at_dim(d, name)).at(t);
         };
         const Summary measured = summarize(over_trials(records, d, xi[i], t));
@@ -304,7 +317,11 @@ void judge_expectation(const Config& c, const Records& records, Claims& claims) 
                   claims);
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
+  const Config c = in_order(*this);
   for (const bool exact : {true, false}) judge_figure({c, records, exact}, claims);
   judge_expectation(c, records, claims);
 
@@ -328,35 +345,48 @@ void judge(const Config& c, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
-void add_series(const Config& c, ResultBuilder& out) {
+void Config::derive(Numbers& out) const {
+  const Config c = in_order(*this);
   for (const std::uint64_t d : c.dim) {
-    for (const char* name : {eta_by_expectation, xi[0], xi[1], expected_xi[0], expected_xi[1],
-                             mu_squared[0], mu_squared[1]})
-      out.series(at_dim(d, name), "t", c.t);
+    out.scalar(at_dim(d, mean_abs_eta), per_trial(out.records(), [&](const TrialRecord& record) {
+                 double sum = 0;
+                 for (const double value : record.array(at_dim(d, eta_by_expectation)))
+                   sum += std::abs(value);
+                 return sum / static_cast<double>(c.t.size());
+               }));
+  }
+  // This study normalizes nothing, but every study of the command has this scalar.
+  out.scalar(token_escalation::degenerate_rows, std::vector<double>(out.records().size(), 0.0));
+  for (const std::uint64_t d : c.dim) {
+    for (const Measure& each : {eta_by_expectation, xi[0], xi[1], expected_xi[0], expected_xi[1],
+                                mu_squared[0], mu_squared[1]})
+      out.series(at_dim(d, each), "t", c.t);
     std::vector<double> spread, means, errors;
-    for (std::size_t t = 0; t < c.t.size(); ++t) {
-      const Summary by_means = summarize(Reading{c, out.records(), false}.eta(d, t));
-      spread.push_back(summarize(Reading{c, out.records(), true}.eta(d, t)).std);
+    for (std::size_t i = 0; i < c.t.size(); ++i) {
+      const Summary by_means = summarize(Reading{c, out.records(), false}.eta(d, i));
+      spread.push_back(summarize(Reading{c, out.records(), true}.eta(d, i)).std);
       means.push_back(by_means.mean);
       errors.push_back(standard_error(by_means));
     }
-    out.series_of_points(at_dim(d, "eta_std"), "t", c.t, spread);
-    out.series_of_points(at_dim(d, "eta_sample_means"), "t", c.t, means);
-    out.series_of_points(at_dim(d, "eta_sample_means_error"), "t", c.t, errors);
+    out.series_of_points(at_dim(d, eta_std), "t", c.t, spread);
+    out.series_of_points(at_dim(d, eta_sample_means), "t", c.t, means);
+    out.series_of_points(at_dim(d, eta_sample_means_error), "t", c.t, errors);
   }
 }
 
 // One column for each reading: the mean of eta above, and below how far eta spreads.
-void add_figure(const Config& c, ResultBuilder& out) {
+void Config::show(Display& out) const {
+  const Config c = in_order(*this);
   const std::string mean = "eta, mean over draws of W";
   const struct {
-    const char *title, *quantity;
+    const char* title;
+    const Measure& quantity;
     Axis y;
   } panels[] = {
       {"Exact E[xi_i]: mean of eta", eta_by_expectation, {mean}},
-      {"Sample means for E[xi_i]: mean of eta", "eta_sample_means", {mean}},
-      {"Exact E[xi_i]: spread of eta", "eta_std", log_axis("standard deviation over draws")},
-      {"Sample means for E[xi_i]: error of that mean", "eta_sample_means_error",
+      {"Sample means for E[xi_i]: mean of eta", eta_sample_means, {mean}},
+      {"Exact E[xi_i]: spread of eta", eta_std, log_axis("standard deviation over draws")},
+      {"Sample means for E[xi_i]: error of that mean", eta_sample_means_error,
        log_axis("standard error of the mean")}};
   for (const auto& [title, quantity, y] : panels) {
     PanelBuilder panel = out.panel(title, {"t (size of the noise in X = e v' + t Q)"}, y);
@@ -366,25 +396,6 @@ void add_figure(const Config& c, ResultBuilder& out) {
                   {.color = color++, .band = BandKind::interval});
   }
   out.columns(2);
-}
-
-Result report(const Config& config, const Records& records) {
-  const Config c = in_order(config);
-  ResultBuilder out("Concentration of xi_1/xi_2 over redraws of W", records);
-  out.claims().set_unit(Unit::draw);
-  for (const std::uint64_t d : c.dim) {
-    out.scalar(at_dim(d, "mean_abs_eta"), per_trial(records, [&](const TrialRecord& record) {
-                 double sum = 0;
-                 for (const double value : record.array(at_dim(d, eta_by_expectation)))
-                   sum += std::abs(value);
-                 return sum / static_cast<double>(c.t.size());
-               }));
-  }
-  // This study normalizes nothing, but every study of the command has this scalar.
-  out.scalar("degenerate_rows", std::vector<double>(records.size(), 0.0));
-  add_series(c, out);
-  judge(c, records, out.claims());
-  add_figure(c, out);
   out.note(
       "The paper says only that v and Q are randomly chosen. Here their entries are N(0, 1). v, Q, "
       "W_q and W_k are drawn once for each d, and W is redrawn for every sample, d and t.");
@@ -392,19 +403,16 @@ Result report(const Config& config, const Records& records) {
       "eta uses the exact E[xi_i] = 1 + alpha^2 d sigma^2 mu_i^2 from eq. (9). eta_sample_means "
       "uses the means of xi_i over the {} samples instead, which is another reading of the paper's "
       "\"(sample mean)\".",
-      records.size()));
+      out.records().size()));
   out.note(
       "With the exact expectation, eta has the spread of xi_1, about sqrt(4 alpha^2 + 2 "
       "alpha^4)/sqrt(d), for every small t. With sample means this spread cancels, and the rest "
       "falls with t.");
-  return out.take();
 }
 
-}  // namespace
-
-Work work(const Config& config) {
+Work Config::work() const {
   const auto steps = std::make_shared<OncePerRun<std::vector<FixedStep>>>();
-  return each_trial([c = in_order(config), steps](Trial& trial) {
+  return each_trial([c = in_order(*this), steps](Trial& trial) {
     return redraw(c, steps->get([&] { return fixed_steps(c, trial); }), trial);
   });
 }
@@ -434,7 +442,7 @@ std::vector<double> ratio_gap_pseudo_values(const std::vector<double>& x,
 namespace ranklab {
 
 std::unique_ptr<Study> make_eta_study() {
-  return study_of<eta::Config>(eta::work, eta::report);
+  return std::make_unique<eta::Config>();
 }
 
 }  // namespace ranklab

@@ -201,10 +201,10 @@ TEST_CASE("values that violate a rule across several flags are refused") {
 TEST_CASE("the estimate grows with the size of the problem") {
   const auto small = configured(make_stable_rank_study(), tiny_flags()),
              large = configured(make_stable_rank_study(), tiny_flags({{"n", "6000"}}));
-  CHECK(large->estimate().bytes > small->estimate().bytes);
+  CHECK(large->memory().bytes > small->memory().bytes);
   // Lower bound: six activations and the quadratic one, for three layers, with k x n outputs all in
   // memory at once.
-  CHECK(large->estimate().bytes > 8.0 * 7 * 24 * 6000);
+  CHECK(large->memory().bytes > 8.0 * 7 * 24 * 6000);
 }
 
 }  // namespace stable_rank_test

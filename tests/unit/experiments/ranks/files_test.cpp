@@ -519,10 +519,10 @@ TEST_CASE("the estimate reads the shapes and fails if a file cannot be read") {
   const auto study =
       configured(make_files_study(),
                  {{"pair", folder.pair("fc", gaussian(30, 900, "A"), gaussian(20, 30, "G"))}});
-  const Estimate cost = study->estimate();
+  const Estimate cost = study->memory();
   CHECK(cost.bytes > 8.0 * 30 * 30);
   const auto missing = configured(make_files_study(), {{"pair", "fc,none.npy,none.npy"}});
-  CHECK_THROWS_AS(missing->estimate(), Failure);
+  CHECK_THROWS_AS(missing->memory(), Failure);
 }
 
 }  // namespace ranks_files_test

@@ -57,7 +57,7 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
   auto study = ranklab::make_files_study();
   find_field(*study, "pair").parse_elements({pairs.begin(), pairs.end()}, "--pair");
   study = configured(std::move(study), values);
-  study->estimate();
+  study->memory();
   return study->report(records_of(*study, trials, threads));
 }
 
@@ -67,7 +67,7 @@ inline ranklab::Result run_manifests(const std::vector<std::string>& paths,
   auto study = ranklab::make_files_study();
   find_field(*study, "manifest").parse_elements({paths.begin(), paths.end()}, "--manifest");
   study = configured(std::move(study), values);
-  study->estimate();
+  study->memory();
   return study->report(records_of(*study));
 }
 

@@ -44,8 +44,8 @@ struct Recording {
 Result ranks_of(const std::vector<std::string>& paths) {
   auto study = make_files_study();
   find_field(*study, "from").parse_elements({paths.begin(), paths.end()}, "--from");
-  study->validate();
-  study->estimate();
+  study->check();
+  study->memory();
   return study->report(records_of(*study));
 }
 

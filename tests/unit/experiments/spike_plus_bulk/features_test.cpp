@@ -466,9 +466,9 @@ TEST_CASE(
   for (const LabelModel model : {LabelModel::realizable, LabelModel::teacher}) {
     const auto small = configured(make_features_study(model), {{"k", "512"}}),
                large = configured(make_features_study(model), {{"k", "1024"}});
-    CHECK(large->estimate().bytes > small->estimate().bytes);
+    CHECK(large->memory().bytes > small->memory().bytes);
     // Lower bound: the sums of both halves.
-    CHECK(large->estimate().bytes > 8.0 * 2 * 1024 * 1024);
+    CHECK(large->memory().bytes > 8.0 * 2 * 1024 * 1024);
   }
 }
 

@@ -448,10 +448,10 @@ TEST_CASE("bounds: refused values are reported with the name of their flag") {
 }
 
 TEST_CASE("bounds: the estimate grows with the sizes, and defaults are resolved per model") {
-  const Estimate small = configured(make_bounds_study(), tiny)->estimate(),
+  const Estimate small = configured(make_bounds_study(), tiny)->memory(),
                  large =
                      configured(make_bounds_study(), with(tiny, {{"tokens", "12"}, {"dim", "8"}}))
-                         ->estimate();
+                         ->memory();
   CHECK(large.bytes > small.bytes);
   const auto study = configured(make_bounds_study(), tiny);
   CHECK(find_field(*study, "share-weights").value_text() == "off");

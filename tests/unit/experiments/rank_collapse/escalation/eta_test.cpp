@@ -124,10 +124,13 @@ TEST_CASE("eta: a sample equals the paper's formulas, with projections and a sof
 }
 
 TEST_CASE("eta: only W changes between trials, and the bounds (11) are counted") {
-  const eta::Config config = {.tokens = 8, .dim = {5}, .t = {0.5}};
+  eta::Config config;
+  config.tokens = 8;
+  config.dim = {5};
+  config.t = {0.5};
   // Every trial uses the same v, Q, W_q and W_k of the run, and its own W.
   Trial fourth(1, 4, 0), none(1, 0, 0);
-  const TrialRecord asked = eta::work(config).trial(fourth), again = eta::work(config).trial(none);
+  const TrialRecord asked = config.work().trial(fourth), again = config.work().trial(none);
   const Dense expected = dense(8, 5, "0.5", 1.0, 4);
   const auto number = [](const TrialRecord& record, const std::string& name) {
     return record.array("d=5." + name).at(0);

@@ -1,4 +1,4 @@
-#include "judge/builder.hpp"
+#include "experiments/builder.hpp"
 
 #include <doctest/doctest.h>
 
