@@ -60,7 +60,7 @@ void set_flags(const Utility& utility, const Arguments& arguments) {
       // Every text flag of a utility is a file name, which cannot be empty.
       if (value.empty())
         throw UsageError("--" + name + ": '' is not allowed; allowed: " + field.domain_text());
-      field.parse_flag(value, "--" + name);
+      field.set(field.read_flag(value, "--" + name));
     }
   }
 }

@@ -24,10 +24,10 @@ void print_summary(const ResolvedRun& run, const Execution& execution) {
     return;
   }
   std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
-               run.options.study.c_str(), plural(execution.completed, "trial").c_str(),
+               run.options().study.c_str(), plural(execution.completed, "trial").c_str(),
                execution.result->timing.wall,
                std::string(name_of(execution.result->status)).c_str());
-  print_findings(*execution.result, run.options.claims == "all");
+  print_findings(*execution.result, run.options().claims == "all");
 }
 
 void write_result(const std::string& out, const ResultFile& result) {
@@ -46,7 +46,7 @@ int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (!execution.result) return 0;
   if (!execution.mistakes.empty()) return 2;
   const bool fails = !execution.result->failed_gates.empty() ||
-                     (run.options.strict && fails_unexpectedly(*execution.result));
+                     (run.options().strict && fails_unexpectedly(*execution.result));
   return fails ? 3 : 0;
 }
 
@@ -83,17 +83,17 @@ bool is_complete_result(const std::string& file) {
 }  // namespace
 
 std::string default_out(const ResolvedRun& run) {
-  const std::string name = run.options.preset.empty()
-                               ? run.experiment->name + "-" + run.options.study
-                               : run.options.preset;
+  const std::string name = run.options().preset.empty()
+                               ? run.experiment->name + "-" + run.options().study
+                               : run.options().preset;
   const Shard& shard = run.shard;
   const std::string part =
       "." + std::to_string(shard.index) + "-of-" + std::to_string(shard.count) + ".part";
-  return "results/" + name + (run.options.shard.empty() ? ".json" : part);
+  return "results/" + name + (run.options().shard.empty() ? ".json" : part);
 }
 
 int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
-  const CommonOptions& options = run.options;
+  const CommonOptions& options = run.options();
   const bool has_result = execution.result.has_value(),
              to_file = !options.out.empty() && options.out != "-",
              keeps_earlier = execution.signal != 0 && !options.force && to_file &&

@@ -32,7 +32,7 @@ class Stopwatch {
 };
 
 Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progress) {
-  const CommonOptions& options = run.options;
+  const CommonOptions& options = run.options();
   return {options.seed, options.trials, options.threads, progress, run.shard};
 }
 
@@ -40,9 +40,9 @@ Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progr
 // a name that other trials may have is left out.
 class EarlyCheck {
  public:
-  explicit EarlyCheck(ResolvedRun& run) : study_(*run.study) {
+  explicit EarlyCheck(ResolvedRun& run) : study_(run.study()) {
     file_.command = run.experiment->name;
-    file_.study = run.options.study;
+    file_.study = run.options().study;
     file_.config = run.config();
     const std::vector<std::string> uncertain = study_.names_of_some_trials();
     for (const OwnStatement& own : run.own) {
@@ -73,12 +73,12 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
             nlohmann::ordered_json environment) {
   ResultFile& file = out.result.emplace();
   file.command = run.experiment->name;
-  file.study = run.options.study;
-  if (!run.options.preset.empty()) file.preset = run.options.preset;
+  file.study = run.options().study;
+  if (!run.options().preset.empty()) file.preset = run.options().preset;
   file.source = run.texts.source;
   file.config = run.config();
   if (out.signal != 0) file.status = Status::interrupted;
-  file.trials = {run.options.trials, out.completed, run.texts.trial};
+  file.trials = {run.options().trials, out.completed, run.texts.trial};
   file.changed = run.changed();
   // Of the preset, unless it may be wrong about the run; then that of the study.
   if (!changes_more_than_length(file)) file.title = run.texts.title;
@@ -93,7 +93,7 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   }
   add_own(file, judge_own(run.own, {{&file, ""}}, out.mistakes));
   // With a mistake in a statement, `ranklab judge` can judge what was meant.
-  file.keeps_trials = run.options.keep_trials || !out.mistakes.empty();
+  file.keeps_trials = run.options().keep_trials || !out.mistakes.empty();
   if (!file.keeps_trials) drop_unused_trials(file);
   file.non_finite = count_non_finite(file);
   withhold_verdicts(file);
@@ -109,7 +109,7 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
 
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
                   const std::vector<std::string>& argv, OnMistake on_mistake) {
-  const CommonOptions& options = run.options;
+  const CommonOptions& options = run.options();
   const Stopwatch watch;
   set_blas_threads(options.blas_threads);
   run.input_checksums();  // before the files are read, and perhaps changed
@@ -124,7 +124,7 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
     };
   }
   Pool pool(settings, journal);
-  const Records records = pool.run(run.study->work());
+  const Records records = pool.run(run.study().work());
 
   Execution out;
   out.completed = records.size();
@@ -132,7 +132,7 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
   out.signal = out.completed < options.trials ? interrupt_signal() : 0;
   if (out.completed < options.trials && out.signal == 0) out.mistakes = early_mistakes;
   if (records.empty() || out.stopped()) return out;
-  Result result = run.study->report(records);
+  Result result = run.study().report(records);
   finish(out, run, std::move(result), watch.timing(pool.trial_seconds()),
          environment_json(options.threads, argv));
   return out;
@@ -140,11 +140,11 @@ Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& prog
 
 ShardExecution execute_shard(ResolvedRun& run, Journal& journal, const Progress::Look& progress) {
   const Stopwatch watch;
-  set_blas_threads(run.options.blas_threads);
+  set_blas_threads(run.options().blas_threads);
   const InterruptGuard guard;
   Pool pool(pool_settings(run, progress), &journal);
-  pool.run(run.study->work());
-  const bool is_complete = pool.completed() == run.shard.trials_of(run.options.trials);
+  pool.run(run.study().work());
+  const bool is_complete = pool.completed() == run.shard.trials_of(run.options().trials);
   return {pool.completed(), is_complete ? 0 : interrupt_signal(),
           watch.timing(pool.trial_seconds())};
 }
@@ -152,10 +152,10 @@ ShardExecution execute_shard(ResolvedRun& run, Journal& journal, const Progress:
 Execution execute_finished(ResolvedRun& run, const Records& records, const Timing& shards,
                            std::chrono::steady_clock::time_point start,
                            nlohmann::ordered_json environment) {
-  set_blas_threads(run.options.blas_threads);
+  set_blas_threads(run.options().blas_threads);
   Execution out;
   out.completed = records.size();
-  const Result result = run.study->report(records);
+  const Result result = run.study().report(records);
   const std::chrono::duration<double> merge_time = std::chrono::steady_clock::now() - start;
   finish(out, run, result, {shards.wall + merge_time.count(), shards.cpu, shards.trials},
          std::move(environment));

@@ -11,7 +11,7 @@
 namespace ranklab {
 
 std::string why_not_published(const ResolvedRun& run) {
-  const std::string& preset = run.options.preset;
+  const std::string& preset = run.options().preset;
   if (published_results().empty()) return no_published_verdicts;
   if (preset.empty()) return "needs a preset, because the published verdicts are those of presets";
   const ResultFile* published = published_result(preset);
@@ -28,7 +28,7 @@ std::string why_not_published(const ResolvedRun& run) {
 }
 
 void require_published(ResolvedRun& run) {
-  if (!run.options.expect) return;
+  if (!run.options().expect) return;
   if (const std::string why = why_not_published(run); !why.empty())
     throw UsageError("--expect: " + why);
   ResultFile file;

@@ -35,9 +35,8 @@ bool may_yield(const Misfit& misfit, const Givers& givers) {
                              [&](const std::string& other) { return givers.is_explicit(other); });
 }
 
-void give_way(Study& study, const Givers& givers, const Misfit& misfit,
+void give_way(const std::vector<Field>& fields, const Givers& givers, const Misfit& misfit,
               std::vector<Replaced>& replaced) {
-  const std::vector<Field> fields = study.flags();
   const Field* field = find_field(fields, misfit.flag);
   const std::string label = "--" + misfit.flag;
   const ParameterFile* const file = givers.file_of(misfit.flag);
@@ -58,12 +57,6 @@ void refuse_flags_that_do_nothing(const Arguments& flags, const std::vector<Fiel
 }
 
 }  // namespace
-
-const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
-  const auto found = std::find_if(fields.begin(), fields.end(),
-                                  [&](const Field& field) { return field.name == name; });
-  return found == fields.end() ? nullptr : &*found;
-}
 
 Givers::Givers(const RunSources& sources) : flags_(sources.flags) {
   if (sources.preset) files_.push_back(parameters_of(*sources.preset));
@@ -91,22 +84,22 @@ std::string Givers::explicit_files() const {
   return joined(labels, " and ");
 }
 
-std::vector<std::string> validate(Study& study, const Givers& givers) {
+std::vector<std::string> validate(const ResolvedRun& run, const Givers& givers) {
   constexpr int most_misfits = 1000;
   std::vector<Replaced> replaced;
   for (int i = 0;; ++i) {
     try {
-      study.fill_defaults();
-      refuse_flags_that_do_nothing(givers.flags(), study.flags());
-      study.check();
+      run.study().fill_defaults();
+      refuse_flags_that_do_nothing(givers.flags(), run.study().flags());
+      run.study().check();
       break;
     } catch (const Misfit& misfit) {
       if (i == most_misfits || !may_yield(misfit, givers)) throw;
-      give_way(study, givers, misfit, replaced);
+      give_way(run.fields(), givers, misfit, replaced);
     }
   }
   std::vector<std::string> notes;
-  for (const Replaced& each : replaced) notes.push_back(note_of(each, study.flags()));
+  for (const Replaced& each : replaced) notes.push_back(note_of(each, run.fields()));
   return notes;
 }
 

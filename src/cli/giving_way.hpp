@@ -10,9 +10,6 @@
 
 namespace ranklab {
 
-/// The field of this name; nullptr if no field has it.
-const Field* find_field(const std::vector<Field>& fields, const std::string& name);
-
 /// Who gave the values of a run. The sources must outlive it.
 class Givers {
  public:
@@ -35,8 +32,8 @@ class Givers {
 };
 
 /// Resolves the defaults of the study and checks its values. Values give way where that makes the
-/// run possible; returns a note on each. Throws as Study::validate.
-std::vector<std::string> validate(Study& study, const Givers& givers);
+/// run possible; returns a note on each. Throws as Study::check.
+std::vector<std::string> validate(const ResolvedRun& run, const Givers& givers);
 
 /// A note on the values of the program's presets that the input files have replaced, or none.
 /// `before`: the values of the fields before the files were read.

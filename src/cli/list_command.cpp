@@ -1,4 +1,4 @@
-// `ranklab list`: one line per preset, followed by its summary.
+// `ranklab list`: one line per preset, followed by its summary; or the quantities of a preset.
 
 #include <unistd.h>
 
@@ -9,6 +9,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/presets.hpp"
+#include "cli/quantities.hpp"
+#include "cli/resolve.hpp"
 #include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -99,6 +101,23 @@ bool matches(const Preset& preset, const std::string& text) {
          std::string::npos;
 }
 
+int list_quantities(const std::vector<std::string>& names, bool as_json) {
+  if (names.size() != 1)
+    throw UsageError(
+        "list --quantities takes one preset, as in `ranklab list spectral-fig03 "
+        "--quantities`");
+  const Preset preset = read_preset(names[0]);
+  const ResolvedRun run =
+      resolve(experiment_of(preset.command, "preset " + preset.name), {preset, {}, {}});
+  const std::vector<ListedQuantity> quantities = listed(run.study().quantities());
+  if (as_json) {
+    std::fputs(printed_json(quantities_json(quantities)).c_str(), stdout);
+    return 0;
+  }
+  std::fputs(quantities_text(quantities, columns_of(STDOUT_FILENO, page_columns)).c_str(), stdout);
+  return 0;
+}
+
 int list_presets(const std::vector<std::string>& texts, bool as_json) {
   require_presets();
   std::vector<Preset> presets = readable_presets();
@@ -126,15 +145,19 @@ int list_presets(const std::vector<std::string>& texts, bool as_json) {
 }  // namespace
 
 Utility list_command() {
-  const auto as_json = std::make_shared<bool>(false);
+  const auto as_json = std::make_shared<bool>(false), quantities = std::make_shared<bool>(false);
   return {.name = "list",
           .usage = "[TEXT...]",
           .summary = "list presets: name, command, figure, expected time, summary",
           .details = "With TEXT, those with it in their name, figure or command.",
           .takes = {0, any_number, "texts"},
-          .flags = {switch_field("json", *as_json, "print every preset in full, as a JSON list")},
-          .run = [as_json](const Arguments& given) {
-            return list_presets(given.positional, *as_json);
+          .flags = {switch_field("json", *as_json, "print every preset in full, as a JSON list"),
+                    switch_field("quantities", *quantities,
+                                 "print what the run of one preset measures and where: the names "
+                                 "for `judge`, `export` and curves")},
+          .run = [as_json, quantities](const Arguments& given) {
+            return *quantities ? list_quantities(given.positional, *as_json)
+                               : list_presets(given.positional, *as_json);
           }};
 }
 

@@ -152,21 +152,21 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   ResolvedRun run = resolve_header(parts.first());
   require_same_inputs(run, parts.first().inputs, parts.first().path);
   run.notes = parts.notes();
-  run.options.out = options.out.empty() ? default_out(run) : options.out;
-  require_fitting_name("merge", run.options.out);
-  run.options.quiet = options.quiet;
-  run.options.strict = options.strict;
-  run.options.expect = options.expect;
-  run.options.force = options.force;
-  run.options.keep_trials = options.keep_trials;
+  run.options().out = options.out.empty() ? default_out(run) : options.out;
+  require_fitting_name("merge", run.options().out);
+  run.options().quiet = options.quiet;
+  run.options().strict = options.strict;
+  run.options().expect = options.expect;
+  run.options().force = options.force;
+  run.options().keep_trials = options.keep_trials;
   for (const auto& [name, value] : arguments.flags) {
     if (name == "claim") run.own.push_back({"", "", value});
   }
   run.own = checked(std::move(run.own), "--claim");
   require_published(run);
-  const bool to_file = run.options.out != "-" && !is_special_file(run.options.out);
+  const bool to_file = run.options().out != "-" && !is_special_file(run.options().out);
   if (to_file) refuse_to_replace(run);
-  if (run.options.out != "-") prepare_folder(run);
+  if (run.options().out != "-") prepare_folder(run);
 
   std::vector<std::string> argv = {"ranklab", "merge"};
   argv.insert(argv.end(), arguments.words.begin(), arguments.words.end());

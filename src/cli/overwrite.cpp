@@ -34,7 +34,7 @@ bool contains_trials(const Json& earlier, const std::vector<std::string>& keys, 
 
 // What an earlier result of the same run has that the new one would not have; empty: nothing.
 std::string lost_content(const Json& earlier, const ResolvedRun& run) {
-  if (member(earlier, "keeps_trials") == true && !run.options.keep_trials)
+  if (member(earlier, "keeps_trials") == true && !run.options().keep_trials)
     return "keeps the curves of every trial; add --keep-trials";
   for (const Json& claim : member(earlier, "claims")) {
     if (member(claim, "kind") != "own") continue;
@@ -64,11 +64,11 @@ fs::path identified(const std::string& path) {
 
 // True if a result or a journal at --out shows that this run has written its files before.
 bool has_written(ResolvedRun& run) {
-  const std::string& out = run.options.out;
+  const std::string& out = run.options().out;
   std::error_code error;
   if (out.empty() || out == "-" || is_special_file(out)) return false;
   try {
-    const std::string journal = run.options.shard.empty() ? Journal::path_for(out) : out;
+    const std::string journal = run.options().shard.empty() ? Journal::path_for(out) : out;
     if (fs::exists(journal, error) && read_journal(journal).header == run_identity(run))
       return true;
     if (!fs::exists(out, error)) return false;
@@ -92,9 +92,10 @@ bool is_one_of(const std::string& path, const std::vector<std::string>& files) {
 }
 
 void refuse_to_replace(ResolvedRun& run) {
-  const std::string& out = run.options.out;
+  const std::string& out = run.options().out;
   std::error_code error;
-  if (run.options.force || !std::filesystem::is_regular_file(out, error) || read_file(out).empty())
+  if (run.options().force || !std::filesystem::is_regular_file(out, error) ||
+      read_file(out).empty())
     return;
   const auto refuse = [&](const std::string& why) {
     throw UsageError("--out " + out + ": " + why + "; --force replaces it");
@@ -111,7 +112,7 @@ void refuse_to_replace(ResolvedRun& run) {
                   change_text("command", earlier["command"], run.experiment->name) + ")");
   Json before = earlier["config"], now = run.config();
   // Files next to the result change no number, and a replay does not write them.
-  for (const Field& field : run.study->flags()) {
+  for (const Field& field : run.fields()) {
     if (!field.names_output) continue;
     before.erase(field.name);
     now.erase(field.name);
@@ -138,9 +139,9 @@ void refuse_to_replace_with_outputs(ResolvedRun& run) {
   std::map<fs::path, std::string> inputs;
   for (const auto& [path, checksum] : run.input_checksums()) inputs[identified(path)] = path;
   std::optional<bool> is_of_this_run;
-  for (std::uint64_t trial = 0; trial < run.options.trials; ++trial) {
+  for (std::uint64_t trial = 0; trial < run.options().trials; ++trial) {
     if (!run.shard.holds(trial)) continue;
-    const std::vector<Output> outputs = run.study->outputs(trial);
+    const std::vector<Output> outputs = run.study().outputs(trial);
     if (outputs.empty()) break;  // nor do later trials write
     for (const Output& output : outputs) {
       std::error_code error;
@@ -149,10 +150,10 @@ void refuse_to_replace_with_outputs(ResolvedRun& run) {
       const auto refuse = [&](const std::string& why) {
         throw UsageError("the run would write " + shown + ", which " + why);
       };
-      if (!run.options.out.empty() && path == identified(run.options.out))
+      if (!run.options().out.empty() && path == identified(run.options().out))
         refuse("is the file of --out; name another file");
       if (inputs.contains(path)) refuse("it reads; name another file");
-      if (run.options.force || output.may_be_replaced || !fs::exists(path, error) ||
+      if (run.options().force || output.may_be_replaced || !fs::exists(path, error) ||
           fs::is_empty(path, error))
         continue;
       if (!is_of_this_run) is_of_this_run = has_written(run);
@@ -167,7 +168,7 @@ void refuse_to_replace_with_outputs(ResolvedRun& run) {
 void warn_of_missing_outputs(const ResolvedRun& run,
                              const std::map<std::uint64_t, TrialRecord>& finished) {
   for (const auto& [trial, record] : finished) {
-    for (const Output& output : run.study->outputs(trial)) {
+    for (const Output& output : run.study().outputs(trial)) {
       std::error_code error;
       if (output.is_certain && !fs::exists(output.path, error))
         std::fprintf(stderr,

@@ -38,7 +38,7 @@ int measure(const std::vector<std::string>& words) {
   if (given.flags.empty())
     throw UsageError("ranks takes files or folders; `ranklab ranks --help` lists what it reads");
   ResolvedRun run = resolve(ranks_experiment(), sources);
-  run.prints_table = run.options.out != "-";
+  run.prints_table = run.options().out != "-";
   std::vector<std::string> argv = {"ranklab", "ranks"};
   argv.insert(argv.end(), words.begin(), words.end());
   return run_resolved(run, argv);

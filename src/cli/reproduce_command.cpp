@@ -277,7 +277,7 @@ class Reproduction {
 
   // Runs the task and writes its result.
   Execution compute(Task& task) {
-    CommonOptions& run = task.run.options;
+    CommonOptions& run = task.run.options();
     run.out = task.result;
     run.force = options_.force;
     run.quiet = true;

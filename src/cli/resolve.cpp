@@ -48,18 +48,33 @@ void refuse_parameter_of_another_study(const Experiment& experiment, const std::
   throw UsageError(label + ": belongs to --study " + others + ", but this run is --study " + study);
 }
 
-// Session fields come last, so that a config file, which may not have them, ends before.
-std::vector<Field> fields_of(CommonOptions& options, Study& study, const Experiment& experiment) {
-  std::vector<Field> out = config_fields(options, study_names(experiment));
-  for (Field& field : study.flags()) out.push_back(std::move(field));
+// A value that a file or a flag gives, read once.
+struct Given {
+  const Field* field;
+  Field::Value value;
+};
+using AllGiven = std::vector<Given>;
+
+void set_all(const AllGiven& given) {
+  for (const Given& each : given) each.field->set(each.value);
+}
+
+// The same values for other fields of these names.
+AllGiven for_fields(const AllGiven& given, const std::vector<Field>& fields) {
+  AllGiven out;
+  for (const Given& each : given) {
+    if (const Field* field = find_field(fields, each.field->name))
+      out.push_back({field, each.value});
+  }
   return out;
 }
 
-void apply_file(const ParameterFile& file, const Experiment& experiment, const std::string& study,
-                const std::vector<Field>& fields) {
+AllGiven given_by(const ParameterFile& file, const Experiment& experiment, const std::string& study,
+                  const std::vector<Field>& fields) {
   if (file.command != experiment.name)
     throw UsageError(file.label + ": is for the command \"" + printable_key(file.command) +
                      "\", not " + experiment.name);
+  AllGiven out;
   for (const auto& [key, value] : file.config.items()) {
     const std::string label = file.label + ": " + key;
     if (key == "study" || key == "preset")
@@ -75,27 +90,34 @@ void apply_file(const ParameterFile& file, const Experiment& experiment, const s
                        "; `ranklab " + experiment.name + " --help` lists the parameters"));
     }
     if (file.ignores_outputs && field->names_output) continue;
-    set_field(*field, value, label);
+    out.push_back({field, field_value(*field, value, label)});
   }
+  return out;
 }
 
-void apply_flags(const Arguments& arguments, const std::vector<Field>& fields) {
+AllGiven given_by(const Arguments& arguments, const Parameters& parameters) {
   std::map<std::string, std::vector<std::string_view>>
       uses;  // all values of flags that are repeated, once per element
+  AllGiven out;
   for (const auto& [name, value] : arguments.flags) {
-    const Field* field = find_field(fields, name);
+    const Field* field = find_field(parameters.recorded, name);
+    if (field == nullptr) field = find_field(parameters.session, name);
     if (field == nullptr) continue;  // --preset, and --describe next to --help
     // --out and --config are not recorded.
     if (name != "out" && name != "config" && !is_utf8(value))
       throw UsageError("--" + name + ": '" + printable_key(value) +
                        "' is not valid UTF-8, so a result cannot record it");
-    if (field->one_per_flag) {
+    if (field->one_per_flag)
       uses[name].push_back(value);
-      field->parse_elements(uses[name], "--" + name);
-    } else {
-      field->parse_flag(value, "--" + name);
-    }
+    else
+      out.push_back({field, field->read_flag(value, "--" + name)});
   }
+  for (const auto& [name, values] : uses) {
+    const Field* field = find_field(parameters.recorded, name);
+    if (field == nullptr) field = find_field(parameters.session, name);
+    out.push_back({field, field->read_elements(values, "--" + name)});
+  }
+  return out;
 }
 
 const StudyEntry& find_study(const Experiment& experiment, const std::string& name,
@@ -136,42 +158,49 @@ void adopt_files(Study& study, const std::optional<Preset>& preset) {
   }
 }
 
+// What the sources of a run give, read once: a list for each file, and the flags.
+struct GivenBySources {
+  std::vector<AllGiven> files;
+  AllGiven flags;
+};
+
 // The value that each field would have without those values of the file that have no effect.
-std::map<std::string, std::string> values_without(const ParameterFile& file,
-                                                  const Experiment& experiment,
-                                                  const RunSources& sources, ResolvedRun& run) {
-  ParameterFile rest = file;
-  for (const Field& field : run.study->flags()) {
-    if (!field.needs.empty()) rest.config.erase(field.name);
+std::map<std::string, std::string> values_without(const AllGiven& of_file, const AllGiven& of_flags,
+                                                  const ResolvedRun& run) {
+  std::vector<std::string> idle;
+  for (const Field& field : run.study().flags()) {
+    if (!field.needs.empty()) idle.push_back(field.name);
   }
-  CommonOptions options;
-  const std::unique_ptr<Study> study = study_of(experiment, sources).make();
-  const std::vector<Field> fields = fields_of(options, *study, experiment);
-  apply_file(rest, experiment, run.options.study, fields);
-  apply_flags(sources.flags, fields);
+  const auto entry =
+      std::ranges::find(run.experiment->studies, run.options().study, &StudyEntry::name);
+  Parameters without(*run.experiment, *entry);
+  for (const Given& each : for_fields(of_file, without.recorded)) {
+    if (std::ranges::find(idle, each.field->name) == idle.end()) each.field->set(each.value);
+  }
+  set_all(for_fields(of_flags, without.recorded));
   try {
-    study->fill_defaults();
+    without.study->fill_defaults();
   } catch (const UsageError&) {  // without the other files of the run; the defaults are not needed
   }
   std::map<std::string, std::string> out;
-  for (const Field& field : fields) out[field.name] = field.value_text();
+  for (const Field& field : without.recorded) out[field.name] = field.value_text();
   return out;
 }
 
 // A file of the user's may have values without effect, such as those of a result's config; a note
 // names those that are not defaults. A 0 that would become a default is refused, as for a flag.
-void note_useless_values(const ParameterFile& file, const Givers& givers, const RunSources& sources,
-                         ResolvedRun& run) {
-  std::map<std::string, std::string> usual = values_without(file, *run.experiment, sources, run);
-  const std::vector<Field> fields = run.study->flags();
+void note_useless_values(const ParameterFile& file, const AllGiven& of_file,
+                         const AllGiven& of_flags, const Givers& givers, ResolvedRun& run) {
+  std::map<std::string, std::string> usual = values_without(of_file, of_flags, run);
   std::vector<std::string> names, needs;
+  const std::vector<Field> fields = run.study().flags();
   for (const auto& [key, value] : file.config.items()) {
     const Field* const field = find_field(fields, key);
     if (field == nullptr || givers.file_of(key) != &file) continue;
     const std::string text = field->value_text();
     if (field->needs.empty()) {
       if (field->zero_is_unset && value == 0 && text != "0")
-        field->parse_flag("0", file.label + ": " + key);
+        field->read_flag("0", file.label + ": " + key);
     } else if (text != usual.at(key)) {
       names.push_back(key);
       needs.push_back(field->needs);
@@ -184,55 +213,59 @@ void note_useless_values(const ParameterFile& file, const Givers& givers, const 
                                               file.label, joined(names)));
 }
 
-// Applies the files and the flags, then the files that they name: these override the program's
-// preset, and nothing else.
-void apply_all(ResolvedRun& run, const RunSources& sources, const Givers& givers,
-               const std::vector<Field>& recorded, const std::vector<Field>& all) {
-  const std::vector<ParameterFile>& files = givers.files();
-  const auto apply = [&](std::size_t first) {
-    for (std::size_t i = first; i < files.size(); ++i)
-      apply_file(files[i], *run.experiment, run.options.study, recorded);
-    apply_flags(sources.flags, all);
+// Sets what the files and the flags give, then what the files that they name contain: these
+// override the program's preset, and nothing else.
+void set_all(ResolvedRun& run, const RunSources& sources, const Givers& givers,
+             const GivenBySources& given) {
+  CommonOptions& options = run.options();
+  const auto set = [&](std::size_t first) {
+    for (std::size_t i = first; i < given.files.size(); ++i) set_all(given.files[i]);
+    set_all(given.flags);
   };
-  apply(0);
+  set(0);
   std::map<std::string, std::string> before;
-  for (const Field& field : recorded) before[field.name] = field.value_text();
-  adopt_files(*run.study, sources.preset);
-  const std::uint64_t in_files = run.study->trials_in_files();
-  if (in_files > 0) run.options.trials = in_files;
-  apply(sources.preset && sources.preset->is_shipped ? 1 : 0);
-  if (in_files > 0 && run.options.trials > in_files)
-    throw UsageError("--trials " + std::to_string(run.options.trials) +
+  for (const Field& field : run.fields()) before[field.name] = field.value_text();
+  adopt_files(run.study(), sources.preset);
+  const std::uint64_t in_files = run.study().trials_in_files();
+  if (in_files > 0) options.trials = in_files;
+  set(sources.preset && sources.preset->is_shipped ? 1 : 0);
+  if (in_files > 0 && options.trials > in_files)
+    throw UsageError("--trials " + std::to_string(options.trials) +
                      " is not allowed: the input files hold " + plural(in_files, "trial"));
-  run.notes = note_on_files(givers, recorded, before);
+  run.notes = note_on_files(givers, run.fields(), before);
 }
 
-// The run without what belongs to the preset.
-ResolvedRun configured(const Experiment& experiment, const RunSources& sources) {
+// The run without what belongs to the preset. `read`: the same sources or more, which an earlier
+// run of the same study has read.
+ResolvedRun configured(const Experiment& experiment, const RunSources& sources,
+                       GivenBySources& given) {
   const StudyEntry& entry = study_of(experiment, sources);
   ResolvedRun run;
   run.experiment = &experiment;
-  run.study = entry.make();
-  CommonOptions& options = run.options;
-  options.study = entry.name;
-  options.trials = entry.default_trials;
-  options.threads = 0;
-  const std::vector<Field> recorded = fields_of(options, *run.study, experiment);
-  std::vector<Field> all = recorded;
-  for (Field& field : session_fields(options)) all.push_back(std::move(field));
+  run.parameters = std::make_unique<Parameters>(experiment, entry);
+  CommonOptions& options = run.options();
   const Givers givers(sources);
   try {
-    apply_all(run, sources, givers, recorded, all);
-    refuse_contradictions(*run.study, givers);
-    for (std::string& note : validate(*run.study, givers)) run.notes.push_back(std::move(note));
+    if (given.files.empty()) {
+      for (const ParameterFile& file : givers.files())
+        given.files.push_back(given_by(file, experiment, entry.name, run.fields()));
+      given.flags = given_by(sources.flags, *run.parameters);
+    } else {
+      for (AllGiven& of_file : given.files) of_file = for_fields(of_file, run.fields());
+    }
+    set_all(run, sources, givers, given);
+    refuse_contradictions(run.study(), givers);
+    for (std::string& note : validate(run, givers)) run.notes.push_back(std::move(note));
   } catch (const UsageError& error) {
     const std::string files = givers.explicit_files();
     const std::string message = error.what();
     if (files.empty() || message.starts_with(files)) throw;
     throw UsageError("with " + files + ": " + message);
   }
-  for (const ParameterFile& file : givers.files()) {
-    if (file.owner == Owner::user) note_useless_values(file, givers, sources, run);
+  for (std::size_t i = 0; i < givers.files().size(); ++i) {
+    const ParameterFile& file = givers.files()[i];
+    if (file.owner == Owner::user)
+      note_useless_values(file, given.files[i], given.flags, givers, run);
   }
   if (options.threads == 0)
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
@@ -248,11 +281,10 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources) 
 // Whether the run is that of an earlier result, which it then has the notes of.
 bool repeats(ResolvedRun& run, const ParameterFile& earlier) {
   const nlohmann::ordered_json config = run.config();
-  return std::ranges::all_of(
-      fields_of(run.options, *run.study, *run.experiment), [&](const Field& field) {
-        const auto then = earlier.config.find(field.name);
-        return field.names_output || (then != earlier.config.end() && *then == config[field.name]);
-      });
+  return std::ranges::all_of(run.fields(), [&](const Field& field) {
+    const auto then = earlier.config.find(field.name);
+    return field.names_output || (then != earlier.config.end() && *then == config[field.name]);
+  });
 }
 
 void keep_notes(ResolvedRun& run, const ParameterFile& earlier) {
@@ -262,28 +294,38 @@ void keep_notes(ResolvedRun& run, const ParameterFile& earlier) {
   }
 }
 
-nlohmann::ordered_json values_of(const Experiment& experiment, const StudyEntry& entry,
-                                 const Preset& preset) {
-  CommonOptions options;
-  options.study = entry.name;
-  const std::unique_ptr<Study> study = entry.make();
-  const std::vector<Field> fields = fields_of(options, *study, experiment);
-  apply_file(parameters_of(preset), experiment, entry.name, fields);
+// The values that a preset has.
+nlohmann::ordered_json values_of(const Experiment& experiment, const RunSources& alone) {
+  const StudyEntry& entry = study_of(experiment, alone);
+  Parameters parameters(experiment, entry);
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const Field& field : fields) {
-    if (preset.config.contains(field.name)) out[field.name] = field_json(field);
+  for (const Given& each :
+       given_by(parameters_of(*alone.preset), experiment, entry.name, parameters.recorded)) {
+    each.field->set(each.value);
+    out[each.field->name] = field_json(*each.field);
   }
   return out;
 }
 
-// From the preset itself, or else from what the replayed run has changed.
-nlohmann::ordered_json config_of_preset(const Experiment& experiment, const RunSources& sources) {
+// From the preset itself, or else from what the replayed run has changed. `given`: what the sources
+// of the run gave.
+nlohmann::ordered_json config_of_preset(const ResolvedRun& run, const RunSources& sources,
+                                        GivenBySources given) {
+  const Experiment& experiment = *run.experiment;
   if (sources.preset) {
     const RunSources alone = {sources.preset, {}, {}};
+    const bool is_alone =
+        !sources.config && std::ranges::none_of(given.flags, [&](const Given& each) {
+          return find_field(run.fields(), each.field->name) != nullptr;
+        });
+    if (is_alone) return run.config();
+    if (study_of(experiment, alone).name != run.options().study) given.files.clear();
+    given.files.resize(std::min<std::size_t>(given.files.size(), 1));
+    given.flags.clear();
     try {
-      return configured(experiment, alone).config();
+      return configured(experiment, alone, given).config();
     } catch (const UsageError&) {  // it needs the flags: only the values that it has
-      return values_of(experiment, study_of(experiment, alone), *sources.preset);
+      return values_of(experiment, alone);
     }
   }
   nlohmann::ordered_json out = sources.config->config;
@@ -303,15 +345,22 @@ ParameterFile parameters_of(const Preset& preset) {
   return out;
 }
 
+Parameters::Parameters(const Experiment& experiment, const StudyEntry& entry)
+    : study(entry.make()), session(session_fields(options)) {
+  options.study = entry.name;
+  options.trials = entry.default_trials;
+  options.threads = 0;
+  recorded = config_fields(options, study_names(experiment));
+  for (Field& field : study->flags()) recorded.push_back(std::move(field));
+}
+
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
                                        const RunSources& sources) {
-  CommonOptions unused;
-  std::unique_ptr<Study> study = entry.make();
-  std::vector<Field> all = fields_of(unused, *study, experiment);
-  for (Field& field : session_fields(unused)) all.push_back(std::move(field));
-  if (sources.preset) apply_file(parameters_of(*sources.preset), experiment, entry.name, all);
-  apply_flags(sources.flags, all);
-  return study;
+  Parameters parameters(experiment, entry);
+  if (sources.preset)
+    set_all(given_by(parameters_of(*sources.preset), experiment, entry.name, parameters.recorded));
+  set_all(given_by(sources.flags, parameters));
+  return std::move(parameters.study);
 }
 
 std::vector<FlagShape> common_flag_shapes(const Experiment& experiment) {
@@ -405,15 +454,14 @@ const StudyEntry& study_of(const Experiment& experiment, const RunSources& sourc
   return experiment.studies.front();
 }
 
-nlohmann::ordered_json ResolvedRun::config() {
+nlohmann::ordered_json ResolvedRun::config() const {
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
-  for (const Field& field : fields_of(options, *study, *experiment))
-    out[field.name] = field_json(field);
-  if (options.preset.empty()) out["preset"] = nullptr;
+  for (const Field& field : fields()) out[field.name] = field_json(field);
+  if (options().preset.empty()) out["preset"] = nullptr;
   return out;
 }
 
-std::vector<Change> ResolvedRun::changed() {
+std::vector<Change> ResolvedRun::changed() const {
   std::vector<Change> out;
   const nlohmann::ordered_json mine = config();
   for (const auto& [key, value] : mine.items()) {
@@ -424,13 +472,15 @@ std::vector<Change> ResolvedRun::changed() {
 }
 
 const std::map<std::string, std::string>& ResolvedRun::input_checksums() {
-  if (!input_checksums_) input_checksums_ = ranklab::input_checksums(study->flags());
+  if (!input_checksums_) input_checksums_ = ranklab::input_checksums(fields());
   return *input_checksums_;
 }
 
 ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
-  ResolvedRun run = configured(experiment, sources);
-  if (!run.options.preset.empty()) run.preset_config = config_of_preset(experiment, sources);
+  GivenBySources given;
+  ResolvedRun run = configured(experiment, sources, given);
+  if (!run.options().preset.empty())
+    run.preset_config = config_of_preset(run, sources, std::move(given));
   if (sources.preset)
     run.texts = *sources.preset;
   else if (sources.config)
@@ -439,44 +489,42 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
   if (sources.config && !sources.config->texts.claims.empty())
     run.texts.claims = checked(sources.config->texts.claims, sources.config->label + ": claims");
   run.own = run.texts.claims;
-  for (const std::string& claim : run.options.claim) run.own.push_back({"", "", claim});
+  for (const std::string& claim : run.options().claim) run.own.push_back({"", "", claim});
   run.own = checked(std::move(run.own), "--claim");
   run.repeated = sources.flags.repeated;
   if (sources.config) keep_notes(run, *sources.config);
-  run.options.keep_trials |= sources.config && sources.config->keeps_trials;
+  run.options().keep_trials |= sources.config && sources.config->keeps_trials;
   return run;
 }
 
 double memory_estimate(const ResolvedRun& run, std::uint64_t threads) {
   constexpr double program = 60e6;  // code, libraries and BLAS buffers, measured
-  const std::uint64_t at_once = std::min(threads, run.shard.trials_of(run.options.trials));
-  const Estimate cost = run.study->memory();
+  const std::uint64_t at_once = std::min(threads, run.shard.trials_of(run.options().trials));
+  const Estimate cost = run.study().memory();
   const std::uint64_t helpers = std::min(threads - at_once, at_once * cost.helpers);
   return program + cost.shared_bytes + cost.bytes * static_cast<double>(at_once) +
          cost.helper_bytes * static_cast<double>(helpers);
 }
 
 void check_memory(const ResolvedRun& run) {
-  const double needed = memory_estimate(run, run.options.threads), available = available_memory();
+  const double needed = memory_estimate(run, run.options().threads), available = available_memory();
   if (needed <= available)
-    return reserve_blas_buffers(run.options.threads + run.options.blas_threads - 1);
+    return reserve_blas_buffers(run.options().threads + run.options().blas_threads - 1);
   std::vector<std::string> sizes;
-  const auto defaults = [&] {
-    for (const auto& entry : run.experiment->studies) {
-      if (entry.name == run.options.study) return entry.make();
-    }
-    return run.experiment->studies.front().make();
-  }();
-  defaults->fill_defaults();
-  // Name the parameters that differ from their defaults, because they make the run large.
-  const auto mine = run.study->flags(), usual = defaults->flags();
-  for (std::size_t i = 0; i < mine.size(); ++i) {
-    if (mine[i].value_text() != usual[i].value_text())
-      sizes.push_back("--" + mine[i].name + " " + printable_key(mine[i].value_text()));
+  const auto entry =
+      std::ranges::find(run.experiment->studies, run.options().study, &StudyEntry::name);
+  Parameters defaults(*run.experiment, *entry);
+  defaults.study->fill_defaults();
+  // Name the study's parameters that differ from their defaults, because they make the run large.
+  const std::size_t common = defaults.recorded.size() - defaults.study->flags().size();
+  for (std::size_t i = common; i < defaults.recorded.size(); ++i) {
+    const std::string mine = run.fields()[i].value_text();
+    if (mine != defaults.recorded[i].value_text())
+      sizes.push_back("--" + run.fields()[i].name + " " + printable_key(mine));
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;
   throw UsageError(
-      (sizes.empty() ? "--threads " + std::to_string(run.options.threads) : joined(sizes)) +
+      (sizes.empty() ? "--threads " + std::to_string(run.options().threads) : joined(sizes)) +
       ": this run needs about " + size_text(needed) + " of memory, but only " +
       size_text(available) + " is available; " +
       (fewer_threads_fit ? "use fewer --threads" : "use smaller sizes"));

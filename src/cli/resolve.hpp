@@ -82,10 +82,20 @@ const StudyEntry& study_of(const Experiment& experiment, const RunSources& sourc
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
                                        const RunSources& sources);
 
-struct ResolvedRun {
-  const Experiment* experiment = nullptr;
+/// The parameters of a run: declared once, as fields that are bound to this.
+struct Parameters {
   CommonOptions options;
   std::unique_ptr<Study> study;
+  std::vector<Field> recorded;  // of the result's config: those of every study, then its own
+  std::vector<Field> session;   // those that do not change a result
+
+  Parameters(const Experiment& experiment, const StudyEntry& entry);
+  Parameters(const Parameters&) = delete;
+};
+
+struct ResolvedRun {
+  const Experiment* experiment = nullptr;
+  std::unique_ptr<Parameters> parameters;
   PresetTexts texts;                     // of the preset or the replayed file
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run
@@ -94,10 +104,15 @@ struct ResolvedRun {
   std::vector<std::string> notes;        // on values that give way, for the result
   bool prints_table = false;             // only the table, to standard output; else all findings
 
+  CommonOptions& options() { return parameters->options; }
+  const CommonOptions& options() const { return parameters->options; }
+  Study& study() const { return *parameters->study; }
+  const std::vector<Field>& fields() const { return parameters->recorded; }
+
   /// The result's config: every parameter that can change a number.
-  nlohmann::ordered_json config();
+  nlohmann::ordered_json config() const;
   /// The parameters that differ from the preset.
-  std::vector<Change> changed();
+  std::vector<Change> changed() const;
   /// The checksums of the files that the run reads, by path, as they are at the first call.
   const std::map<std::string, std::string>& input_checksums();
 

@@ -31,17 +31,17 @@ namespace ranklab {
 namespace {
 
 void print_dry_run(ResolvedRun& run) {
-  const double bytes = memory_estimate(run, run.options.threads);
+  const double bytes = memory_estimate(run, run.options().threads);
   nlohmann::ordered_json changed = nlohmann::ordered_json::array();
   for (const Change& change : run.changed())
     changed.push_back({{"name", change.name}, {"preset", change.preset}, {"run", change.run}});
   const nlohmann::ordered_json plan = {
       {"command", run.experiment->name},
-      {"study", run.options.study},
-      {"out", run.options.out},
+      {"study", run.options().study},
+      {"out", run.options().out},
       {"config", run.config()},
       {"changed", changed},
-      {"threads", run.options.threads},
+      {"threads", run.options().threads},
       {"estimate",
        {{"memory_bytes", bytes},
         {"memory_available_bytes", available_memory()},
@@ -90,14 +90,14 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
   if (const std::string* out = sources.flags.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
   ResolvedRun run = resolve(experiment, sources);
-  if (run.options.out.empty()) run.options.out = default_out(run);
+  if (run.options().out.empty()) run.options().out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
   return run_resolved(run, argv);
 }
 
 int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
-  const CommonOptions& options = run.options;
+  const CommonOptions& options = run.options();
   require_published(run);
   if (options.resume && options.force)
     throw UsageError(

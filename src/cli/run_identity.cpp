@@ -65,13 +65,13 @@ std::string run_identity(ResolvedRun& run) {
   std::string out = line("part", "shard", run.shard.index) +
                     line("part", "shards", run.shard.count) +
                     line("part", "command", run.experiment->name);
-  const OrderedJson environment = environment_json(run.options.threads, {});
+  const OrderedJson environment = environment_json(run.options().threads, {});
   for (const char* key :
        {"program", "version", "git", "compiler", "flags", "armadillo", "blas", "blas_core"})
     out += line("environment", key, environment[key]);
   // Statements of one's own change no trial. The parts of shards have them for `ranklab merge`.
   PresetTexts texts = run.texts;
-  if (run.options.shard.empty()) texts.claims.clear();
+  if (run.options().shard.empty()) texts.claims.clear();
   const OrderedJson config = run.config();
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
   out += line("preset", "texts", object_json(texts)) + line("preset", "config", run.preset_config);

@@ -29,7 +29,7 @@ void refuse_flags_of_results(const CommonOptions& options) {
 
 // With --resume, the journal itself checks that the file belongs to this shard.
 void refuse_to_replace_part(const ResolvedRun& run, const std::string& identity) {
-  const CommonOptions& options = run.options;
+  const CommonOptions& options = run.options();
   std::error_code error;
   if (options.resume || options.force || !std::filesystem::exists(options.out, error)) return;
   const JournalContent part = read_journal(options.out);
@@ -46,7 +46,7 @@ void refuse_to_replace_part(const ResolvedRun& run, const std::string& identity)
 }  // namespace
 
 int run_shard(ResolvedRun& run, const Progress::Look& progress) {
-  const CommonOptions& options = run.options;
+  const CommonOptions& options = run.options();
   refuse_flags_of_results(options);
   prepare_folder(run);
   const std::string identity = run_identity(run), name = "shard " + run.shard.text();

@@ -36,9 +36,9 @@ void warn_of_lost_trials(const Journal& journal) {
 }  // namespace
 
 void prepare_folder(const ResolvedRun& run) {
-  const std::string& out = run.options.out;
+  const std::string& out = run.options().out;
   const std::string created = check_writable(out);
-  if (!created.empty() && !run.options.quiet && out != default_out(run))
+  if (!created.empty() && !run.options().quiet && out != default_out(run))
     std::fprintf(stderr, "ranklab: --out %s: created the folder %s\n", printable(out).c_str(),
                  printable(created).c_str());
 }
@@ -50,9 +50,9 @@ void warn_of_repeated_flags(const std::vector<std::string>& repeated, bool quiet
 }
 
 void warn_before_trials(const ResolvedRun& run, const Journal* journal) {
-  if (run.options.quiet) return;
+  if (run.options().quiet) return;
   warn_of_repeated_flags(run.repeated, false);
-  warn_of_too_many_threads(run.options);
+  warn_of_too_many_threads(run.options());
   if (journal != nullptr) warn_of_lost_trials(*journal);
 }
 

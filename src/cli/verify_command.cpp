@@ -214,7 +214,7 @@ ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::str
       require_inputs_below(root, start, value, printable(path) + ": " + printable_key(key));
     fs::current_path(start);
     ResolvedRun run = resolve(experiment, sources);
-    run.study->memory();  // reads the input files
+    run.study().memory();  // reads the input files
     return run;
   };
   const nlohmann::ordered_json folder =
@@ -244,7 +244,7 @@ int verify(const std::string& path, const VerifyOptions& options) {
                                           : "--folder " + printable(options.folder)) +
                   ": " + error.message());
   ResolvedRun run = resolve_in_original_folder(earlier, path, root);
-  if (options.threads > 0) run.options.threads = options.threads;
+  if (options.threads > 0) run.options().threads = options.threads;
   check_memory(run);
   require_same_inputs(run, earlier.environment.value("inputs", nlohmann::ordered_json::object()),
                       path);

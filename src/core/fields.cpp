@@ -39,9 +39,24 @@ std::string to_text(const std::string& value) {
   return value;
 }
 
-// Parses one element of a field; false if it is not allowed. The caller, who knows the label,
-// reports it.
-bool parse_element(const Field& field, std::string_view text, std::uint64_t& out) {
+bool is_allowed(const Field& field, std::uint64_t value) {
+  return field.high == 0.0 ||
+         (static_cast<double>(value) >= field.low && static_cast<double>(value) <= field.high);
+}
+bool is_allowed(const Field& field, double value) {
+  return std::isfinite(value) && (field.low_is_excluded ? value > field.low : value >= field.low) &&
+         value <= field.high;
+}
+bool is_allowed(const Field&, bool) {
+  return true;
+}
+bool is_allowed(const Field& field, const std::string& value) {
+  return field.choices.empty() ||
+         std::find(field.choices.begin(), field.choices.end(), value) != field.choices.end();
+}
+
+// Reads one element; false if the text is not of its type.
+bool read_element(std::string_view text, std::uint64_t& out) {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, out);
   if (error != std::errc() || text.empty()) return false;
@@ -54,27 +69,22 @@ bool parse_element(const Field& field, std::string_view text, std::uint64_t& out
       return false;
     out = static_cast<std::uint64_t>(number);
   }
-  return field.high == 0.0 ||
-         (static_cast<double>(out) >= field.low && static_cast<double>(out) <= field.high);
+  return true;
 }
 
-bool parse_element(const Field& field, std::string_view text, double& out) {
+bool read_element(std::string_view text, double& out) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), out);
-  if (error != std::errc() || end != text.data() + text.size() || text.empty() ||
-      !std::isfinite(out))
-    return false;
-  return (field.low_is_excluded ? out > field.low : out >= field.low) && out <= field.high;
+  return error == std::errc() && end == text.data() + text.size() && !text.empty();
 }
 
-bool parse_element(const Field&, std::string_view text, bool& out) {
+bool read_element(std::string_view text, bool& out) {
   out = text == "on" || text == "true";
   return out || text == "off" || text == "false";
 }
 
-bool parse_element(const Field& field, std::string_view text, std::string& out) {
+bool read_element(std::string_view text, std::string& out) {
   out = std::string(text);
-  return field.choices.empty() ||
-         std::find(field.choices.begin(), field.choices.end(), out) != field.choices.end();
+  return true;
 }
 
 std::string quoted(std::string_view text) {
@@ -109,51 +119,82 @@ Field numeric_field(std::string name, Field::Target target, double low, double h
 
 }  // namespace
 
-void Field::parse(std::string_view text, const std::string& label) const {
+Field::Value Field::read(std::string_view text, const std::string& label) const {
   if (is_list()) {
     // An empty text empties a list of words; it is not a list of numbers.
     const bool of_words = std::holds_alternative<std::vector<std::string>*>(target);
-    parse_elements(text.empty() && may_be_empty && of_words ? std::vector<std::string_view>{}
-                   : one_per_flag                           ? std::vector<std::string_view>{text}
-                                                            : split(text),
-                   label);
-    return;
+    return read_elements(text.empty() && may_be_empty && of_words ? std::vector<std::string_view>{}
+                         : one_per_flag ? std::vector<std::string_view>{text}
+                                        : split(text),
+                         label);
   }
-  std::visit(
-      [&](auto* value) {
-        using Value = std::remove_pointer_t<decltype(value)>;
-        if constexpr (!is_vector<Value>) {
-          Value parsed{};
-          if (!parse_element(*this, text, parsed)) refuse(*this, text, text, label);
-          *value = std::move(parsed);
+  return std::visit(
+      [&](const auto* of_type) -> Value {
+        using T = std::remove_cvref_t<decltype(*of_type)>;
+        if constexpr (is_vector<T>) {
+          return {};  // not reached
+        } else {
+          T value{};
+          if (!read_element(text, value) || !is_allowed(*this, value))
+            refuse(*this, text, text, label);
+          return value;
         }
       },
       target);
 }
 
-void Field::parse_flag(std::string_view text, const std::string& label) const {
+Field::Value Field::read_flag(std::string_view text, const std::string& label) const {
   if (zero_is_unset && text == "0") refuse(*this, text, text, label);
-  parse(text, label);
+  return read(text, label);
 }
 
-void Field::parse_elements(const std::vector<std::string_view>& elements,
-                           const std::string& label) const {
-  std::visit(
-      [&](auto* value) {
-        using Value = std::remove_pointer_t<decltype(value)>;
-        if constexpr (is_vector<Value>) {
-          Value parsed;
+Field::Value Field::read_elements(const std::vector<std::string_view>& elements,
+                                  const std::string& label) const {
+  return std::visit(
+      [&](const auto* of_type) -> Value {
+        using T = std::remove_cvref_t<decltype(*of_type)>;
+        T list{};
+        if constexpr (is_vector<T>) {
           for (const std::string_view part : elements) {
-            typename Value::value_type element{};
-            if (!parse_element(*this, part, element))
+            typename T::value_type element{};
+            if (!read_element(part, element) || !is_allowed(*this, element))
               refuse(*this, joined({elements.begin(), elements.end()}, ","), part, label);
-            if (!may_repeat && std::find(parsed.begin(), parsed.end(), element) != parsed.end())
+            if (!may_repeat && std::find(list.begin(), list.end(), element) != list.end())
               throw given_twice(label, part);
-            parsed.push_back(std::move(element));
+            list.push_back(std::move(element));
           }
-          *value = std::move(parsed);
+        }
+        return list;
+      },
+      target);
+}
+
+Field::Value Field::checked(Value value, const std::string& label) const {
+  std::visit(
+      [&](const auto& given) {
+        using T = std::remove_cvref_t<decltype(given)>;
+        if constexpr (is_vector<T>) {
+          for (std::size_t i = 0; i < given.size(); ++i) {
+            if (!is_allowed(*this, given[i])) {
+              std::vector<std::string> words;
+              for (const auto& element : given) words.push_back(to_text(element));
+              refuse(*this, joined(words, ","), to_text(given[i]), label);
+            }
+            const auto here = given.begin() + static_cast<std::ptrdiff_t>(i);
+            if (!may_repeat && std::find(given.begin(), here, given[i]) != here)
+              throw given_twice(label, to_text(given[i]));
+          }
+        } else if (!is_allowed(*this, given)) {
+          refuse(*this, to_text(given), to_text(given), label);
         }
       },
+      value);
+  return value;
+}
+
+void Field::set(Value value) const {
+  std::visit(
+      [&](auto* to) { *to = std::get<std::remove_cvref_t<decltype(*to)>>(std::move(value)); },
       target);
 }
 
@@ -169,8 +210,8 @@ bool Field::is_switch() const {
 std::string Field::value_text() const {
   return std::visit(
       [&](auto* value) -> std::string {
-        using Value = std::remove_pointer_t<decltype(value)>;
-        if constexpr (is_vector<Value>) {
+        using T = std::remove_pointer_t<decltype(value)>;
+        if constexpr (is_vector<T>) {
           std::vector<std::string> words;
           for (const auto& element : *value) words.push_back(to_text(element));
           return joined(words, ",");
@@ -299,6 +340,12 @@ Field text_list_field(std::string name, std::vector<std::string>& value, std::st
 
 Field text_field(std::string name, std::string& value, std::string help) {
   return Field{std::move(name), &value, "", std::move(help)};
+}
+
+const Field* find_field(const std::vector<Field>& fields, const std::string& name) {
+  const auto found = std::find_if(fields.begin(), fields.end(),
+                                  [&](const Field& field) { return field.name == name; });
+  return found == fields.end() ? nullptr : &*found;
 }
 
 }  // namespace ranklab

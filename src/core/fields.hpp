@@ -41,14 +41,23 @@ struct Field {
   std::string needs = {};
   std::string group = {};  // heading of the help; empty: none
 
-  /// Sets the value from text; lists are comma-separated. Throws UsageError that gives the field
+  /// A value of the type of the target.
+  using Value = std::variant<std::uint64_t, double, bool, std::string, std::vector<std::uint64_t>,
+                             std::vector<double>, std::vector<std::string>>;
+
+  /// The value that a text gives; lists are comma-separated. Throws UsageError that gives the field
   /// (as `label`), the text, the allowed values, and the nearest allowed word if one is close.
-  void parse(std::string_view text, const std::string& label) const;
-  /// As parse() for the text of a flag, which must not be 0 if 0 means "not given".
-  void parse_flag(std::string_view text, const std::string& label) const;
-  /// Sets a list from the texts of its elements. Throws as parse().
-  void parse_elements(const std::vector<std::string_view>& elements,
+  Value read(std::string_view text, const std::string& label) const;
+  /// As read() for the text of a flag, which must not be 0 if 0 means "not given".
+  Value read_flag(std::string_view text, const std::string& label) const;
+  /// The list with these elements as text. Throws as read().
+  Value read_elements(const std::vector<std::string_view>& elements,
                       const std::string& label) const;
+  /// The same value if it is allowed. Throws as read().
+  Value checked(Value value, const std::string& label) const;
+  /// Sets the target to a value that was read or checked.
+  void set(Value value) const;
+  void parse(std::string_view text, const std::string& label) const { set(read(text, label)); }
 
   bool is_list() const;
   bool is_switch() const;
@@ -93,5 +102,8 @@ Field choice_list_field(std::string name, std::vector<std::string>& value,
 Field switch_field(std::string name, bool& value, std::string help);
 Field text_field(std::string name, std::string& value, std::string help);
 Field text_list_field(std::string name, std::vector<std::string>& value, std::string help);
+
+/// The field of this name; nullptr if no field has it.
+const Field* find_field(const std::vector<Field>& fields, const std::string& name);
 
 }  // namespace ranklab

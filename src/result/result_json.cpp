@@ -35,21 +35,57 @@ void append_formatted(std::string& out, const nlohmann::ordered_json& value, std
   out += "\n" + std::string(indent, ' ') + (value.is_object() ? "}" : "]");
 }
 
-std::vector<std::string> words(const nlohmann::json& value, const std::string& label,
-                               const Field& field) {
-  const bool strings = std::holds_alternative<std::string*>(field.target) ||
-                       std::holds_alternative<std::vector<std::string>*>(field.target);
-  const auto text = [&](const nlohmann::json& item) {
-    const bool number_for_word = field.numeric_words && item.is_number();
-    if (number_for_word || (strings ? item.is_string() : item.is_number()))
-      return item.is_string() ? item.get<std::string>() : item.dump();
-    throw UsageError(label + ": " + printable_key(item.dump(-1, ' ', true)) +
-                     " is not allowed; allowed: " + field.domain_text());
-  };
-  std::vector<std::string> out;
-  if (!value.is_array()) return {text(value)};
-  for (const auto& item : value) out.push_back(text(item));
-  return out;
+[[noreturn]] void refuse(const Field& field, const nlohmann::json& value,
+                         const std::string& label) {
+  throw UsageError(
+      label + ": " + printable_key(value.dump(-1, ' ', true)) +
+      " is not allowed; allowed: " + (field.is_switch() ? "true|false" : field.domain_text()));
+}
+
+// The value as that of a field's element, whose type `of_type` points to.
+std::uint64_t element(const Field& field, const nlohmann::json& value, const std::string& label,
+                      const std::uint64_t*) {
+  if (!value.is_number()) refuse(field, value, label);
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+  const double number = value.get<double>();
+  constexpr double most = 9007199254740992.0;  // to which every integer is a double
+  if (number >= 0 && number <= most && number == std::floor(number))
+    return static_cast<std::uint64_t>(number);
+  field.read(value.dump(), label);  // refuses it as it does a flag
+  refuse(field, value, label);
+}
+
+double element(const Field& field, const nlohmann::json& value, const std::string& label,
+               const double*) {
+  if (!value.is_number()) refuse(field, value, label);
+  return value.get<double>();
+}
+
+bool element(const Field& field, const nlohmann::json& value, const std::string& label,
+             const bool*) {
+  if (!value.is_boolean()) refuse(field, value, label);
+  return value.get<bool>();
+}
+
+std::string element(const Field& field, const nlohmann::json& value, const std::string& label,
+                    const std::string*) {
+  if (field.numeric_words && value.is_number()) return value.dump();
+  if (!value.is_string()) refuse(field, value, label);
+  return value.get<std::string>();
+}
+
+template <class T>
+T typed(const Field& field, const nlohmann::json& value, const std::string& label, const T* type) {
+  return element(field, value, label, type);
+}
+
+template <class T>
+std::vector<T> typed(const Field& field, const nlohmann::json& value, const std::string& label,
+                     const std::vector<T>*) {
+  std::vector<T> list;
+  for (const nlohmann::json& item : value)
+    list.push_back(element(field, item, label, static_cast<const T*>(nullptr)));
+  return list;
 }
 
 }  // namespace
@@ -104,24 +140,19 @@ nlohmann::ordered_json field_json(const Field& field) {
   return out;
 }
 
-void set_field(const Field& field, const nlohmann::json& value, const std::string& label) {
-  if (field.is_switch()) {
-    if (!value.is_boolean())
-      throw UsageError(label + ": " + printable_key(value.dump(-1, ' ', true)) +
-                       " is not allowed; allowed: true|false");
-    field.parse(value.get<bool>() ? "on" : "off", label);
-    return;
-  }
-  if (value.is_array() && (!field.is_list() || (value.empty() && !field.may_be_empty))) {
-    throw UsageError(label + ": " + printable_key(value.dump(-1, ' ', true)) +
-                     " is not allowed; allowed: " + field.domain_text());
-  }
-  const std::vector<std::string> given = words(value, label, field);
-  if (value.is_array()) {
-    field.parse_elements({given.begin(), given.end()}, label);
-  } else {
-    field.parse(given.front(), label);
-  }
+Field::Value field_value(const Field& field, const nlohmann::json& value,
+                         const std::string& label) {
+  if (value.is_array() && (!field.is_list() || (value.empty() && !field.may_be_empty)))
+    refuse(field, value, label);
+  // A text can be a list: "muon,adam".
+  if (field.is_list() && value.is_string()) return field.read(value.get<std::string>(), label);
+  const nlohmann::json list =
+      field.is_list() && !value.is_array() ? nlohmann::json::array({value}) : nlohmann::json();
+  return std::visit(
+      [&](const auto* type) {
+        return field.checked(typed(field, list.is_null() ? value : list, label, type), label);
+      },
+      field.target);
 }
 
 const nlohmann::json& member(const nlohmann::json& object, const char* key) {

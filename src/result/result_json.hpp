@@ -16,8 +16,11 @@ std::string printed_json(const nlohmann::ordered_json& document);
 /// The value of a field as JSON: numbers, strings, true or false, arrays for lists.
 nlohmann::ordered_json field_json(const Field& field);
 
-/// Sets a field from JSON of the right type. Throws a UsageError that starts with `label`.
-void set_field(const Field& field, const nlohmann::json& value, const std::string& label);
+/// The value for a field from JSON of the right type. Throws a UsageError that starts with `label`.
+Field::Value field_value(const Field& field, const nlohmann::json& value, const std::string& label);
+inline void set_field(const Field& field, const nlohmann::json& value, const std::string& label) {
+  field.set(field_value(field, value, label));
+}
 
 /// The value of `key`; null if the key is missing or `object` is not an object.
 const nlohmann::json& member(const nlohmann::json& object, const char* key);

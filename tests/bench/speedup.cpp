@@ -159,7 +159,7 @@ int main(int argc, char** argv) {
     set_blas_threads(1);
     keep_freed_memory();
     double all = cpu_seconds();
-    run.study->report(run_trial(run.study->work(), run.options.seed));
+    run.study().report(run_trial(run.study().work(), run.options().seed));
     all = cpu_seconds() - all;
     std::printf("%.2f s, %.1f %% in parts\nthreads\tspeed-up\n", all, 100 * in_parts / all);
     for (std::size_t w = 0; w < thread_counts.size(); ++w)

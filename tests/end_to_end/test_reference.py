@@ -52,6 +52,29 @@ class ReferenceTest(ProgramTest):
                 self.assertNotIn("changed", result)
                 self.assertIn("</svg>", text_of("results", "reference", preset + ".svg"))
 
+    def test_references_have_the_declared_quantities(self):
+        """`list PRESET --quantities` names what the full run measured, where and over what, before any run."""
+        self.run_program("run lambda-skip-trained --steps 2 --quiet")
+        for preset in PRESETS:
+            with self.subTest(preset):
+                result = result_of(preset)
+                listed = loads(self.run_program(["list", preset, "--quantities", "--json"]).stdout)
+                if not listed:
+                    continue
+                declared = {name: each for each in listed for name in each["names"]}
+                measured = {name: (scalar, "") for name, scalar in result["scalars"].items()} | {
+                    series["name"]: (series, series["x_name"]) for series in result["series"]}
+                self.assertLessEqual(set(measured), set(declared))
+                self.assertEqual({name for name, each in declared.items() if each["always"]} - set(measured), set())
+                for name, (number, over) in measured.items():
+                    each = declared[name]
+                    self.assertEqual((number["quantity"], over), (each["quantity"], each["over"]), name)
+                    self.assertEqual(set(number.get("at", {})), set(each["at"]), name)
+                    for axis, value in number.get("at", {}).items():
+                        self.assertIn(value, each["at"][axis], name)
+                    if over and each["x"]:
+                        self.assertLessEqual(set(number["x"]), set(each["x"]), name)
+
     def test_the_folder_has_no_other_files_and_is_small(self):
         names = set(os.listdir(FOLDER))
         pictures = {preset: len(result_of(preset).get("more_figures", [])) + 1 for preset in PRESETS}

@@ -42,8 +42,8 @@ void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
   RunSources sources;
   sources.flags.flags = flags;
   ResolvedRun run = resolve(ranks_experiment(), sources);
-  attempt([&] { run.study->memory(); });
-  input_checksums(run.study->flags());
+  attempt([&] { run.study().memory(); });
+  input_checksums(run.fields());
 }
 
 }  // namespace

@@ -20,8 +20,8 @@ void draw(const ResultFile& result) {
 void resolve_again(const ResultFile& result, const std::string& path) {
   ResolvedRun run =
       resolve(experiment_of_result(result, path), replay_of(parameters_of(result, path)));
-  run.study->memory();
-  run.options.out = path;
+  run.study().memory();
+  run.options().out = path;
   refuse_to_replace(run);
 }
 

@@ -32,7 +32,7 @@ void inspect(ResolvedRun& run) {
   default_out(run);
   format_json(run.config());
   run.changed();
-  memory_estimate(run, run.options.threads);
+  memory_estimate(run, run.options().threads);
 }
 
 // A journal with the records of the input, or the input itself if it does not start with R.
@@ -157,7 +157,7 @@ void read_flags(std::string_view bytes) {
   print(text);
   parse_flags(text);
   for (const Field& field : different_fields()) {
-    attempt([&] { field.parse_flag(text, "--" + field.name); });
+    attempt([&] { field.set(field.read_flag(text, "--" + field.name)); });
     field.value_text();
     attempt([&] { set_field(field, field_json(field), field.name); });
   }

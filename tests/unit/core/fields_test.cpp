@@ -84,9 +84,9 @@ TEST_CASE("a list with one element per flag keeps commas inside an element") {
   const Field list = one_per_flag(text_list_field("pair", value, ""));
   list.parse("a,b.npy,c.npy", "--pair");
   CHECK(value == std::vector<std::string>{"a,b.npy,c.npy"});
-  list.parse_elements({"a,b", "c"}, "--pair");
+  list.set(list.read_elements({"a,b", "c"}, "--pair"));
   CHECK(value == std::vector<std::string>{"a,b", "c"});
-  CHECK_THROWS_AS(list.parse_elements({"a,b", "a,b"}, "--pair"), UsageError);
+  CHECK_THROWS_AS(list.read_elements({"a,b", "a,b"}, "--pair"), UsageError);
   list.parse("", "--pair");
   CHECK(value.empty());
 }
@@ -95,19 +95,39 @@ TEST_CASE("a flag may not set an integer to 0 if 0 means 'not given'") {
   std::uint64_t value = 4;
   const Field field = or_unset(size_field("x", value, 0, 8, "", ""));
   CHECK(contains(field.domain_text(), "from 1 to 8"));
-  CHECK_THROWS_AS(field.parse_flag("0", "--x"), UsageError);
+  CHECK_THROWS_AS(field.read_flag("0", "--x"), UsageError);
   CHECK(value == 4);
-  field.parse_flag("3", "--x");
+  field.set(field.read_flag("3", "--x"));
   CHECK(value == 3);
   field.parse("0", "x");
   CHECK(value == 0);
+}
+
+TEST_CASE("a typed value is refused as its text is") {
+  std::vector<std::uint64_t> sizes;
+  const Field list = size_list_field("k", sizes, 2, 8, "", "");
+  using Sizes = std::vector<std::uint64_t>;
+  CHECK(list.checked(Sizes{2, 8}, "k") == Field::Value(Sizes{2, 8}));
+  for (const auto& [value, text] : {std::pair(Sizes{2, 9}, "2,9"), {Sizes{4, 4}, "4,4"}}) {
+    const auto complaint = [&](const auto& read) {
+      try {
+        read();
+      } catch (const UsageError& error) {
+        return std::string(error.what());
+      }
+      return std::string("none");
+    };
+    CHECK(complaint([&] { list.checked(value, "k"); }) == complaint([&] { list.read(text, "k"); }));
+    CHECK(complaint([&] { list.read(text, "k"); }) != "none");
+  }
 }
 
 TEST_CASE("empty text clears a list of words that may be empty; it is not a number") {
   std::vector<double> numbers = {1};
   CHECK(!refusal(or_empty(real_list_field("x", numbers, -5, 5, "", "")), "").empty());
   CHECK(numbers == std::vector<double>{1});
-  or_empty(real_list_field("x", numbers, -5, 5, "", "")).parse_elements({}, "x");
+  const Field list = or_empty(real_list_field("x", numbers, -5, 5, "", ""));
+  list.set(list.read_elements({}, "x"));
   CHECK(numbers.empty());
   std::vector<std::string> words = {"a"};
   or_empty(text_list_field("x", words, "")).parse("", "--x");

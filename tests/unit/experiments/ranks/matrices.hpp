@@ -55,7 +55,8 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
                                  const FlagValues& values = {}, std::uint64_t trials = 1,
                                  std::uint64_t threads = 1) {
   auto study = ranklab::make_files_study();
-  find_field(*study, "pair").parse_elements({pairs.begin(), pairs.end()}, "--pair");
+  const ranklab::Field pair = find_field(*study, "pair");
+  pair.set(pair.read_elements({pairs.begin(), pairs.end()}, "--pair"));
   study = configured(std::move(study), values);
   study->memory();
   return study->report(records_of(*study, trials, threads));
@@ -65,7 +66,8 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
 inline ranklab::Result run_manifests(const std::vector<std::string>& paths,
                                      const FlagValues& values = {}) {
   auto study = ranklab::make_files_study();
-  find_field(*study, "manifest").parse_elements({paths.begin(), paths.end()}, "--manifest");
+  const ranklab::Field manifest = find_field(*study, "manifest");
+  manifest.set(manifest.read_elements({paths.begin(), paths.end()}, "--manifest"));
   study = configured(std::move(study), values);
   study->memory();
   return study->report(records_of(*study));

@@ -43,7 +43,8 @@ struct Recording {
 
 Result ranks_of(const std::vector<std::string>& paths) {
   auto study = make_files_study();
-  find_field(*study, "from").parse_elements({paths.begin(), paths.end()}, "--from");
+  const Field from = find_field(*study, "from");
+  from.set(from.read_elements({paths.begin(), paths.end()}, "--from"));
   study->check();
   study->memory();
   return study->report(records_of(*study));

@@ -1,0 +1,106 @@
+#include "cli/quantities.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+#include "cli/terminal.hpp"
+#include "core/text.hpp"
+
+namespace ranklab {
+namespace {
+
+bool is_at_same_axes(const ListedQuantity& listed, const DeclaredQuantity& declared) {
+  return listed.kind == declared.quantity.kind && listed.x_name == declared.x_name &&
+         std::ranges::equal(std::views::keys(listed.at),
+                            std::views::keys(declared.quantity.at.coordinates));
+}
+
+/// "0, 1, 2, ..., 64", with the number of values.
+template <class T, class Text>
+std::string few_of(const std::vector<T>& values, const Text& text_of) {
+  constexpr std::size_t most = 6, first = 3;
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    const bool is_shown = values.size() <= most || i < first || i + 1 == values.size();
+    if (is_shown) words.push_back(text_of(values[i]));
+    if (values.size() > most && i == first) words.emplace_back("...");
+  }
+  return joined(words) + (values.size() > most ? say(" ({} values)", values.size()) : "");
+}
+
+}  // namespace
+
+std::vector<ListedQuantity> listed(const std::vector<DeclaredQuantity>& declared) {
+  std::vector<ListedQuantity> out;
+  for (const DeclaredQuantity& each : declared) {
+    const Quantity& quantity = each.quantity;
+    auto found = std::ranges::find_if(
+        out, [&](const ListedQuantity& listed) { return is_at_same_axes(listed, each); });
+    if (found == out.end()) {
+      ListedQuantity first;
+      first.kind = quantity.kind;
+      first.symbol = quantity.symbol;
+      first.meaning = quantity.meaning;
+      first.unit = quantity.unit;
+      first.x_name = each.x_name;
+      for (const auto& [axis, value] : quantity.at.coordinates) first.at[axis];
+      found = out.insert(out.end(), std::move(first));
+    }
+    found->names.push_back(quantity.name);
+    found->always = found->always && each.always;
+    if (each.x.size() > found->x.size()) found->x = each.x;
+    for (const auto& [axis, value] : quantity.at.coordinates) {
+      std::vector<Coordinate>& values = found->at[axis];
+      if (std::ranges::find(values, value) == values.end()) values.push_back(value);
+    }
+  }
+  return out;
+}
+
+std::string quantities_text(const std::vector<ListedQuantity>& quantities, std::size_t columns) {
+  std::string out;
+  for (const ListedQuantity& each : quantities) {
+    out += each.kind + (each.symbol.empty() ? "" : "   " + each.symbol) + "\n";
+    const auto line = [&](const std::string& text) {
+      out += "    " + wrapped(text, 6, columns - 4);
+    };
+    line(each.meaning + (each.unit.empty() ? "" : " (" + each.unit + ")") +
+         (each.always ? "" : "; in some runs only"));
+    if (!each.x_name.empty()) {
+      line(
+          "a curve over " + each.x_name +
+          (each.x.empty() ? "" : ": " + few_of(each.x, [](double x) { return series_number(x); })));
+    }
+    for (const auto& [axis, values] : each.at) line(axis + ": " + few_of(values, coordinate_text));
+    line((each.names.size() == 1 ? "name: " : "names: ") +
+         few_of(each.names, [](const std::string& name) { return name; }));
+  }
+  return out;
+}
+
+nlohmann::ordered_json quantities_json(const std::vector<ListedQuantity>& quantities) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const ListedQuantity& each : quantities) {
+    nlohmann::ordered_json at = nlohmann::ordered_json::object();
+    for (const auto& [axis, values] : each.at) {
+      for (const Coordinate& value : values) {
+        if (const auto* label = std::get_if<std::string>(&value))
+          at[axis].push_back(*label);
+        else
+          at[axis].push_back(std::get<double>(value));
+      }
+    }
+    out.push_back({{"quantity", each.kind},
+                   {"symbol", each.symbol},
+                   {"meaning", each.meaning},
+                   {"unit", each.unit},
+                   {"over", each.x_name},
+                   {"x", each.x},
+                   {"at", std::move(at)},
+                   {"names", each.names},
+                   {"always", each.always}});
+  }
+  return out;
+}
+
+}  // namespace ranklab

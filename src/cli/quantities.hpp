@@ -1,0 +1,30 @@
+// The quantities of a run before it runs: what one can judge, export and draw.
+#pragma once
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "experiments/numbers.hpp"
+
+namespace ranklab {
+
+/// One quantity at all places at which a run has it.
+struct ListedQuantity {
+  std::string kind, symbol, meaning, unit;
+  std::string x_name;     // of a curve; empty: one number for each trial
+  std::vector<double> x;  // empty: unknown before the run
+  std::map<std::string, std::vector<Coordinate>> at;  // the coordinates on each axis
+  std::vector<std::string> names;
+  bool always = true;  // else only some runs have all of these
+};
+
+/// In the order of the result. Places on different axes, or over another x, are listed apart.
+std::vector<ListedQuantity> listed(const std::vector<DeclaredQuantity>& declared);
+
+/// A few lines for each.
+std::string quantities_text(const std::vector<ListedQuantity>& quantities, std::size_t columns);
+nlohmann::ordered_json quantities_json(const std::vector<ListedQuantity>& quantities);
+
+}  // namespace ranklab
