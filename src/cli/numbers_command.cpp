@@ -53,9 +53,9 @@ Utility numbers_command() {
       .details =
           "In Markdown, <!--{PRESET: VALUE | FORMAT}-->...<!--/--> refers to a number; in JSON, "
           "{{PRESET: VALUE | FORMAT = ...}} does. VALUE is a formula of `ranklab help claim`, "
-          "computed from the means over the trials, or `claim ID`, whose evidence is meant, with "
-          "violations, cases, share, worst, units, violated, low or high after it. `claim max "
-          "GLOB` "
+          "computed from the means over the trials; with median, largest or least before it, over "
+          "its numbers in the trials. `claim ID` is the evidence of a claim, with violations, "
+          "cases, share, worst, units, violated, low or high after it. `claim max GLOB` "
           "and `claim min GLOB` take the extreme of several claims, and claim(ID) is a number in a "
           "formula. FORMAT is .2f, .3g, .0% or ,d; +- after it adds the half width of the 99 % "
           "interval. Only the values change. "

@@ -127,24 +127,38 @@ Measured of_summary(const std::vector<double>& per_trial) {
   return {summary.mean, confidence_half_width(summary)};
 }
 
+// The formula in every trial.
+std::vector<double> in_trials(const ResultFile& result, const own::Formula& formula) {
+  const own::Run run(result, "");
+  own::Evaluation evaluation(formula, run, {});
+  std::vector<double> out;
+  for (std::size_t trial = 0; trial < run.trials(); ++trial)
+    out.push_back(evaluation.number(formula.first, trial));
+  return out;
+}
+
 Measured of_formula(const ResultFile& result, const std::string& text, bool with_interval) {
   for (const Scalar& scalar : result.scalars)
     if (scalar.name == text) return of_summary(scalar.per_trial);
   const std::string words = with_claims(result, text);
   if (words != text && with_interval) throw UsageError("a formula of claims has no interval");
   const own::Formula formula = own::parse_value(words);
-  if (with_interval) {
-    const own::Run run(result, "");
-    own::Evaluation evaluation(formula, run, {});
-    std::vector<double> per_trial;
-    for (std::size_t trial = 0; trial < run.trials(); ++trial)
-      per_trial.push_back(evaluation.number(formula.first, trial));
-    return of_summary(per_trial);
-  }
+  if (with_interval) return of_summary(in_trials(result, formula));
   const ResultFile means = of_means(result);
   const own::Run run(means, "");
   own::Evaluation evaluation(formula, run, {});
   return {evaluation.number(formula.first, 0)};
+}
+
+// "median predicate_wrong_factor - 1": over the trials in which the formula has a value.
+std::optional<Measured> of_order(const ResultFile& result, std::string_view what) {
+  const std::string order = taken(what, " ");
+  if (order != "median" && order != "largest" && order != "least") return {};
+  std::vector<double> values = in_trials(result, own::parse_value(trimmed(what)));
+  std::erase_if(values, [](double value) { return std::isnan(value); });
+  if (values.empty()) return Measured{};
+  if (order == "median") return Measured{median(values)};
+  return Measured{order == "least" ? std::ranges::min(values) : std::ranges::max(values)};
 }
 
 }  // namespace
@@ -187,10 +201,16 @@ std::string NumberedResults::value_of(std::string_view reference) const {
   if (with_interval) format = trimmed(std::string_view(format).substr(0, format.size() - 2));
   const ResultFile& of = result(preset);
   const bool negative = what.starts_with("-claim ");
-  Measured measured = negative || what.starts_with("claim ")
-                          ? of_claim(of, std::string_view(what).substr(negative ? 7 : 6))
-                          : of_formula(of, what, with_interval);
-  if (negative) measured.value = -measured.value;
+  Measured measured;
+  if (negative || what.starts_with("claim ")) {
+    measured = of_claim(of, std::string_view(what).substr(negative ? 7 : 6));
+    if (negative) measured.value = -measured.value;
+  } else if (const auto ordered = of_order(of, what)) {
+    if (with_interval) throw UsageError("a " + what.substr(0, what.find(' ')) + " has no interval");
+    measured = *ordered;
+  } else {
+    measured = of_formula(of, what, with_interval);
+  }
   std::string value = formatted(measured.value, format);
   if (!with_interval) return value;
   if (value.ends_with(" %")) value.resize(value.size() - 2);  // 97 +- 8 %

@@ -9,9 +9,9 @@
 //   reference  = preset ":" what "|" format     with "\|" in a cell of a Markdown table
 //   what       = [ "-" ] "claim" which         of a claim: its mean or number, or a field of its
 //                                               evidence
-//              | value [ "from" condition ]     of the means over the trials, as in `ranklab
-//              judge`;
-//                                               claim(which) is a number in it
+//              | [ over ] value [ "from" condition ]   as in `ranklab judge`, of the means over the
+//                                               trials; claim(which) is a number in it
+//   over       = "median" | "largest" | "least"  of the numbers of the trials that have one
 //   which      = ( ID | "min" GLOB | "max" GLOB ) [ field ]
 //   field      = violations, cases, share (of the two), worst, units, violated, low, high
 //   format     = .2f | .3g | .0% | ,d  [ "+-" ]  with the half width of the 99 % interval; of a

@@ -29,9 +29,13 @@ bool is_input(const Entry& entry);
 
 /// The words of the first screen.
 inline constexpr char introduction[] =
-    "Figures and statements of papers on the geometry of deep networks, computed again by ranklab "
-    "and judged from its numbers. <b>True</b>: a proof was checked, and no case violates it. "
-    "<b>Consistent</b>: it shows at the sizes run. <b>False as printed</b>: a typo, a missing "
-    "condition or an error, derived by hand. <b>Not seen</b>: it does not show at these sizes.";
+    "Figures and statements about the geometry of deep networks, judged from computed numbers. "
+    "\u2713 <b>true</b>: proved, and never violated. \u2248 <b>consistent</b> or <b>seen</b> at "
+    "the "
+    "sizes run. \u2717 <b>false as printed</b>: a typo, a missing condition or an error, derived "
+    "by "
+    "hand. \u25B3 <b>not seen</b>, or only in part. ? <b>undecided</b>: too few data. \u25CB "
+    "<b>not "
+    "judged</b>, or a slip.";
 
 }  // namespace ranklab

@@ -55,6 +55,21 @@ class NumbersTest(ProgramTest):
             with self.subTest(what):
                 self.assertEqual(self.renewed("<!--{spectral-fig03: %s}--><!--/-->" % what)[0], "<!--{spectral-fig03: %s}-->%s<!--/-->" % (what, value))
 
+    def test_order_over_the_trials_that_have_a_value(self):
+        steps = [3.0, None, 5.0, 4.0, 8.0]
+        self.document["trial_values"]["first_iteration_specgd_ahead"] = steps
+        self.document["trials"].update(requested=5, completed=5)
+        for values in self.document["trial_values"].values():
+            del values[5:]
+        for series in self.document["series"]:
+            series.pop("trials", None)
+        self.store()
+        known = [step for step in steps if step is not None]
+        for order, value in (("median", statistics.median(known)), ("largest", max(known)), ("least", min(known))):
+            what = f"{order} 2 * first_iteration_specgd_ahead | .1f"
+            self.assertEqual(self.renewed("<!--{spectral-fig03: %s}--><!--/-->" % what)[0],
+                             "<!--{spectral-fig03: %s}-->%.1f<!--/-->" % (what, 2 * value))
+
     def counts(self, beginning):
         return [claim["evidence"]["violations"] for claim in self.document["claims"]
                 if claim["id"].startswith(beginning) and (claim["evidence"] or {}).get("type") == "count"]
