@@ -14,6 +14,19 @@
 namespace ranklab {
 namespace {
 
+// A short object of plain values, such as the place of a quantity, in one line; "" for another.
+std::string in_one_line(const nlohmann::ordered_json& object) {
+  constexpr std::size_t most = 80;
+  std::string out = "{";
+  for (const auto& [key, item] : object.items()) {
+    if (item.is_structured() || out.size() > most) return "";
+    out += (out.size() > 1 ? ", " : "") + nlohmann::ordered_json(key).dump() + ": " +
+           item.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  }
+  out += "}";
+  return out.size() > most ? "" : out;
+}
+
 void append_formatted(std::string& out, const nlohmann::ordered_json& value, std::size_t indent) {
   const bool plain =
       std::all_of(value.begin(), value.end(),
@@ -21,6 +34,10 @@ void append_formatted(std::string& out, const nlohmann::ordered_json& value, std
   if (!value.is_structured() || value.empty() || (value.is_array() && plain)) {
     // Texts are UTF-8, except for names in the file system.
     out += value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+    return;
+  }
+  if (const std::string line = value.is_object() ? in_one_line(value) : ""; !line.empty()) {
+    out += line;
     return;
   }
   const std::string line = "\n" + std::string(indent + 1, ' ');
