@@ -13,6 +13,7 @@
 #include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
@@ -409,6 +410,7 @@ void add_depth_series(const ModelSpec& spec, const DepthCurve& curve, Numbers& o
   for (const TokenMeasure& each : measures) {
     if (curve.tau) add(each.before);
   }
+  if (spec.row().figure != DepthFigure::shallow_4) return;  // no other model reports them
   for (const Measure& each : {measure::branch_input_norm, measure::branch_output_norm}) {
     const Quantity norms = curve.at / each;
     out.sometimes(!out.declares() && out.records().front().has(norms),
