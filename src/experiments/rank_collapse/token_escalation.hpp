@@ -190,8 +190,8 @@ inline constexpr Measure
     delta = {"delta", "delta", "largest share of a difference between tokens that attention keeps"},
     mu_1 = {"mu_1", "mu_1^2", "factor of attention on the squared norm of the mean part"},
     mu_2 = {"mu_2", "mu_2^2", "factor of attention on the squared norm of the rest"},
-    mu_1_bound = {"mu_1_bound", "(1 - omega)^2", "lower bound on mu_1^2"},
-    mu_2_bound = {"mu_2_bound", "delta^2", "upper bound on mu_2^2"};
+    mu_1_bound = {"mu_1_bound", "(1 - omega)^2", "lower bound (11) on mu_1^2"},
+    mu_2_bound = {"mu_2_bound", "delta^2", "upper bound (11) on mu_2^2"};
 // Over the blocks, recorded by the studies: eq. (5) of step 1.
 inline constexpr Measure rate = {"rate", "r", "token diversity before step 1 over that after it"};
 // For the whole path: 0 or 1, and the number of tokens that the norm `rows` set to zero.

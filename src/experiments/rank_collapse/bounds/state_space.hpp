@@ -74,7 +74,7 @@ inline constexpr Measure mu_curve = {"thm-4.3.mu", "mu(Y)",
                          as_printed_curve = {"thm-4.3.as_printed", "",
                                              "bound of Theorem 4.3 on mu as printed"},
                          half_exponent_curve = {"thm-4.3.half_exponent", "",
-                                                "the printed bound with the exponent K/2"},
+                                                "bound of Theorem 4.3 on mu with the exponent K/2"},
                          corrected_curve = {"thm-4.3.corrected", "",
                                             "corrected bound of Theorem 4.3 on mu"};
 

@@ -101,8 +101,10 @@ inline constexpr Measure
     final_mu = {"final_mu", "mu(Y^K)/sqrt(N)",
                 "distance of the tokens from their mean after the last layer, over sqrt N"},
     promised_as_printed = {"promised_as_printed", "",
-                           "lower bound of Theorem 4.1 as printed, at the best a"},
-    promised_by_turning = {"promised_by_turning", "", "our lower bound"};
+                           "lower bound of Theorem 4.1 on mu after the last layer as printed, over "
+                           "sqrt N, at the best a"},
+    promised_by_turning = {"promised_by_turning", "",
+                           "our lower bound on mu after the last layer, over sqrt N"};
 
 }  // namespace thm_4_1
 

@@ -87,9 +87,9 @@ double predicted_second_eigenvalue(std::uint64_t n, std::uint64_t d) {
 namespace {
 
 constexpr Measure second = {"lambda_2", "|lambda_2|",
-                            "largest modulus of an eigenvalue of P without the 1 of its rows"},
-                  // Of the result.
-    limit = {"lambda_2.limit", "|lambda_2|", "what |lambda_2| tends to as the matrix grows"};
+                            "second largest modulus of an eigenvalue of the stochastic matrix"},
+                  limit = {"lambda_2.limit", "|lambda_2|",
+                           "what |lambda_2| tends to as the matrix grows"};
 
 }  // namespace
 

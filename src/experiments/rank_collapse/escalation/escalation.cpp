@@ -59,14 +59,15 @@ Quantity of_step(std::size_t step, const Measure& measure) {
 
 // Of the result.
 constexpr Measure
-    final_similarity = {"final_token_similarity", "t_sim(X_K)", "after the last block"},
+    final_similarity = {"final_token_similarity", "t_sim(X_K)",
+                        "token similarity after the last block"},
     first_near_maximum = {"first_state_above_0.99", "",
                           "first state with a token similarity above 0.99; 0 is the input"},
     decrease_count = {"decreases", "", "blocks that decrease the token similarity"},
     diversity_ratio = {"diversity_ratio", "", "token diversity after a block over that before it"},
     late_ratio = {"late_diversity_ratio", "",
-                  "the same for late blocks, whose input has a token similarity above 0.99: "
-                  "geometric mean"};
+                  "token diversity after a block or step over that before it: geometric mean over "
+                  "blocks whose input has a token similarity above 0.99"};
 
 TrialRecord run_trial(const Config& c, const Trial& trial) {
   std::vector<std::string> names = {rate};

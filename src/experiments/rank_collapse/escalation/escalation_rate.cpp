@@ -62,11 +62,11 @@ constexpr Measure xi_1 = {"xi_1", "xi_1", "growth of the squared norm of the tok
                   excess = {"xi_ratio_minus_1", "xi_1/xi_2 - 1",
                             "how much faster the mean part grows than the rest"};
 // Of the result.
-constexpr Measure
-    rate_1 = {"rate_estimate_1", "r", "rate that Estimate 1 predicts"},
-    rate_2 = {"rate_estimate_2", "r", "rate that Estimate 2 predicts"},
-    sharpened = {"xi_ratio_minus_1_sharpened", "xi_1/xi_2 - 1",
-                 "the same with E[xi_i] of eq. (9) as control variates: less spread, same mean"};
+constexpr Measure rate_1 = {"rate_estimate_1", "r", "rate that Estimate 1 predicts"},
+                  rate_2 = {"rate_estimate_2", "r", "rate that Estimate 2 predicts"},
+                  sharpened = {
+                      "xi_ratio_minus_1_sharpened", "xi_1/xi_2 - 1",
+                      "xi_1/xi_2 - 1 with control variates of eq. (9): less spread, the same mean"};
 
 // The path, which is the same for all trials ------------------------------------------------------
 
