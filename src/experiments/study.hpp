@@ -75,8 +75,9 @@ class Study {
   virtual std::vector<Output> outputs(std::uint64_t /*trial*/) const { return {}; }
   virtual Estimate memory() const = 0;
   /// Parts of the names of quantities that the report has only if one of the trials has them, so
-  /// that the report of a single trial cannot tell that a name is unknown.
-  virtual std::vector<std::string> names_of_some_trials() const { return {}; }
+  /// that the report of a single trial cannot tell that a name is unknown: those that derive() adds
+  /// only sometimes.
+  virtual std::vector<std::string> names_of_some_trials() const;
   /// What the trials compute. The work may refer to this study, which outlives it.
   virtual Work work() const = 0;
 

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <optional>
 #include <string_view>
 
@@ -394,6 +395,12 @@ bool names_weights(const std::string& word) {
 std::uint64_t trials_in_files(const ModelSpec& spec) {
   if (spec.trainings > 1) return spec.trainings;
   return spec.sequences == nullptr ? 0 : spec.sequences->size();
+}
+
+std::vector<double> layers_from(std::uint64_t first, const ModelSpec& spec) {
+  std::vector<double> layers(spec.layers + 1 - first);
+  std::iota(layers.begin(), layers.end(), static_cast<double>(first));
+  return layers;
 }
 
 Unit independent_unit(const ModelSpec& spec) {

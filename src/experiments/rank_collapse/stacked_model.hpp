@@ -80,6 +80,9 @@ std::vector<Contradiction> contradictions(const ModelSpec& spec);
 /// The first few tensor names as a list: "classifier.bias, classifier.weight and 7 more".
 std::string listed(const std::vector<std::string>& keys);
 
+/// first, first + 1, ..., the number of layers: the x of numbers over layers or blocks.
+std::vector<double> layers_from(std::uint64_t first, const ModelSpec& spec);
+
 /// Notes for the result: the weights, their unused tensors, the assumptions, the number of
 /// sequences, and how many of them were cut.
 std::vector<std::string> file_notes(const ModelSpec& spec);

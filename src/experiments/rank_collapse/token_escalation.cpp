@@ -192,9 +192,9 @@ void measure(BlockPassage& passage) {
 
 }  // namespace
 
-BlockArrays undefined_blocks(const PathConfig& config, std::initializer_list<const char*> names) {
+BlockArrays undefined_blocks(const PathConfig& config, const std::vector<std::string>& names) {
   BlockArrays arrays;
-  for (const char* name : names) arrays[name].assign(config.spec.layers, undefined);
+  for (const std::string& name : names) arrays[name].assign(config.spec.layers, undefined);
   return arrays;
 }
 
@@ -226,7 +226,7 @@ TrialRecord follow_path(
       diversity[state] = parts.diversity();
     }
     const AttentionMeasures mean = mean_over_heads(passage.heads);
-    for (const auto& [name, value] : {std::pair<const char*, double>{omega, mean.omega},
+    for (const auto& [name, value] : {std::pair<Measure, double>{omega, mean.omega},
                                       {delta, mean.delta},
                                       {mu_1, mean.mu_1_squared},
                                       {mu_2, mean.mu_2_squared},

@@ -135,7 +135,7 @@ inline constexpr double away_from_zero = 1e-4;
 
 namespace token_escalation {
 
-struct PathConfig {
+struct PathConfig : Study {
   // [Shallow] Section 2.4.
   ModelSpec spec = {.model = "post-norm", .layers = 20, .tokens = 64, .dim = 512};
   double lambda = 1.0;  // strength of the skip in step 1; 1 in the paper
@@ -143,7 +143,7 @@ struct PathConfig {
   /// `models` are the architectures that the study can run.
   std::vector<Field> path_flags(const std::vector<std::string>& models);
   /// Of a path through all blocks.
-  Estimate memory() const;
+  Estimate memory() const override;
 
   StepStrength strength() const { return step_strength(spec, lambda); }
   /// Whether the blocks are those of Algorithm 1, the subject of the paper's statements.
@@ -173,23 +173,30 @@ TrialRecord follow_path(
 
 /// Arrays over the K blocks that hold NaN, so that they are undefined after a divergence.
 using BlockArrays = std::map<std::string, std::vector<double>>;
-BlockArrays undefined_blocks(const PathConfig& config, std::initializer_list<const char*> names);
+BlockArrays undefined_blocks(const PathConfig& config, const std::vector<std::string>& names);
 
 // What a path records; NaN after a divergence -----------------------------------------------------
 
 // Over the states 0 to K; state 0 is the input.
-inline constexpr char token_similarity[] = "token_similarity",
-                      token_diversity[] = "token_diversity";
+inline constexpr Measure
+    token_similarity = {"token_similarity", "t_sim(X)",
+                        "share of the squared norm in the part that all tokens have in common"},
+    token_diversity = {"token_diversity", "t_div(X)",
+                       "share of the squared norm in which the tokens differ, 1 - t_sim"};
 // Over the blocks 1 to K, means over the heads of the attention matrices: [Shallow] eq. (12),
 // eq. (10) squared, eq. (11).
-inline constexpr char omega[] = "omega", delta[] = "delta";
-inline constexpr char mu_1[] = "mu_1", mu_2[] = "mu_2", mu_1_bound[] = "mu_1_bound",
-                      mu_2_bound[] = "mu_2_bound";
+inline constexpr Measure
+    omega = {"omega", "omega", "differences between tokens that attention adds to their mean"},
+    delta = {"delta", "delta", "largest share of a difference between tokens that attention keeps"},
+    mu_1 = {"mu_1", "mu_1^2", "factor of attention on the squared norm of the mean part"},
+    mu_2 = {"mu_2", "mu_2^2", "factor of attention on the squared norm of the rest"},
+    mu_1_bound = {"mu_1_bound", "(1 - omega)^2", "lower bound (11) on mu_1^2"},
+    mu_2_bound = {"mu_2_bound", "delta^2", "upper bound (11) on mu_2^2"};
 // Over the blocks, recorded by the studies: eq. (5) of step 1.
-inline constexpr char rate[] = "rate";
+inline constexpr Measure rate = {"rate", "r", "token diversity before step 1 over that after it"};
 // For the whole path: 0 or 1, and the number of tokens that the norm `rows` set to zero.
-inline constexpr char diverged[] = "diverged";
-inline constexpr Measure degenerate_rows = {"degenerate_rows", "",
+inline constexpr Measure diverged = {"diverged", "", "1 if a state of the path is not finite"},
+                         degenerate_rows = {"degenerate_rows", "",
                                             "tokens that a norm of rows set to zero"};
 
 /// The value of an array at block k, from 0.

@@ -309,20 +309,22 @@ TEST_CASE(
       const auto toy = toys.find(experiment.name + " " + entry.name);
       if (toy == toys.end()) continue;
       const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
-      std::map<std::string, DeclaredQuantity> declared;
+      using Key = std::pair<std::string, bool>;  // the name, and whether it is a series
+      std::map<Key, DeclaredQuantity> declared;
       CAPTURE(toy->first);
       for (const DeclaredQuantity& each : study->quantities()) {
         CAPTURE(each.quantity.name);
         CHECK(std::string(each.quantity.meaning) != "");
-        CHECK(declared.emplace(each.quantity.name, each).second);
+        CHECK(declared.emplace(Key{each.quantity.name, !each.x_name.empty()}, each).second);
       }
       if (declared.empty()) continue;
-      std::set<std::string> measured;
+      std::set<Key> measured;
       const auto check = [&](const auto& of, const std::string& x_name) -> const auto& {
         CAPTURE(of.name);
-        measured.insert(of.name);
-        REQUIRE(declared.contains(of.name));
-        const DeclaredQuantity& as = declared.at(of.name);
+        const Key key{of.name, !x_name.empty()};
+        measured.insert(key);
+        REQUIRE(declared.contains(key));
+        const DeclaredQuantity& as = declared.at(key);
         CHECK(as.quantity.kind == of.quantity);
         CHECK(as.quantity.at.coordinates == of.at);
         CHECK(as.x_name == x_name);
@@ -334,9 +336,9 @@ TEST_CASE(
         const std::vector<double>& x = check(series, series.x_name).x;
         CHECK((x.empty() || std::ranges::includes(x, series.x)));
       }
-      for (const auto& [name, each] : declared) {
-        CAPTURE(name);
-        CHECK((!each.always || measured.contains(name)));
+      for (const auto& [key, each] : declared) {
+        CAPTURE(each.quantity.name);
+        CHECK((!each.always || measured.contains(key)));
       }
     }
   }

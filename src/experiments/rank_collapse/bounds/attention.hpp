@@ -78,13 +78,19 @@ inline const Statement cubic =
          "a norm (Theorem A.3): the factor");
 
 // Of log mu per layer, up to the layer at which rounding hides mu.
-inline const Worst slope = {"thm-4.2.slope", larger_is_worse};
-inline const Worst epsilon = {"thm-4.2.epsilon",
-                              smaller_is_worse};        // the smallest attention weight
-inline const Worst C = {"thm-4.2.C", larger_is_worse};  // the smallest C for which the bound holds
-inline const Worst growth = {"thm-4.2.growth", distance_to_three};
-inline constexpr char log10_mu[] = "thm-4.2.log10_mu", log10_bound[] = "thm-4.2.log10_bound",
-                      growth_curve[] = "thm-4.2.growth";
+inline constexpr Worst
+    slope = {{"thm-4.2.slope", "", "slope of log mu per layer, largest over the sizes"},
+             larger_is_worse},
+    epsilon = {{"thm-4.2.epsilon", "epsilon", "smallest attention weight"}, smaller_is_worse},
+    C = {{"thm-4.2.C", "C", "smallest constant for which the bound holds"}, larger_is_worse},
+    growth = {{"thm-4.2.growth", "",
+               "growth factor of the later steps of log mu, farthest from 3 over the sizes"},
+              distance_to_three};
+inline constexpr Measure
+    log10_mu = {"thm-4.2.log10_mu", "log10 mu(Y)",
+                "logarithm of the distance of the tokens from their mean, normalized rows"},
+    log10_bound = {"thm-4.2.log10_bound", "", "log10 of the bound of Theorem 4.2 on mu"},
+    growth_curve = {"thm-4.2.growth", "", "step of log mu over the previous one, normalized rows"};
 
 }  // namespace thm_4_2
 
@@ -112,10 +118,17 @@ inline const Statement cubic =
                      "step of log mu is three times the previous one: the factor"),
                cubic_growth);
 
-inline const Worst growth = {"thm-A.3.growth", distance_to_three};
-// The logarithm of the smallest constant for which the bound holds.
-inline const Worst log_constant = {"thm-A.3.log_constant", larger_is_worse};
-inline constexpr char log10_mu[] = "thm-A.3.log10_mu", growth_curve[] = "thm-A.3.growth";
+inline constexpr Worst
+    growth = {{"thm-A.3.growth", "",
+               "growth factor of the later steps of log mu, farthest from 3 over the sizes"},
+              distance_to_three},
+    log_constant = {{"thm-A.3.log_constant", "",
+                     "natural logarithm of the smallest constant for which the bound holds"},
+                    larger_is_worse};
+inline constexpr Measure
+    log10_mu = {"thm-A.3.log10_mu", "log10 mu(Y)",
+                "logarithm of the distance of the tokens from their mean, no norm"},
+    growth_curve = {"thm-A.3.growth", "", "step of log mu over the previous one, no norm"};
 
 }  // namespace thm_A_3
 

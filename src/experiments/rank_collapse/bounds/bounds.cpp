@@ -87,7 +87,7 @@ bool compare_logs(TrialRecord& record, const Statement& statement, double smalle
 }
 
 void keep_worst(TrialRecord& record, const Worst& number, double value) {
-  const std::string name = "worst/" + number.name;
+  const std::string name = std::string("worst/") + number.name;
   const double worst = record.scalar_or_nan(name);
   const bool worse =
       std::isfinite(value) && (std::isnan(worst) || number.badness(value) > number.badness(worst));
@@ -95,7 +95,7 @@ void keep_worst(TrialRecord& record, const Worst& number, double value) {
 }
 
 std::vector<double> worst_of(const Records& records, const Worst& number) {
-  return scalars_of(records, "worst/" + number.name);
+  return scalars_of(records, std::string("worst/") + number.name);
 }
 
 void add_degenerate_rows(TrialRecord& record, std::uint64_t rows) {
@@ -156,6 +156,7 @@ std::string StackClaims::mean_text(const Worst& number) const {
 
 void StackClaims::counted(const Statement& statement, std::string detail,
                           const std::string& unmet) const {
+  if (counted_ids != nullptr) counted_ids->push_back(statement.id);
   static const TrialRecord examples = worked_examples();
   const Tally random = tally(statement.id), example = examples.tally(statement.id);
   Tally all = random;
@@ -344,7 +345,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   return record;
 }
 
-void judge(const StackClaims& stacks) {
+void judge_all(const StackClaims& stacks) {
   judge_lemma_A_1(stacks);
   judge_theorem_4_1(stacks);
   judge_footnote_2(stacks);

@@ -33,7 +33,7 @@ class BareBlock;
 
 namespace bounds {
 
-struct Config {
+struct Config : Study {
   ModelSpec spec;  // the settings that all stacks share; the lists below give models and sizes
   std::vector<std::string> models = {"attention", "linear-attention", "lti-ssm",
                                      "selective-ssm"};  // for Theorem 4.1
@@ -44,11 +44,17 @@ struct Config {
   std::vector<double> a = {0.01, 0.5, 0.9, 0.99};                  // collapse rates, below 1
 
   Config();
-  std::vector<Field> flags();
-  void fill_defaults();
-  void check() const;
-  Estimate memory() const;
-  static std::vector<std::string> names_of_some_trials() { return {"violations."}; }
+  std::vector<Field> flags() override;
+  void fill_defaults() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 };
 
 /// N and d of one stack.
@@ -109,8 +115,7 @@ bool compare_logs(TrialRecord& record, const Statement& statement, double smalle
                   double slack);
 
 /// A number that every stack has. A trial keeps the worst one over its sizes.
-struct Worst {
-  std::string name;           // of the scalar
+struct Worst : Measure {
   double (*badness)(double);  // larger means worse
 };
 inline constexpr auto larger_is_worse = [](double x) { return x; };
@@ -122,8 +127,8 @@ inline constexpr auto distance_to_three = [](double x) { return std::abs(x - 3);
 void keep_worst(TrialRecord& record, const Worst& number, double value);
 std::vector<double> worst_of(const Records& records, const Worst& number);
 
-inline constexpr char degenerate_rows[] =
-    "degenerate_rows";  // number of rows that D set to zero, in all stacks of the trial
+inline constexpr Measure degenerate_rows = {"degenerate_rows", "",
+                                            "rows that D set to zero, in all stacks of a trial"};
 void add_degenerate_rows(TrialRecord& record, std::uint64_t rows);
 
 // mu, or mu / ||Y||_F, counts as vanished if the last layer has less than this share of its value
@@ -185,6 +190,7 @@ struct StackClaims {
   const Config& config;
   const Records& records;
   Claims& claims;
+  std::vector<std::string>* counted_ids = nullptr;  // gets the ids of all counted statements
 
   /// Judges a counted statement. If there is no case, it is not applicable for the reason `unmet`.
   void counted(const Statement& statement, std::string detail = "",
@@ -213,9 +219,7 @@ struct StackClaims {
 /// All parts, for every model and size of the lists.
 TrialRecord run_trial(const Config& config, const Trial& trial);
 
-void judge(const StackClaims& stacks);
-
-Result report(const Config& config, const Records& records);
+void judge_all(const StackClaims& stacks);
 
 }  // namespace bounds
 }  // namespace ranklab

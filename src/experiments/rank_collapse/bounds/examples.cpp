@@ -22,6 +22,7 @@
 #include <iterator>
 #include <limits>
 #include <optional>
+#include <ranges>
 #include <set>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
@@ -160,14 +161,18 @@ namespace {
 // What a trial records ----------------------------------------------------------------------------
 
 // For each lambda: arrays over layers, and the number of rows that D set to zero.
-Quantity at_lambda(double lambda, const char* quantity) {
+Quantity at_lambda(double lambda, const Measure& quantity) {
   return At("lambda", lambda) / quantity;
 }
-constexpr char mu[] = "mu", rank_one_residual[] = "rank_one_residual",
-               mu_closed_form[] = "mu_closed_form";
+constexpr Measure mu = {"mu", "mu(Y)", "distance of the two tokens from their mean"},
+                  rank_one_residual = {"rank_one_residual", "1 - sigma_1(Y)^2/||Y||_F^2",
+                                       "squared distance from rank one over the squared norm"},
+                  mu_closed_form = {"mu_closed_form", "mu(Y)", "mu of the exact form"};
 // Scalars over all lambdas: the number of rows that D set to zero, and the largest difference of
 // an entry from the exact form. The first one also exists for each lambda.
-constexpr char degenerate_rows[] = "degenerate_rows", closed_form_error[] = "closed_form_error";
+constexpr Measure degenerate_rows = {"degenerate_rows", "", "rows that D set to zero"},
+                  closed_form_error = {"closed_form_error", "",
+                                       "largest difference of an entry of Y from the exact form"};
 
 // Counted at every layer, for every lambda for which D is defined. A difference beyond rounding is
 // a violation.
@@ -330,9 +335,13 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
   return record;
 }
 
-Work work(const Config& config) {
-  return each_trial([&config](Trial& trial) { return run_trial(config, trial); });
+}  // namespace
+
+Work Config::work() const {
+  return each_trial([this](Trial& trial) { return run_trial(*this, trial); });
 }
+
+namespace {
 
 // The limit of the two tokens ---------------------------------------------------------------------
 
@@ -650,57 +659,91 @@ void judge_rates(const Config& c, const TrialRecord& record, Claims& claims) {
       "0.645, and at 100: 0.980 and 0.953");
 }
 
+}  // namespace
+
 // The propositions as printed and as corrected by the exact forms.
-void judge(const Config& c, const std::vector<Outcome>& outcomes, const TrialRecord& record,
-           Claims& claims) {
-  c.selective() ? judge_sys2(outcomes, claims) : judge_sys1(outcomes, claims);
-  const Forms forms = forms_of(c.selective());
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::none);
+  const TrialRecord& record = records.front();
+  const std::vector<Outcome> outcomes = outcomes_of(*this, record);
+  selective() ? judge_sys2(outcomes, claims) : judge_sys1(outcomes, claims);
+  const Forms forms = forms_of(selective());
   for (const Inequality& form : {forms.as_printed, forms.exact})
     judge_at_every_layer(form, "difference of an entry of Y(k)", record, claims);
-  if (!c.selective()) return;
-  judge_mu(c, record, claims);
-  judge_rates(c, record, claims);
+  if (!selective()) return;
+  judge_mu(*this, record, claims);
+  judge_rates(*this, record, claims);
 }
 
 // The result --------------------------------------------------------------------------------------
 
-Quantity early(double lambda, const char* quantity) {
-  const Quantity whole = at_lambda(lambda, quantity);
-  return {"early." + whole.name, std::string("early.") + quantity, whole.at};
+namespace {
+
+// Of the figure: the first layers, in which the limits become visible, and the last two layers
+// against lambda.
+constexpr Measure
+    early_mu = {"early.mu", "mu(Y)", "in the first layers: distance of the tokens from their mean"},
+    early_closed_form = {"early.mu_closed_form", "mu(Y)",
+                         "in the first layers: mu of the exact form"},
+    early_residual = {"early.rank_one_residual", "1 - sigma_1(Y)^2/||Y||_F^2",
+                      "in the first layers: squared distance from rank one over the squared norm"},
+    last_mu = {"final.mu", "mu(Y)", "after the last layer: distance of the tokens from their mean"},
+    previous_mu = {"previous.mu", "mu(Y)",
+                   "after the second-to-last layer: distance of the tokens from their mean"},
+    last_residual = {"final.rank_one_residual", "1 - sigma_1(Y)^2/||Y||_F^2",
+                     "after the last layer: squared distance from rank one over the squared norm"};
+
+Quantity early(double lambda, const Measure& measure, const Measure& whole) {
+  const Quantity of_run = at_lambda(lambda, whole);
+  return {"early." + of_run.name, measure, of_run.at};
 }
 
-// The series of the figure: the first layers, in which the limits become visible, and the last two
-// layers against lambda.
-void add_drawn_series(const Config& c, std::vector<Outcome> outcomes, ResultBuilder& out) {
-  constexpr std::uint64_t drawn_layers = 12;
+std::vector<double> layers_to(std::uint64_t last) {
   std::vector<double> layers;
-  for (std::uint64_t k = 0; k <= std::min(drawn_layers, c.layers); ++k)
-    layers.push_back(static_cast<double>(k));
-  for (const double lambda : c.lambda) {
-    const auto add = [&](const char* name, double noise) {
-      out.series(early(lambda, name), "layer", layers,
+  for (std::uint64_t k = 0; k <= last; ++k) layers.push_back(static_cast<double>(k));
+  return layers;
+}
+
+}  // namespace
+
+void Config::derive(Numbers& out) const {
+  out.scalar(degenerate_rows);
+  out.scalar(closed_form_error);
+  for (const double each : lambda) {
+    for (const Measure& measure : {mu, rank_one_residual, mu_closed_form})
+      out.series(at_lambda(each, measure), "layer", layers_to(layers));
+  }
+  constexpr std::uint64_t drawn_layers = 12;
+  for (const double each : lambda) {
+    const auto add_early = [&](const Measure& measure, const Measure& whole, double noise) {
+      out.series(early(each, measure, whole), "layer", layers_to(std::min(drawn_layers, layers)),
                  [&](const TrialRecord& record, std::size_t k) {
-                   const double value = record.array(at_lambda(lambda, name))[k];
+                   const double value = record.array(at_lambda(each, whole))[k];
                    return value < noise ? undefined : value;
                  });
     };
-    add(mu, -infinity);
-    add(mu_closed_form, -infinity);
-    add(rank_one_residual, tolerance::epsilon<double>);  // its rounding error is absolute
+    add_early(early_mu, mu, -infinity);
+    add_early(early_closed_form, mu_closed_form, -infinity);
+    // Its rounding error is absolute.
+    add_early(early_residual, rank_one_residual, tolerance::epsilon<double>);
   }
-  std::sort(outcomes.begin(), outcomes.end(),
-            [](const auto& a, const auto& b) { return a.system.lambda < b.system.lambda; });
-  std::vector<double> lambda, last, previous, residual;
-  for (const Outcome& outcome : outcomes) {
-    lambda.push_back(outcome.system.lambda);
-    last.push_back(outcome.mu[1]);
-    previous.push_back(outcome.mu[0]);
-    residual.push_back(outcome.rank_one_residual[1]);
-  }
-  out.series(series_over_trials("final.mu", "lambda", lambda, {last}));
-  out.series(series_over_trials("previous.mu", "lambda", lambda, {previous}));
-  out.series(series_over_trials("final.rank_one_residual", "lambda", lambda, {residual}));
+  std::vector<double> ascending = lambda;
+  std::ranges::sort(ascending);
+  const auto add_against_lambda = [&](const Measure& measure, const Measure& of, std::uint64_t k) {
+    std::vector<std::vector<double>> values;
+    for (const TrialRecord& record : out.records() | std::views::take(1)) {  // all are equal
+      values.emplace_back();
+      for (const double each : ascending)
+        values.back().push_back(record.array(at_lambda(each, of)).at(k));
+    }
+    out.series(measure, series_over_trials(measure, "lambda", ascending, values));
+  };
+  add_against_lambda(last_mu, mu, layers);
+  add_against_lambda(previous_mu, mu, layers - 1);
+  add_against_lambda(last_residual, rank_one_residual, layers);
 }
+
+namespace {
 
 // At most two values of each range between the critical values of lambda, the smallest and the
 // largest, in ascending order. The critical values are those of the printed propositions and of
@@ -724,7 +767,7 @@ std::vector<double> representatives(const Config& c) {
   return chosen;
 }
 
-void add_figure(const Config& c, ResultBuilder& out) {
+void add_figure(const Config& c, Display& out) {
   const std::string residual_axis = "1 - sigma_1^2 / ||Y||_F^2 (0: rank one)",
                     mu_axis = "mu (0: equal rows)", lambda_axis = "lambda (strength of the skip)";
   PanelBuilder first = out.panel("First layers: mu (dots: iteration, lines: exact form)",
@@ -734,24 +777,24 @@ void add_figure(const Config& c, ResultBuilder& out) {
   int color = 0;
   for (const double lambda : representatives(c)) {
     const std::string label = "lambda = " + series_number(lambda);
-    first.curve(early(lambda, mu_closed_form), label, {LineStyle::line, color});
-    first.curve(early(lambda, mu), "", {LineStyle::points, color});
-    rank.curve(early(lambda, rank_one_residual), label, {LineStyle::line, color++});
+    first.curve(early(lambda, early_closed_form, mu_closed_form), label, {LineStyle::line, color});
+    first.curve(early(lambda, early_mu, mu), "", {LineStyle::points, color});
+    rank.curve(early(lambda, early_residual, rank_one_residual), label, {LineStyle::line, color++});
   }
   // The open squares of the second-to-last layer leave the dots of the last layer visible.
   constexpr int open_square = 6;
   PanelBuilder last =
       out.panel(say("mu after {} layers, for every lambda", c.layers), {lambda_axis}, {mu_axis});
-  last.curve("final.mu", "last layer", {LineStyle::points, 0})
-      .curve("previous.mu", "second-to-last layer", {LineStyle::points, open_square})
+  last.curve(last_mu, "last layer", {LineStyle::points, 0})
+      .curve(previous_mu, "second-to-last layer", {LineStyle::points, open_square})
       .line(std::numbers::sqrt2, "sqrt 2: opposite rows");
   if (c.selective()) last.line(1, "1: orthogonal rows");
   out.panel("Distance from rank one, for every lambda", {lambda_axis}, unit_axis(residual_axis))
-      .curve("final.rank_one_residual", "last layer", {LineStyle::points, 0});
+      .curve(last_residual, "last layer", {LineStyle::points, 0});
 }
 
 // Notes that say for which lambdas the tokens collapse, and which measure detects it.
-void add_notes(const Config& c, const std::vector<Outcome>& outcomes, ResultBuilder& out) {
+void add_notes(const Config& c, const std::vector<Outcome>& outcomes, Display& out) {
   const auto note = [&](const std::string& words, const auto& predicate) {
     std::vector<std::string> lambdas;
     for (const Outcome& outcome : outcomes) {
@@ -780,26 +823,17 @@ void add_notes(const Config& c, const std::vector<Outcome>& outcomes, ResultBuil
        [](const Outcome& o) { return !o.settled && !o.system.is_degenerate(); });
 }
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out(c.selective()
-                        ? "Sys-2, M = [[1, 0], [y1.y2, 1]], with lambda-skip connections"
-                        : "Sys-1, M = [[1, 0], [2, 1]] and Y(0) = I, with lambda-skip connections",
-                    records);
-  out.claims().set_unit(Unit::none);
-  out.scalars({degenerate_rows, closed_form_error});
-  for (const double lambda : c.lambda) {
-    for (const char* name : {mu, rank_one_residual, mu_closed_form})
-      out.series(at_lambda(lambda, name), "layer");
-  }
-  const std::vector<Outcome> outcomes = outcomes_of(c, records.front());
-  judge(c, outcomes, records.front(), out.claims());
-  add_drawn_series(c, outcomes, out);
-  add_figure(c, out);
-  add_notes(c, outcomes, out);
-  return out.take();
+}  // namespace
+
+std::string Config::title() const {
+  return selective() ? "Sys-2, M = [[1, 0], [y1.y2, 1]], with lambda-skip connections"
+                     : "Sys-1, M = [[1, 0], [2, 1]] and Y(0) = I, with lambda-skip connections";
 }
 
-}  // namespace
+void Config::show(Display& out) const {
+  add_figure(*this, out);
+  add_notes(*this, outcomes_of(*this, out.records().front()), out);
+}
 
 double margin_of_eq_7(double lambda, double largest_cosine) {
   const double root_a = (1 + lambda) / (2 + lambda),
@@ -812,7 +846,7 @@ double margin_of_eq_7(double lambda, double largest_cosine) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_examples_study() {
-  return study_of<examples::Config>(examples::work, examples::report);
+  return std::make_unique<examples::Config>();
 }
 
 }  // namespace ranklab

@@ -23,7 +23,7 @@ struct TwoTokenSystem {
   bool starts_at_45_degrees() const;
 };
 
-struct Config {
+struct Config : Study {
   // sys1: M = [[1, 0], [2, 1]], Y(0) = I; sys2: M = [[1, 0], [y1.y2, 1]].
   std::string system = "sys1";
   // Values on both sides of the critical values -2, -3/2 and -1.
@@ -32,9 +32,14 @@ struct Config {
   // sys2: row 2 of Y(0) is (alpha_0, sqrt(1 - alpha_0^2)); in (0, 1].
   double alpha0 = 1 / std::numbers::sqrt2;
 
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override;
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool selective() const { return system == "sys2"; }
   TwoTokenSystem system_at(double lambda) const;

@@ -86,29 +86,42 @@ Estimate Config::memory() const {
   return {.bytes = largest};
 }
 
-namespace {
+Work Config::work() const {
+  return each_trial([this](Trial& trial) { return run_trial(*this, trial); });
+}
 
-Work work(const Config& config) {
-  return each_trial([&config](Trial& trial) { return run_trial(config, trial); });
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
+  judge_all({*this, records, claims});
 }
 
 // The result --------------------------------------------------------------------------------------
 
-// The number of violations of every counted claim, as the scalar "violations.<id>" with dots for
-// slashes.
-void add_violations(ResultBuilder& out) {
-  for (const Claim& claim : out.claims().list()) {
-    const auto counts = [&](const TrialRecord& record) { return record.has_tally(claim.id); };
-    if (std::none_of(out.records().begin(), out.records().end(), counts)) continue;
-    std::string name = "violations." + claim.id.substr(std::string("lambda-skip/").size());
-    std::replace(name.begin(), name.end(), '/', '.');
-    out.scalar(name, per_trial(out.records(), [&](const TrialRecord& record) {
-                 return record.tally(claim.id).violations;
-               }));
+namespace {
+
+// The number of violations of every counted statement, as the scalar "violations.<id>" with dots
+// for slashes. Which statements are counted does not depend on the trials.
+void add_violations(const Config& config, Numbers& out) {
+  std::vector<std::string> ids;
+  const Records none;
+  Claims unused;
+  judge_all({config, none, unused, &ids});
+  for (const std::string& id : ids) {
+    const auto counts = [&](const TrialRecord& record) { return record.has_tally(id); };
+    std::string name = "violations." + id.substr(std::string("lambda-skip/").size());
+    std::ranges::replace(name, '/', '.');
+    Quantity violations = name;
+    violations.meaning = "violations of the statement in a trial";
+    out.sometimes(std::ranges::any_of(out.records(), counts), [&] {
+      out.scalar(violations, per_trial(out.records(), [&](const TrialRecord& record) {
+                   return record.tally(id).violations;
+                 }));
+    });
   }
 }
 
-void add_scalars(ResultBuilder& out, const Config& config) {
+void add_scalars(const Config& config, Numbers& out) {
+  using namespace remark_4_1;
   out.scalar(degenerate_rows);
   for (const std::string& model : config.models) {
     for (const double a : config.a) {
@@ -117,8 +130,8 @@ void add_scalars(ResultBuilder& out, const Config& config) {
     }
     out.scalar(thm_4_1::lambda_needed_turning(model));
   }
-  out.scalars({remark_4_1::S, remark_4_1::lambda_printed, remark_4_1::lambda_corrected,
-               remark_4_1::mu_at_5, remark_4_1::residual_at_5});
+  for (const Measure& each : {S, lambda_printed, lambda_corrected, mu_at_5, residual_at_5})
+    out.scalar(each);
   std::vector<Worst> numbers = {thm_4_2::slope,  thm_4_2::epsilon, thm_4_2::C,
                                 thm_4_2::growth, thm_A_3::growth,  thm_A_3::log_constant};
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
@@ -126,46 +139,60 @@ void add_scalars(ResultBuilder& out, const Config& config) {
                    {theorem.slope, theorem.normalized_ratio, theorem.rank_one_residual});
   }
   numbers.push_back(thm_A_10::growth);
-  for (const Worst& number : numbers) out.scalar(number.name, worst_of(out.records(), number));
-  out.scalars({thm_4_3::c, thm_4_3::lambda_min, thm_4_3::lambda_max});
+  for (const Worst& number : numbers) out.scalar(number, worst_of(out.records(), number));
+  for (const Measure& each : {thm_4_3::c, thm_4_3::lambda_min, thm_4_3::lambda_max})
+    out.scalar(each);
 }
 
-void add_series(ResultBuilder& out, const Config& config) {
+void add_series(const Config& config, Numbers& out) {
   std::vector<double> decay;  // 1 - a
   for (const double a : config.a) decay.push_back(1 - a);
+  const std::vector<double> states = layers_from(0, config.spec);
   for (const std::string& model : config.models) {
-    for (const char* curve : {own_lambda::largest, own_lambda::single})
+    for (const Measure& curve : {own_lambda::largest, own_lambda::single})
       out.series(At("model", model) / curve, "1 - a", decay);
-    for (const double lambda : config.lambda) out.series(thm_4_1::mu(model, lambda), "layer");
-    for (const char* curve :
-         {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning}) {
+    for (const double lambda : config.lambda)
+      out.series(thm_4_1::mu(model, lambda), "layer", states);
+    for (const Measure& curve :
+         {thm_4_1::final_mu, thm_4_1::promised_as_printed, thm_4_1::promised_by_turning})
       out.series(At("model", model) / curve, "lambda", config.lambda);
-    }
   }
-  for (const char* curve : {thm_4_2::log10_mu, thm_4_2::log10_bound}) out.series(curve, "layer");
+  for (const Measure& curve : {thm_4_2::log10_mu, thm_4_2::log10_bound})
+    out.series(curve, "layer", states);
   // The trials whose stack meets the hypotheses.
   Records met;
-  std::copy_if(out.records().begin(), out.records().end(), std::back_inserter(met),
-               [](const TrialRecord& record) { return record.has(thm_4_3::mu_curve); });
-  for (const char* curve : {thm_4_3::mu_curve, thm_4_3::as_printed_curve,
-                            thm_4_3::half_exponent_curve, thm_4_3::corrected_curve}) {
-    if (!met.empty()) out.series(series_over_trials(curve, "layer", arrays_of(met, curve)));
+  std::ranges::copy_if(out.records(), std::back_inserter(met),
+                       [](const TrialRecord& record) { return record.has(thm_4_3::mu_curve); });
+  for (const Measure& curve : {thm_4_3::mu_curve, thm_4_3::as_printed_curve,
+                               thm_4_3::half_exponent_curve, thm_4_3::corrected_curve}) {
+    out.sometimes(!met.empty(), [&] {
+      out.series(curve, series_over_trials(curve, "layer", states, arrays_of(met, curve)));
+    });
   }
-  out.series(thm_A_3::log10_mu, "layer");
+  out.series(thm_A_3::log10_mu, "layer", states);
   for (const LtiTheorem& theorem : {thm_A_7, thm_A_8}) {
-    for (const std::string& curve :
-         {theorem.mu_curve, theorem.bound_curve, theorem.normalized_curve})
-      out.series(curve, "layer");
+    for (const Measure& curve : {theorem.mu_curve, theorem.bound_curve, theorem.normalized_curve})
+      out.series(curve, "layer", states);
   }
-  const bool has_steps = !out.records().front().array(thm_A_3::growth_curve).empty();
-  for (const char* curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) {
-    if (has_steps) out.series(curve, "layer", 2);  // a single layer has no two steps
+  for (const Measure& curve : {thm_4_2::growth_curve, thm_A_3::growth_curve}) {
+    if (config.spec.layers > 1)  // a single layer has no two steps
+      out.series(curve, "layer", layers_from(2, config.spec));
   }
-  for (const char* curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected})
-    out.series(curve, "layer", 1);
+  for (const Measure& curve : {thm_A_10::rate, thm_A_10::rate_as_printed, thm_A_10::rate_corrected})
+    out.series(curve, "layer", layers_from(1, config.spec));
 }
 
-void add_skip_panel(ResultBuilder& out, const Config& config) {
+}  // namespace
+
+void Config::derive(Numbers& out) const {
+  add_scalars(*this, out);
+  add_violations(*this, out);
+  add_series(*this, out);
+}
+
+namespace {
+
+void add_skip_panel(const Config& config, Display& out) {
   PanelBuilder panel = out.panel(
       say("Theorem 4.1: mu after {} and its lower bounds", plural(config.spec.layers, "layer")),
       log_axis("lambda > 0 (strength of the skip)"), unit_axis("mu / sqrt N (0: equal tokens)"));
@@ -185,7 +212,7 @@ void add_skip_panel(ResultBuilder& out, const Config& config) {
 // Smaller values of mu are not drawn.
 constexpr double smallest_mu = 1e-20;
 
-void add_own_lambda_panel(ResultBuilder& out, const Config& config) {
+void add_own_lambda_panel(const Config& config, Display& out) {
   out.next_figure("Theorem 4.1 as a rule for the choice of lambda");
   PanelBuilder panel = out.panel(say("The lambda that guarantees mu^2 >= a^K mu(Y^0)^2 for {}",
                                      plural(config.spec.layers, "layer")),
@@ -204,10 +231,10 @@ void add_own_lambda_panel(ResultBuilder& out, const Config& config) {
   }
 }
 
-void add_figure(ResultBuilder& out, const Config& config) {
+void add_figure(const Config& config, Display& out) {
   const Axis layers = {"number of layers"},
              mu = with_floor(log_axis("mu (0: equal tokens)"), smallest_mu);
-  add_skip_panel(out, config);
+  add_skip_panel(config, out);
   out.panel("Attention without a skip: mu", layers,
             with_floor({"mu (0: equal tokens)", Scale::log10}, std::log10(smallest_mu)))
       .curve(thm_A_3::log10_mu, "no norm", {LineStyle::line_points, 0})
@@ -236,20 +263,13 @@ void add_figure(ResultBuilder& out, const Config& config) {
       .curve(thm_A_10::rate, "measured", {LineStyle::line, 0})
       .curve(thm_A_10::rate_corrected, "corrected bound", {LineStyle::dashed, 1})
       .curve(thm_A_10::rate_as_printed, "bound as printed", {LineStyle::dotted, 2});
-  add_own_lambda_panel(out, config);
+  add_own_lambda_panel(config, out);
 }
 
 }  // namespace
 
-Result report(const Config& config, const Records& records) {
-  ResultBuilder out(
-      "Bounds of Theorems 4.1 to 4.3, A.2, A.3, A.7, A.8 and A.10 on random bare stacks", records);
-  out.claims().set_unit(Unit::draw);
-  judge({config, records, out.claims()});
-  add_scalars(out, config);
-  add_violations(out);
-  add_series(out, config);
-  add_figure(out, config);
+void Config::show(Display& out) const {
+  add_figure(*this, out);
   out.note(
       "S = ||C_V||_F and C_M = ||M||_F, as Section 4.1 defines them. The state-space models have "
       "C_V = I and therefore S = sqrt d; Remark 4.1 says S = 1.");
@@ -260,7 +280,6 @@ Result report(const Config& config, const Records& records) {
   out.note(
       "The curves use the last values of --tokens and --dim. The curves of Theorem 4.3 use the "
       "first value of --tokens.");
-  return out.take();
 }
 
 }  // namespace ranklab::bounds
@@ -268,7 +287,7 @@ Result report(const Config& config, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_bounds_study() {
-  return study_of<bounds::Config>(bounds::work, bounds::report);
+  return std::make_unique<bounds::Config>();
 }
 
 }  // namespace ranklab

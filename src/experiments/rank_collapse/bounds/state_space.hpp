@@ -63,11 +63,20 @@ inline const Statement halving =
             "mu(Y^K) <= 2^-K tan(20 degrees)/sqrt 2 in a selective state-space model with "
             "normalized rows and no skip: W_B = W_C = I, alpha = 1, two tokens 20 degrees apart");
 
-inline constexpr char c[] = "thm-4.3.c", lambda_min[] = "thm-4.3.lambda_min",
-                      lambda_max[] = "thm-4.3.lambda_max";
-inline constexpr char mu_curve[] = "thm-4.3.mu", as_printed_curve[] = "thm-4.3.as_printed",
-                      half_exponent_curve[] = "thm-4.3.half_exponent",
-                      corrected_curve[] = "thm-4.3.corrected";
+inline constexpr Measure c = {"thm-4.3.c", "c",
+                              "smallest inner product of two tokens of the input"},
+                         lambda_min = {"thm-4.3.lambda_min", "lambda_min",
+                                       "smallest eigenvalue of the symmetric part of W_C W_B'"},
+                         lambda_max = {"thm-4.3.lambda_max", "lambda_max",
+                                       "largest eigenvalue of the symmetric part of W_C W_B'"};
+inline constexpr Measure mu_curve = {"thm-4.3.mu", "mu(Y)",
+                                     "distance of the tokens from their mean"},
+                         as_printed_curve = {"thm-4.3.as_printed", "",
+                                             "bound of Theorem 4.3 on mu as printed"},
+                         half_exponent_curve = {"thm-4.3.half_exponent", "",
+                                                "bound of Theorem 4.3 on mu with the exponent K/2"},
+                         corrected_curve = {"thm-4.3.corrected", "",
+                                            "corrected bound of Theorem 4.3 on mu"};
 
 }  // namespace thm_4_3
 
@@ -119,19 +128,38 @@ void judge_theorem_4_3(const StackClaims& stacks);
 
 // Theorems A.7 and A.8: an LTI state-space model without norm -------------------------------------
 
-struct LtiTheorem {
+struct LtiNumbers {
+  Worst slope, normalized_ratio, rank_one_residual;
+  Measure mu_curve, bound_curve, normalized_curve;
+};
+/// Takes their names.
+constexpr LtiNumbers lti_numbers(const char* slope, const char* normalized_ratio,
+                                 const char* rank_one_residual, const char* mu, const char* bound,
+                                 const char* normalized) {
+  return {
+      {{slope, "", "slope of log mu per layer for W scaled to norm 0.9, largest over the sizes"},
+       larger_is_worse},
+      {{normalized_ratio, "", "mu/||Y||_F after the last layer over that of the input"},
+       larger_is_worse},
+      {{rank_one_residual, "1 - sigma_1(Y)^2/||Y||_F^2",
+        "after the last layer: squared distance from rank one over the squared norm"},
+       larger_is_worse},
+      {mu, "mu(Y)", "distance of the tokens from their mean, for W scaled to norm 0.9"},
+      {bound, "", "bound of the theorem on mu, for W scaled to norm 0.9"},
+      {normalized, "mu(Y)/||Y||_F",
+       "distance of the tokens from their mean over the norm of the tokens"}};
+}
+struct LtiTheorem : LtiNumbers {
   std::string share_weights;  // on (A.7) | off (A.8)
   Statement bound, norm, normalized;
-  Worst slope, normalized_ratio, rank_one_residual;
-  std::string mu_curve, bound_curve, normalized_curve;
 };
-inline LtiTheorem lti_theorem(const std::string& statement_id, const std::string& number,
-                              const std::string& share_weights, const std::string& weights) {
-  const std::string name = "thm-" + number;
+inline LtiTheorem lti_theorem(const LtiNumbers& numbers, const std::string& statement_id,
+                              const std::string& number, const std::string& share_weights,
+                              const std::string& weights) {
   const Place place = {statement_id, "/", "Theorem " + number},
               remark = {place.statement_id, place.prefix, place.source + ", remark after the proof",
                         Part::text};
-  return {share_weights,
+  return {numbers, share_weights,
           place("bound", "mu(Y^K) <= prod_k ||W^(k)||_2 ||Y^0||_F with " + weights),
           asymptotic(remark("norm", "mu(Y^K) decays exponentially if ||W||_F < 1, with " + weights +
                                         ": slope of log mu per layer"),
@@ -139,18 +167,18 @@ inline LtiTheorem lti_theorem(const std::string& statement_id, const std::string
           beyond(Statement{place.statement_id, place.prefix + "normalised",
                            "not in the paper, whose rank collapse is about mu",
                            "mu / ||Y||_F vanishes with the depth for all sizes, with " + weights +
-                               ": its value after the last layer over that of the input"}),
-          {name + ".slope", larger_is_worse},
-          {name + ".normalised_ratio", larger_is_worse},
-          {name + ".rank_one_residual", larger_is_worse},
-          name + ".mu",
-          name + ".bound",
-          name + ".mu_normalized"};
+                               ": its value after the last layer over that of the input"})};
 }
 inline const LtiTheorem thm_A_7 =
-                            lti_theorem(lambda_skip::thm_A_7, "A.7", "on", "one W for all layers"),
-                        thm_A_8 = lti_theorem(lambda_skip::thm_A_8, "A.8", "off",
-                                              "a separate W for each layer");
+                            lti_theorem(lti_numbers("thm-A.7.slope", "thm-A.7.normalised_ratio",
+                                                    "thm-A.7.rank_one_residual", "thm-A.7.mu",
+                                                    "thm-A.7.bound", "thm-A.7.mu_normalized"),
+                                        lambda_skip::thm_A_7, "A.7", "on", "one W for all layers"),
+                        thm_A_8 = lti_theorem(
+                            lti_numbers("thm-A.8.slope", "thm-A.8.normalised_ratio",
+                                        "thm-A.8.rank_one_residual", "thm-A.8.mu", "thm-A.8.bound",
+                                        "thm-A.8.mu_normalized"),
+                            lambda_skip::thm_A_8, "A.8", "off", "a separate W for each layer");
 
 /// `lti-ssm` without norm and skip.
 void judge_lti(const Config& config, const LtiTheorem& theorem, Sizes sizes, const Trial& trial,
@@ -198,10 +226,17 @@ inline std::string at_weights(double factor) {
   return as_printed.id + "/weights=" + series_number(factor);
 }
 
-inline const Worst growth = {"thm-A.10.growth", distance_to_three};
-// log10 mu and its bounds, divided by 3^k.
-inline constexpr char rate[] = "thm-A.10.rate", rate_as_printed[] = "thm-A.10.rate_as_printed",
-                      rate_corrected[] = "thm-A.10.rate_corrected";
+inline constexpr Worst growth = {
+    {"thm-A.10.growth", "",
+     "growth factor of the later steps of log mu, farthest from 3 over the sizes"},
+    distance_to_three};
+inline constexpr Measure
+    rate = {"thm-A.10.rate", "log10(mu(Y^k))/3^k",
+            "logarithm of the distance of the tokens from their mean, over 3^k at layer k"},
+    rate_as_printed = {"thm-A.10.rate_as_printed", "",
+                       "log10 of the bound of Theorem A.10 as printed, over 3^k"},
+    rate_corrected = {"thm-A.10.rate_corrected", "",
+                      "log10 of the corrected bound of Theorem A.10, over 3^k"};
 
 }  // namespace thm_A_10
 

@@ -73,25 +73,38 @@ inline std::string nontrivial_tally(const Statement& statement) {
   return statement.id + "/informed";
 }
 
-/// Names of scalars: the smallest |lambda| at which Theorem 4.1 can apply at the last sizes, as
-/// printed, corrected, and for the turning bound, which does not depend on a.
+/// Scalars: the smallest |lambda| at which Theorem 4.1 can apply at the last sizes, as printed,
+/// corrected, and for the turning bound, which does not depend on a.
 inline Quantity lambda_needed(const std::string& model, double a) {
-  return At("model", model) / At("a", a) / "lambda_needed";
+  constexpr Measure as_printed = {"lambda_needed", "|lambda|",
+                                  "smallest strength at which Theorem 4.1 can apply, as printed"};
+  return At("model", model) / At("a", a) / as_printed;
 }
 inline Quantity lambda_needed_corrected(const std::string& model, double a) {
-  return At("model", model) / At("a", a) / "lambda_needed_corrected";
+  constexpr Measure corrected = {"lambda_needed_corrected", "|lambda|",
+                                 "smallest strength at which Theorem 4.1 can apply, corrected"};
+  return At("model", model) / At("a", a) / corrected;
 }
 inline Quantity lambda_needed_turning(const std::string& model, double = 0) {
-  return At("model", model) / "lambda_needed_turning";
+  constexpr Measure turning = {"lambda_needed_turning", "|lambda|",
+                               "smallest strength at which our bound can be positive"};
+  return At("model", model) / turning;
 }
 
-/// Names of curves: mu over the layers; and over lambda, after the model's name, mu / sqrt N after
-/// the last layer and its lower bounds.
+/// Curves: mu over the layers; and over lambda, at the model, mu / sqrt N after the last layer and
+/// its lower bounds.
 inline Quantity mu(const std::string& model, double lambda) {
-  return At("model", model) / At("lambda", lambda) / "mu";
+  constexpr Measure spread = {"mu", "mu(Y)", "distance of the tokens from their mean"};
+  return At("model", model) / At("lambda", lambda) / spread;
 }
-inline constexpr char final_mu[] = "final_mu", promised_as_printed[] = "promised_as_printed",
-                      promised_by_turning[] = "promised_by_turning";
+inline constexpr Measure
+    final_mu = {"final_mu", "mu(Y^K)/sqrt(N)",
+                "distance of the tokens from their mean after the last layer, over sqrt N"},
+    promised_as_printed = {"promised_as_printed", "",
+                           "lower bound of Theorem 4.1 on mu after the last layer as printed, over "
+                           "sqrt N, at the best a"},
+    promised_by_turning = {"promised_by_turning", "",
+                           "our lower bound on mu after the last layer, over sqrt N"};
 
 }  // namespace thm_4_1
 
@@ -267,9 +280,11 @@ inline const Statement saves =
          "No lambda_k is larger than the one lambda that Theorem 4.1 requires for all layers, with "
          "our weaker condition");
 
-/// Names of curves over 1 - a, for the last sizes: the largest |lambda_k|, and the one |lambda| for
-/// all layers, if it is within the range of --lambda.
-inline constexpr char largest[] = "largest_own_lambda", single[] = "one_lambda";
+/// Curves over 1 - a, for the last sizes. The second one is undefined beyond the range of --lambda.
+inline constexpr Measure largest = {"largest_own_lambda", "max_k |lambda_k|",
+                                    "largest strength if each layer has its own"},
+                         single = {"one_lambda", "|lambda|",
+                                   "the one strength that Theorem 4.1 requires for all layers"};
 
 }  // namespace own_lambda
 
@@ -329,13 +344,19 @@ inline constexpr double least_mu = 0.1;
 // "Much smaller": 5 is at most a tenth of what eq. (7) requires.
 inline constexpr double much_larger = 10 * largest_in_figure_2;
 
-/// Scalars at the last sizes: ||C_V||_F; the smallest |lambda| that meets eq. (7) with S = 1, and
-/// the smallest one at which our weaker condition on mu(Y^0) holds; and, after 64 layers at lambda
-/// = 5 and -5, the smaller mu/||Y||_F and the smaller rank-one residual.
-inline constexpr char S[] = "remark-4.1.S", lambda_printed[] = "remark-4.1.lambda_needed",
-                      lambda_corrected[] = "remark-4.1.lambda_needed_corrected",
-                      mu_at_5[] = "remark-4.1.mu_at_5",
-                      residual_at_5[] = "remark-4.1.rank_one_residual_at_5";
+/// Scalars at the last sizes.
+inline constexpr Measure
+    S = {"remark-4.1.S", "S", "Frobenius norm of C_V"},
+    lambda_printed = {"remark-4.1.lambda_needed", "|lambda|",
+                      "smallest strength that meets eq. (7) with S = 1"},
+    lambda_corrected = {"remark-4.1.lambda_needed_corrected", "|lambda|",
+                        "smallest strength at which our weaker condition on mu(Y^0) holds"},
+    mu_at_5 = {"remark-4.1.mu_at_5", "mu(Y)/||Y||_F",
+               "after 64 layers at lambda = 5 and -5: the smaller distance of the tokens from "
+               "their mean over their norm"},
+    residual_at_5 = {"remark-4.1.rank_one_residual_at_5", "1 - sigma_1(Y)^2/||Y||_F^2",
+                     "after 64 layers at lambda = 5 and -5: the smaller squared distance from rank "
+                     "one over the squared norm"};
 
 }  // namespace remark_4_1
 

@@ -21,9 +21,14 @@ struct Config : DepthConfig {  // `also`: weights files of further trainings of 
   double threshold = 0.1;      // tokens count as collapsed if normalized mu is below it
 
   Config() { model.model = "mamba2"; }
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override;
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   /// Whether the gate is removed in addition to the norm; otherwise the skip is.
   bool removes_gate() const { return model.row().ablation == Ablation::figure_3; }
@@ -99,10 +104,6 @@ At place_of(const Config& c, Combination of) {
   };
   return at(c.removes_gate() ? "gating" : "skip", of.part) & at("norm", of.norm);
 }
-std::string curve_of(const Config& c, Combination of) {
-  return place_of(c, of).text;
-}
-
 // "gate and norm", "gate only", "norm only" or "neither".
 std::string label_of(const Config& c, Combination of) {
   const std::string part = c.removes_gate() ? "gate" : "skip";
@@ -123,19 +124,16 @@ std::vector<DepthGroup> groups_of(const Config& c, const ModelSpec& model) {
   return groups;
 }
 
-std::vector<std::string> all_curves(const Config& c) {
-  return curve_names(groups_of(c, c.model));
-}
-
 Estimate Config::memory() const {
   return depth_cost(groups_of(*this, model));
 }
 
-Work work(const Config& c) {
+Work Config::work() const {
   return depth_work(
-      c, all_curves(c),
-      [&c, model = c.trained_model()](std::uint64_t training, const std::vector<Trial>& trials) {
-        return run_variants(groups_of(c, model.training(training)), trials, c.single_precision());
+      model, curves_in(groups_of(*this, model)),
+      [this, trained = trained_model()](std::uint64_t training, const std::vector<Trial>& trials) {
+        return run_variants(groups_of(*this, trained.training(training)), trials,
+                            single_precision());
       });
 }
 
@@ -156,8 +154,8 @@ std::string weights_of(const Config& c) {
 
 enum class Outcome { collapses, keeps };
 
-void judge_final(const Statement& statement, const std::string& curve, Outcome outcome,
-                 const Config& c, const Records& records, Claims& claims) {
+void judge_final(const Statement& statement, const At& curve, Outcome outcome, const Config& c,
+                 const Records& records, Claims& claims) {
   const auto run = claims.about(overflows({curve}, records));
   claims.mean(reading(statement, say("mu/||Y||_F of {}", c.threshold)),
               final_values(curve, measure::mu_normalized, records),
@@ -168,19 +166,18 @@ void judge_final(const Statement& statement, const std::string& curve, Outcome o
 // The last normalized mu divided by the smallest of all layers; 1 if no layer is below the input.
 // Values below `floor` are rounding noise: the smallest counts as the floor, and a last value below
 // it is undefined.
-std::vector<double> rise_after_drop(const std::string& curve, const Records& records,
-                                    double floor) {
+std::vector<double> rise_after_drop(const At& curve, const Records& records, double floor) {
   return per_trial(records, [&](const TrialRecord& record) {
-    const auto& mu = record.array(of_curve(curve, measure::mu_normalized));
+    const auto& mu = record.array(curve / measure::mu_normalized);
     if (!(mu.back() >= floor)) return undefined;  // also after an overflow
     const double least = *std::min_element(mu.begin(), mu.end());
     return least < mu.front() ? mu.back() / std::max(least, floor) : 1.0;
   });
 }
 
-std::vector<double> orders_of_growth(const std::string& curve, const Records& records) {
+std::vector<double> orders_of_growth(const At& curve, const Records& records) {
   return per_trial(records, [&](const TrialRecord& record) -> double {
-    const auto& norm = record.array(of_curve(curve, measure::log10_norm));
+    const auto& norm = record.array(curve / measure::log10_norm);
     // NaN means overflow, which counts as the largest possible growth.
     return std::isnan(norm.back()) ? std::numeric_limits<double>::max_exponent10
                                    : norm.back() - norm.front();
@@ -190,8 +187,8 @@ std::vector<double> orders_of_growth(const std::string& curve, const Records& re
 const std::string last_mu = ": mu/||Y||_F after the last layer";
 
 // Collapse is convergence to rank one ([LambdaSkip] Section 3.1), for any weights.
-void judge_gate_by_rank(const Place& figure_3, const std::string& with, const std::string& without,
-                        const Config& c, const Records& records, Claims& claims) {
+void judge_gate_by_rank(const Place& figure_3, const At& with, const At& without, const Config& c,
+                        const Records& records, Claims& claims) {
   const auto runs = claims.about(overflows({with, without}, records), true);
   claims.mean(figure_3("gate-raises-residual",
                        "The gate keeps Mamba-2 away from rank one: with the norm, the rank-one "
@@ -202,7 +199,7 @@ void judge_gate_by_rank(const Place& figure_3, const std::string& with, const st
               positive(), weights_of(c));
 }
 
-void judge_rise(const Statement& statement, const std::string& curve, const Config& c,
+void judge_rise(const Statement& statement, const At& curve, const Config& c,
                 const Records& records, Claims& claims) {
   const double floor = c.single_precision() ? single_precision_floor : 0;
   const auto run = claims.about(overflows({curve}, records));
@@ -220,9 +217,9 @@ void judge_rise(const Statement& statement, const std::string& curve, const Conf
 // figure: random weights were not trained with their gate.
 void judge_gating(const Config& c, const Records& records, Claims& claims) {
   const Place figure_3 = in_figure(lambda_skip::fig_3, "/", "Section 5.2, Figure 3");
-  const auto curve = [&](bool gate, bool norm) { return curve_of(c, {gate, norm}); };
-  const auto final_is = [&](const Statement& statement, const std::string& name, Outcome outcome) {
-    judge_final(statement, name, outcome, c, records, claims);
+  const auto curve = [&](bool gate, bool norm) { return place_of(c, {gate, norm}); };
+  const auto final_is = [&](const Statement& statement, const At& which, Outcome outcome) {
+    judge_final(statement, which, outcome, c, records, claims);
   };
   // A shallow model can contradict no statement about what happens over the depth.
   const auto over_depth = [&] {
@@ -283,21 +280,24 @@ void judge_skip(const Config& c, const Records& records, Claims& claims) {
   if (c.model.row().ablation != Ablation::figure_4) {
     const Place section_4_2_1 = {lambda_skip::section_4_2_1_no_skip, "lambda-skip/section-4.2.1/",
                                  "Section 4.2.1, Theorems 4.2 and 4.3", Part::text};
-    const std::string curve = curve_of(c, {.part = false, .norm = true});
-    judge_final(section_4_2_1(curve, say("The tokens collapse in {} with the norm and without a "
-                                         "skip{}",
-                                         model_row(c.model.model).title, last_mu)),
-                curve, Outcome::collapses, c, records, claims);
+    const At curve = place_of(c, {.part = false, .norm = true});
+    judge_final(
+        section_4_2_1(curve.text, say("The tokens collapse in {} with the norm and without a "
+                                      "skip{}",
+                                      model_row(c.model.model).title, last_mu)),
+        curve, Outcome::collapses, c, records, claims);
     return;
   }
   const Place figure_4 = in_figure(lambda_skip::fig_4, "/", "Appendix A.13.1, Figure 4");
   for (const Combination of : combinations) {
-    const std::string curve = curve_of(c, of), words = label_of(c, of);
-    judge_final(figure_4(curve, say("The tokens do not collapse in S4D with {}{}", words, last_mu)),
-                curve, Outcome::keeps, c, records, claims);
+    const At curve = place_of(c, of);
+    const std::string words = label_of(c, of);
+    judge_final(
+        figure_4(curve.text, say("The tokens do not collapse in S4D with {}{}", words, last_mu)),
+        curve, Outcome::keeps, c, records, claims);
     const auto run = claims.about(overflows({curve}, records));
     claims.mean(
-        beyond(Statement{figure_4.statement_id, figure_4.prefix + curve + "/residual",
+        beyond(Statement{figure_4.statement_id, figure_4.prefix + curve.text + "/residual",
                          "not in the paper, whose figure shows mu",
                          say("The tokens stay away from rank one in S4D with {}: rank-one residual "
                              "after the last layer",
@@ -307,52 +307,56 @@ void judge_skip(const Config& c, const Records& records, Claims& claims) {
   }
 }
 
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(independent_unit(model));
+  removes_gate() ? judge_gating(*this, records, claims) : judge_skip(*this, records, claims);
+}
+
 // The result --------------------------------------------------------------------------------------
 
-void add_figure(const Config& c, ResultBuilder& out) {
-  const BandKind band = band_of_trials(c.model, out.records().size());
-  const auto add_panel = [&](const char* what, const std::string& title, Axis axis) {
-    PanelBuilder panel = out.panel(title, {"number of layers"}, std::move(axis));
+std::string Config::title() const {
+  return say("{} and norm removed, {}", removes_gate() ? "Gate" : "Skip", model.model);
+}
+
+void Config::derive(Numbers& out) const {
+  const std::vector<DepthGroup> groups = groups_of(*this, model);
+  for (const DepthGroup& group : groups) {
+    const DepthCurve& curve = group.curves.front();
+    add_depth_series(group.spec, curve, out);
+    out.scalar(curve.at / measure::final_mu_normalized,
+               final_values(curve.at, measure::mu_normalized, out.records()));
+  }
+  add_depth_scalars(curves_in(groups), out);
+}
+
+void Config::show(Display& out) const {
+  const BandKind band = band_of_trials(model, out.records().size());
+  const auto add_panel = [&](const Measure& what, const std::string& heading, Axis axis) {
+    PanelBuilder panel = out.panel(heading, {"number of layers"}, std::move(axis));
     for (const Combination of : combinations)
-      panel.curve(of_curve(curve_of(c, of), what), label_of(c, of), {.band = band});
+      panel.curve(place_of(*this, of) / what, label_of(*this, of), {.band = band});
     return panel;
   };
-  const std::string threshold = threshold_label(c.threshold);
+  const std::string label = threshold_label(threshold);
   add_panel(measure::mu_normalized, "Collapse: normalized mu", normalized_mu_axis())
-      .line(c.threshold, threshold);
+      .line(threshold, label);
   add_panel(measure::log10_norm, "Stability: size of the output",
             {"Frobenius norm of the layer's output", Scale::log10});
   out.next_figure("Distance from rank one over the layers");
   add_panel(measure::rank_one_residual, "Rank-one residual", rank_one_residual_axis())
-      .line(c.threshold, threshold);
-}
+      .line(threshold, label);
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out(
-      say("{} and norm removed, {}", c.removes_gate() ? "Gate" : "Skip", c.model.model), records);
-  out.claims().set_unit(independent_unit(c.model));
-  const std::vector<std::string> curves = all_curves(c);
-  for (const Combination of : combinations) {
-    const At curve = place_of(c, of);
-    add_depth_series(curve, out);
-    out.scalar(curve / "final_mu_normalized",
-               final_values(curve.text, measure::mu_normalized, records));
-  }
-  for (std::string& note : file_notes(c.model)) out.note(std::move(note));
-  add_depth_scalars(curves, out);
-  out.note(collapse_note(curves, c.threshold, records));
-  if (c.removes_gate()) {
+  const std::vector<DepthGroup> groups = groups_of(*this, model);
+  for (std::string& note : file_notes(model)) out.note(std::move(note));
+  note_overflows(curves_in(groups), out);
+  out.note(collapse_note(curves_in(groups), threshold, out.records()));
+  if (removes_gate()) {
     out.note(
         say("Norm off removes: {}. Gate off removes the factor silu(z) and keeps the per-head skip "
             "D.",
-            c.model.norm_off));
-    judge_gating(c, records, out.claims());
-  } else {
-    judge_skip(c, records, out.claims());
+            model.norm_off));
   }
-  add_figure(c, out);
-  note_rounding(mu_series(curves), c.single_precision(), out);
-  return out.take();
+  note_rounding(mu_arrays(groups), single_precision(), out);
 }
 
 }  // namespace
@@ -361,7 +365,7 @@ Result report(const Config& c, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_ablation_study() {
-  return study_of<ablation::Config>(ablation::work, ablation::report);
+  return std::make_unique<ablation::Config>();
 }
 
 }  // namespace ranklab

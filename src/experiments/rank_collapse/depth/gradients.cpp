@@ -146,7 +146,9 @@ TrialRecord trial_with_gradients(const std::vector<DepthGroup>& groups, const Tr
 }  // namespace
 
 Quantity gradient_norms_of(const ModelSpec& spec) {
-  return At("model", model_label(spec)) / "gradient_norm";
+  constexpr Measure gradient_norm = {"gradient_norm", "||grad_l||_F",
+                                     "norm of the gradient with respect to a block's weights"};
+  return At("model", model_label(spec)) / gradient_norm;
 }
 
 Records run_with_gradients(const std::vector<DepthGroup>& groups, const std::vector<Trial>& trials,

@@ -32,9 +32,16 @@ struct Config : DepthConfig {
   // Further strengths per sign, between the largest that collapses and the smallest that does not.
   std::uint64_t refine = 9;
 
-  std::vector<Field> flags();
-  void check() const { models(); }
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override { models(); }
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "The last layer against the strength of the skip, " + model.model;
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   /// The curves of the figure: --model and --also.
   std::vector<StackedModel> models() const { return stacked_models(model, also); }
@@ -70,54 +77,89 @@ Config in_order(Config config) {
 
 // What a trial records of each model ----------------------------------
 
-// Prefixes of arrays over the ascending lambda, followed by the name of a measure: its value at
-// the last layer, and its smallest value over the layers 1 to K.
-constexpr char at_last_layer[] = "final.", least_over_layers[] = "least.";
-constexpr const char* swept_measures[] = {measure::mu_normalized, measure::rank_one_residual,
-                                          measure::cosine_similarity};
-
-Quantity swept(const At& model, const std::string& values, const char* what) {
-  return model / (values + what);
-}
+// Arrays over the ascending lambda: a measure at the last layer, and its smallest value over the
+// layers 1 to K.
+constexpr Measure
+    final_mu = {"final.mu_normalized", "mu(Y)/||Y||_F",
+                "after the last layer: distance of the tokens from their mean over their norm"},
+    final_residual = {"final.rank_one_residual", "1 - sigma_1(Y)^2/||Y||_F^2",
+                      "after the last layer: squared distance from rank one over the squared norm"},
+    final_cosine = {"final.cosine_similarity", "t_cos(Y)",
+                    "after the last layer: mean cosine over pairs of tokens"},
+    least_mu = {"least.mu_normalized", "mu(Y)/||Y||_F",
+                "smallest over the layers: distance of the tokens from their mean over their norm"},
+    least_residual = {"least.rank_one_residual", "1 - sigma_1(Y)^2/||Y||_F^2",
+                      "smallest over the layers: squared distance from rank one over the squared "
+                      "norm"},
+    least_cosine = {"least.cosine_similarity", "t_cos(Y)",
+                    "smallest over the layers: mean cosine over pairs of tokens"};
+constexpr struct {
+  Measure of, last, least;
+} swept_measures[] = {{measure::mu_normalized, final_mu, least_mu},
+                      {measure::rank_one_residual, final_residual, least_residual},
+                      {measure::cosine_similarity, final_cosine, least_cosine}};
 
 struct Sign {
   int of_lambda;
   // The smallest strength such that it and all larger ones keep the tokens apart; NaN if the
   // largest one does not.
-  const char* smallest_lambda;
+  Measure smallest_lambda;
   // log10 of the strength that Theorem 4.1 requires over the smallest one; NaN if the smallest one
   // is 0 or NaN.
-  const char* orders_of_magnitude;
+  Measure orders_of_magnitude;
 };
-constexpr Sign signs[] = {{1, "smallest_lambda_positive", "orders_of_magnitude_positive"},
-                          {-1, "smallest_lambda_negative", "orders_of_magnitude_negative"}};
+constexpr Sign signs[] = {
+    {1,
+     {"smallest_lambda_positive", "|lambda|",
+      "smallest lambda > 0 from which on the tokens are kept apart at every layer"},
+     {"orders_of_magnitude_positive", "",
+      "log10 of the lambda that Theorem 4.1 requires over the smallest lambda > 0"}},
+    {-1,
+     {"smallest_lambda_negative", "|lambda|",
+      "smallest |lambda| of lambda < 0 from which on the tokens are kept apart at every layer"},
+     {"orders_of_magnitude_negative", "",
+      "log10 of the lambda that Theorem 4.1 requires over the smallest |lambda| of lambda < 0"}}};
 
-// Only for a bare stack with the norm `rows`: the norms in Theorem 4.1 (see SkipTheorem), the rate
-// a for which the theorem guarantees the threshold at the last layer, and the strengths that its
+// Only for a stack of Theorem 4.1 (is_of_theorem): its norms (see SkipTheorem), the rate a for
+// which the theorem guarantees the threshold at the last layer, and the strengths that its
 // condition and its hypothesis require at this rate.
-constexpr char theorem_S[] = "S", theorem_C_M[] = "C_M", theorem_rate[] = "theorem_rate",
-               theorem_condition[] = "theorem_condition", theorem_lambda[] = "theorem_lambda";
+constexpr Measure theorem_S = {"S", "S", "largest Frobenius norm of C_V over the layers"},
+                  theorem_C_M = {"C_M", "C_M",
+                                 "largest Frobenius norm of the mixing matrix over the layers"},
+                  theorem_rate = {"theorem_rate", "a",
+                                  "collapse rate for which Theorem 4.1 guarantees the threshold"},
+                  theorem_condition = {"theorem_condition", "|lambda|",
+                                       "strength that eq. (7) requires at this rate"},
+                  theorem_lambda = {"theorem_lambda", "|lambda|",
+                                    "strength that Theorem 4.1 requires at this rate"};
 
 // Over the grids of all models: `degenerate_rows`, and the number of curves that overflowed.
-constexpr char diverged[] = "diverged";
+constexpr Measure diverged = diverged_curves;
 
 // The trial ---------------------------------------------------------------------------------------
 
 // With more tokens the mixing matrix is not formed, and the norms of Theorem 4.1 are not recorded.
 constexpr std::uint64_t most_mixing_tokens = 2048;
 
+// A bare stack whose norms are recorded.
+bool is_of_theorem(const ModelSpec& spec) {
+  return spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens;
+}
+
 // The curves are named by their index: "0", "1", ...
+At curve_at(std::size_t index) {
+  return {"curve", index, std::to_string(index)};
+}
 std::vector<DepthCurve> curves_of(const std::vector<double>& lambda) {
   std::vector<DepthCurve> curves;
-  for (const double strength : lambda)
-    curves.push_back({At("curve", curves.size(), std::to_string(curves.size())), {strength}});
+  for (const double strength : lambda) curves.push_back({curve_at(curves.size()), {strength}});
   return curves;
 }
 
 // The values of one curve, one for each layer.
 const std::vector<double>& by_layer(const TrialRecord& curves, std::size_t curve,
-                                    const std::string& what) {
-  return curves.array(of_curve(std::to_string(curve), what));
+                                    const Measure& what) {
+  return curves.array(curve_at(curve) / what);
 }
 
 double least_after_input(const std::vector<double>& by_layer) {
@@ -142,19 +184,19 @@ std::vector<bool> kept(const TrialRecord& curves, std::size_t count, double thre
 
 void record_grid(const TrialRecord& grid, std::size_t strengths, const At& model,
                  TrialRecord& record) {
-  for (const char* what : swept_measures) {
+  for (const auto& each : swept_measures) {
     std::vector<double> last, least;
     for (std::size_t i = 0; i < strengths; ++i) {
-      last.push_back(by_layer(grid, i, what).back());
-      least.push_back(least_after_input(by_layer(grid, i, what)));
+      last.push_back(by_layer(grid, i, each.of).back());
+      least.push_back(least_after_input(by_layer(grid, i, each.of)));
     }
-    record.set(swept(model, at_last_layer, what), last);
-    record.set(swept(model, least_over_layers, what), least);
+    record.set(model / each.last, last);
+    record.set(model / each.least, least);
   }
   double degenerate = 0, overflowed = 0;
   for (std::size_t i = 0; i < strengths; ++i) {
-    degenerate += grid.scalar(of_curve(std::to_string(i), degenerate_rows));
-    if (grid.scalar(of_curve(std::to_string(i), overflow_layer)) > 0) overflowed += 1;
+    degenerate += grid.scalar(curve_at(i) / degenerate_rows);
+    if (grid.scalar(curve_at(i) / overflow_layer) > 0) overflowed += 1;
   }
   record.set(degenerate_rows, record.scalar(degenerate_rows) + degenerate);
   record.set(diverged, record.scalar(diverged) + overflowed);
@@ -189,9 +231,8 @@ TrialRecord observed_grid(const Config& c, const ModelSpec& spec, const At& mode
 
 Records run_grids(const Config& c, const ModelSpec& spec, const At& model,
                   const std::vector<Trial>& trials, Records& records) {
-  if (!(spec.row().bare && spec.norm == "rows" && spec.tokens <= most_mixing_tokens)) {
+  if (!is_of_theorem(spec))
     return run_groups({{spec, curves_of(c.lambda)}}, trials, c.single_precision());
-  }
   Records grids;
   for (std::size_t t = 0; t < trials.size(); ++t) {
     grids.push_back(c.single_precision()
@@ -265,19 +306,19 @@ void record_model(const Config& c, const ModelSpec& spec, const At& model,
   }
 }
 
-Work work(const Config& config) {
-  const auto run = [c = in_order(config), models = config.models()](
-                       std::uint64_t training, const std::vector<Trial>& trials) {
+Work Config::work() const {
+  const auto run = [c = in_order(*this), all = models()](std::uint64_t training,
+                                                         const std::vector<Trial>& trials) {
     Records records(trials.size());
     for (TrialRecord& record : records) {
       record.set(degenerate_rows, 0.0);
       record.set(diverged, 0.0);
     }
-    for (const StackedModel& model : models)
-      record_model(c, model.training(training), model.at, trials, records);
+    for (const StackedModel& each : all)
+      record_model(c, each.training(training), each.at, trials, records);
     return records;
   };
-  return depth_work(config, {}, run);  // a record has no curves over the layers
+  return depth_work(model, {}, run);  // a record has no curves over the layers
 }
 
 // Claims: Figure 2 of [LambdaSkip], and its Section 5.1 about eq. (7) -----------------------------
@@ -503,7 +544,7 @@ Statement conservative_for(const StackedModel& model) {
 // either sign.
 void judge_condition(const Config& c, const StackedModel& model, const Records& records,
                      Claims& claims) {
-  if (!records.front().has(model.at / theorem_condition)) return;  // not a stack of eq. (6)
+  if (!is_of_theorem(model.spec)) return;
   const Statement conservative = conservative_for(model);
   const std::vector<double> most = per_trial(records, [&](const TrialRecord& record) {
     double orders = undefined;  // fmax skips undefined values
@@ -524,18 +565,18 @@ void judge_condition(const Config& c, const StackedModel& model, const Records& 
           c.threshold, c.threshold));
 }
 
-void judge(const Config& c, const std::vector<StackedModel>& models, const Records& records,
-           Claims& claims) {
-  for (const StackedModel& model : models) {
-    const Place figure_2 = figure_2_of(model);
-    const Sweep sweep{c.lambda,
-                      arrays_of(records, swept(model.at, at_last_layer, measure::mu_normalized)),
-                      " in " + words_of(model.spec)};
-    judge_low(c, model.spec, sweep, figure_2, claims);
-    judge_dip(sweep, figure_2, c.single_precision(), claims);
-    judge_asymmetry(sweep, model.spec, figure_2, claims);
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(independent_unit(model));
+  const Config c = in_order(*this);
+  for (const StackedModel& each : models()) {
+    const Place figure_2 = figure_2_of(each);
+    const Sweep sweep{c.lambda, arrays_of(records, each.at / final_mu),
+                      " in " + words_of(each.spec)};
+    judge_low(c, each.spec, sweep, figure_2, claims);
+    judge_dip(sweep, figure_2, single_precision(), claims);
+    judge_asymmetry(sweep, each.spec, figure_2, claims);
     judge_flatness(sweep, figure_2, claims);
-    judge_condition(c, model, records, claims);
+    judge_condition(c, each, records, claims);
   }
 }
 
@@ -543,23 +584,23 @@ void judge(const Config& c, const std::vector<StackedModel>& models, const Recor
 
 using Models = std::vector<StackedModel>;
 
-void add_scalars(const Models& models, ResultBuilder& out) {
+void add_scalars(const Models& models, Numbers& out) {
   for (const StackedModel& model : models) {
     for (const Sign& sign : signs) out.scalar(model.at / sign.smallest_lambda);
-    if (!out.records().front().has(model.at / theorem_lambda)) continue;
-    for (const char* name :
-         {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda}) {
-      out.scalar(model.at / name);
-    }
+    if (!is_of_theorem(model.spec)) continue;
+    for (const Measure& each :
+         {theorem_S, theorem_C_M, theorem_rate, theorem_condition, theorem_lambda})
+      out.scalar(model.at / each);
     for (const Sign& sign : signs) out.scalar(model.at / sign.orders_of_magnitude);
   }
-  out.scalars({degenerate_rows, diverged});
+  out.scalar(degenerate_rows);
+  out.scalar(diverged);
 }
 
 // The curves that overflowed: their last layer is undefined.
-void add_divergences(const Config& c, const Models& models, ResultBuilder& out) {
+void add_divergences(const Config& c, const Models& models, Numbers& out) {
   for (const StackedModel& model : models) {
-    const Quantity last = swept(model.at, at_last_layer, measure::mu_normalized);
+    const Quantity last = model.at / final_mu;
     for (std::size_t i = 0; i < c.lambda.size(); ++i) {
       out.diverged((model.at / At("lambda", c.lambda[i])).text,
                    per_trial(out.records(), [&](const TrialRecord& record) {
@@ -590,48 +631,42 @@ std::string curve_label(const Models& models, const ModelSpec& spec) {
   return figure_label(spec) + (another && random ? ", random W_V" : "");
 }
 
-void add_panel(const Config& c, const Models& models, const char* measure, const std::string& title,
-               Axis axis, ResultBuilder& out) {
+void add_panel(const Config& c, const Models& models, const Measure& last, const std::string& title,
+               Axis axis, Display& out) {
   constexpr std::size_t most_markers = 12;
   const LineStyle style =
       c.lambda.size() <= most_markers ? LineStyle::line_points : LineStyle::line;
   const BandKind band = band_of_trials(c.model, out.records().size());
   PanelBuilder panel = out.panel(title, {"lambda (strength of the skip)"}, std::move(axis));
   for (const StackedModel& model : models) {
-    panel.curve(swept(model.at, at_last_layer, measure), curve_label(models, model.spec),
-                {.style = style, .band = band});
+    panel.curve(model.at / last, curve_label(models, model.spec), {.style = style, .band = band});
   }
   panel.line(c.threshold, threshold_label(c.threshold));
 }
 
-Result report(const Config& config, const Records& records) {
-  const Config c = in_order(config);
-  const Models models = c.models();
-  ResultBuilder out("The last layer against the strength of the skip, " + c.model.model, records);
-  out.claims().set_unit(independent_unit(c.model));
-  add_scalars(models, out);
-  add_divergences(c, models, out);
-  for (std::string& note : file_notes(c.model)) out.note(std::move(note));
-  for (const StackedModel& model : models) {
-    for (const char* values : {at_last_layer, least_over_layers}) {
-      for (const char* what : swept_measures)
-        out.series(swept(model.at, values, what), "lambda", c.lambda);
-    }
-    out.note(threshold_note(model, c.threshold, records));
+void Config::derive(Numbers& out) const {
+  const Config c = in_order(*this);
+  const Models all = models();
+  add_scalars(all, out);
+  add_divergences(c, all, out);
+  for (const StackedModel& each : all) {
+    for (const auto& swept : swept_measures) out.series(each.at / swept.last, "lambda", c.lambda);
+    for (const auto& swept : swept_measures) out.series(each.at / swept.least, "lambda", c.lambda);
   }
-  judge(c, models, records, out.claims());
-  add_panel(c, models, measure::mu_normalized, "Normalized mu after the last layer",
-            normalized_mu_axis(), out);
+}
+
+void Config::show(Display& out) const {
+  const Models all = models();
+  for (std::string& note : file_notes(model)) out.note(std::move(note));
+  for (const StackedModel& each : all) out.note(threshold_note(each, threshold, out.records()));
+  add_panel(*this, all, final_mu, "Normalized mu after the last layer", normalized_mu_axis(), out);
   out.next_figure("Distance from rank one after the last layer");
-  add_panel(c, models, measure::rank_one_residual, "Rank-one residual after the last layer",
+  add_panel(*this, all, final_residual, "Rank-one residual after the last layer",
             rank_one_residual_axis(), out);
-  std::vector<std::string> of_mu;
-  for (const StackedModel& model : models) {
-    for (const char* values : {at_last_layer, least_over_layers})
-      of_mu.push_back(swept(model.at, values, measure::mu_normalized));
-  }
-  note_rounding(of_mu, c.single_precision(), out);
-  return out.take();
+  std::vector<Quantity> of_mu;
+  for (const StackedModel& each : all)
+    of_mu.insert(of_mu.end(), {each.at / final_mu, each.at / least_mu});
+  note_rounding(of_mu, single_precision(), out);
 }
 
 }  // namespace
@@ -687,7 +722,7 @@ double SkipTheorem::hypothesis_threshold(double a) const {
 namespace ranklab {
 
 std::unique_ptr<Study> make_lambda_sweep_study() {
-  return study_of<lambda_sweep::Config>(lambda_sweep::work, lambda_sweep::report);
+  return std::make_unique<lambda_sweep::Config>();
 }
 
 }  // namespace ranklab

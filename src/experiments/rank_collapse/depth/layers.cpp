@@ -28,10 +28,15 @@ struct Config : DepthConfig {
   bool gradients = false;  // encoders only: also the gradient norm of each block's weights
   double threshold = 0.1;  // mu_normalized or rank_one_residual below it counts as collapsed
 
-  std::vector<Field> flags();
-  void fill_defaults();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void fill_defaults() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override { return "Token geometry over the layers of " + model.model; }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   /// If true, curves are named by tau, and each is measured before and after de-escalation.
   bool de_escalates() const { return !tau.empty(); }
@@ -163,15 +168,16 @@ Estimate Config::memory() const {
 
 // The trial ---------------------------------------------------------------------------------------
 
-Work work(const Config& c) {
-  Work work = depth_work(c, curve_names(c.groups()),
-                         [&c, models = stacked_models(c.model, c.also)](
-                             std::uint64_t training, const std::vector<Trial>& trials) {
-                           const auto run = c.gradients ? run_with_gradients : run_groups;
-                           return run(groups_of(c, models, training), trials, c.single_precision());
-                         });
-  if (c.gradients) work.batch_size = 1;  // every trial reads published weights itself
-  return work;
+Work Config::work() const {
+  Work out =
+      depth_work(model, curves_in(groups()),
+                 [this, models = stacked_models(model, also)](std::uint64_t training,
+                                                              const std::vector<Trial>& trials) {
+                   const auto run = gradients ? run_with_gradients : run_groups;
+                   return run(groups_of(*this, models, training), trials, single_precision());
+                 });
+  if (gradients) out.batch_size = 1;  // every trial reads published weights itself
+  return out;
 }
 
 // Claims ------------------------------------------------------------------------------------------
@@ -196,12 +202,12 @@ bool has_plain_skip(const DepthCurve& curve) {
 // [LambdaSkip] Figure 1 ---------------------------------------------------------------------------
 
 // The extreme of a measure at the last layer over curves, per trial; NaN if any value is undefined.
-std::vector<double> extreme_final(const char* what, const std::vector<std::string>& curves,
+std::vector<double> extreme_final(const Measure& what, const std::vector<At>& curves,
                                   const Records& records, bool largest) {
   return per_trial(records, [&](const TrialRecord& record) {
     double extreme = largest ? -infinity : infinity;
-    for (const std::string& curve : curves) {
-      const double value = record.array(of_curve(curve, what)).back();
+    for (const At& curve : curves) {
+      const double value = record.array(curve / what).back();
       if (std::isnan(value)) return value;
       extreme = largest ? std::max(extreme, value) : std::min(extreme, value);
     }
@@ -213,14 +219,15 @@ std::vector<double> extreme_final(const char* what, const std::vector<std::strin
 // one. Collapse is convergence to rank one ([LambdaSkip] Section 3.1), which mu alone does not
 // show.
 void judge_order_of_skips(const Place& figure_1, const std::string& in_model, bool is_shown,
-                          const std::vector<std::string>& small,
-                          const std::vector<std::string>& large, const Records& records,
-                          Claims& claims) {
+                          const std::vector<At>& small, const std::vector<At>& large,
+                          const Records& records, Claims& claims) {
   const struct {
-    const char *id, *measure, *words;
+    const char* id;
+    Measure measure;
+    const char* words;
   } orders[] = {{"residual-order", measure::rank_one_residual, "The distance from rank one"},
                 {"mu-order", measure::mu_normalized, "Normalized mu"}};
-  std::vector<std::string> all = small;
+  std::vector<At> all = small;
   all.insert(all.end(), large.begin(), large.end());
   for (const auto& [id, measure, words] : orders) {
     const Statement statement = figure_1(
@@ -235,7 +242,7 @@ void judge_order_of_skips(const Place& figure_1, const std::string& in_model, bo
     claims.mean(is_shown ? statement : beyond(statement),
                 differences(extreme_final(measure, large, records, false),
                             extreme_final(measure, small, records, true)),
-                positive(), say("{} over {}", measure, joined(all)));
+                positive(), say("{} over {}", measure.name, listed(all)));
   }
 }
 
@@ -252,18 +259,17 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   const auto hypothesis = claims.only_where(
       group.spec.has_gate() ? "hypothesis not met: the gate is on; the figure removes it" : "");
   const auto curves_where = [&](const auto& predicate) {
-    std::vector<std::string> names;
+    std::vector<At> curves;
     for (const DepthCurve& curve : group.curves) {
-      if (curve.lambda.size() == 1 && predicate(curve.lambda.front()))
-        names.push_back(curve.name());
+      if (curve.lambda.size() == 1 && predicate(curve.lambda.front())) curves.push_back(curve.at);
     }
-    return names;
+    return curves;
   };
   double largest = large_lambda;
   for (const DepthCurve& curve : group.curves) {
     if (curve.lambda.size() == 1) largest = std::max(largest, std::abs(curve.lambda.front()));
   }
-  const auto judge = [&](const Statement& statement, const std::vector<std::string>& curves,
+  const auto judge = [&](const Statement& statement, const std::vector<At>& curves,
                          bool collapses) {
     if (!claims.applies(statement,
                         curves.empty() ? "hypothesis not met: no such lambda in the list" : ""))
@@ -276,7 +282,7 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
         extreme_final(measure::mu_normalized, curves, records, collapses),
         collapses ? at_most(threshold) : at_least(threshold),
         clauses(say("normalized mu after the last layer, {} over {}; collapsed: below {}",
-                    collapses ? "largest" : "smallest", joined(curves), threshold),
+                    collapses ? "largest" : "smallest", listed(curves), threshold),
                 is_shown ? scale : ""));
   };
   const std::string in_model = say(" in {}{}", model_row(group.spec.model).title,
@@ -286,11 +292,10 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
   const auto mu_last = [&](const char* lambda) {
     return say("{}: mu/||Y||_F after the last layer, {}", in_model, lambda);
   };
-  const std::vector<std::string> small = curves_where([](double lambda) {
-    return std::abs(lambda) <= small_lambda;
-  }),
-                                 large = curves_where(
-                                     [&](double lambda) { return std::abs(lambda) == largest; });
+  const std::vector<At> small = curves_where(
+                            [](double lambda) { return std::abs(lambda) <= small_lambda; }),
+                        large = curves_where(
+                            [&](double lambda) { return std::abs(lambda) == largest; });
   judge(figure_1("small-lambda-collapses", "The tokens collapse for every abs(lambda) up to 1" +
                                                mu_last("largest over these lambda")),
         small, true);
@@ -316,7 +321,7 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
   const Place figure_1 = in_figure(shallow::fig_1, "shallow/", "Section 1.1, Figure 1");
   for (const DepthCurve& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
-    const auto run = claims.about(overflows({curve.name()}, records));
+    const auto run = claims.about(overflows({curve.at}, records));
     const bool has_dropout = curve.dropout > 0;
     const std::string variant = model + (has_dropout ? "/dropout" : ""),  // in the id
         in_model = say(" in {}{}", in_capitals(model),
@@ -332,15 +337,15 @@ void judge_encoder(const DepthGroup& group, const Records& records, Claims& clai
                                       "last block",
                                       kind, in_model)),
                          say("{}, ours", near_one)),
-                  final_values(curve.name(), similarity, records), at_least(near_one));
+                  final_values(curve.at, similarity, records), at_least(near_one));
     }
     const std::vector<double> gaps = per_trial(records, [&](const TrialRecord& record) {
-      const auto &t_sim = record.array(of_curve(curve.name(), measure::token_similarity)),
-                 &t_cos = record.array(of_curve(curve.name(), measure::cosine_similarity));
+      const auto &t_sim = record.array(curve.at / measure::token_similarity),
+                 &t_cos = record.array(curve.at / measure::cosine_similarity);
       double gap = undefined;
       for (std::size_t k = 1; k < t_sim.size(); ++k)
         gap = std::fmax(gap, std::abs(t_sim[k] - t_cos[k]));  // of blocks where both are defined
-      return record.scalar(of_curve(curve.name(), overflow_layer)) > 0 ? undefined : gap;
+      return record.scalar(curve.at / overflow_layer) > 0 ? undefined : gap;
     });
     claims.mean(
         judged(figure_1("fig-1-same-curve/" + variant,
@@ -408,10 +413,10 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
 
 // [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
 
-void judge_rise(const Statement& statement, const std::string& curve, const Records& records,
+void judge_rise(const Statement& statement, const At& curve, const Records& records,
                 Claims& claims) {
   const std::vector<double> rises = per_trial(records, [&](const TrialRecord& record) {
-    const auto& t_sim = record.array(of_curve(curve, measure::token_similarity));
+    const auto& t_sim = record.array(curve / measure::token_similarity);
     return t_sim.back() - t_sim.front();
   });
   const auto run = claims.about(overflows({curve}, records));
@@ -427,16 +432,15 @@ void judge_post_norm(const DepthGroup& group, const Records& records, Claims& cl
   const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
   if (curve == group.curves.end())
     return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
-  judge_rise(rises, curve->name(), records, claims);
+  judge_rise(rises, curve->at, records, claims);
 }
 
 // Relative growth of a norm that is rounding, also in single precision.
 constexpr double rounding_of_norms = 1e-6;
 
-void judge_norms(const Place& figure_4, const std::string& curve, const Records& records,
-                 Claims& claims) {
+void judge_norms(const Place& figure_4, const At& curve, const Records& records, Claims& claims) {
   const auto run = claims.about(overflows({curve}, records));
-  const auto norms = arrays_of(records, of_curve(curve, measure::norm));
+  const auto norms = arrays_of(records, curve / measure::norm);
   Tally growth;
   double decreases = 0;  // in single trials
   for (std::size_t k = 1; k < norms.front().size(); ++k) {
@@ -456,7 +460,7 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
           "{}",
           decreases));
   const std::vector<double> spread = per_trial(records, [&](const TrialRecord& record) {
-    const auto& normed = record.array(of_curve(curve, measure::branch_input_norm));
+    const auto& normed = record.array(curve / measure::branch_input_norm);
     if (std::isnan(normed.back())) return undefined;
     const auto [least, most] = std::minmax_element(normed.begin(), normed.end());
     return *most / *least - 1;
@@ -471,12 +475,12 @@ void judge_norms(const Place& figure_4, const std::string& curve, const Records&
 
 // [Shallow] Section 3.1: attention's role diminishes with depth. By Section 3 its role is the size
 // of its input relative to the residual, ||LN(X)||_F/||X||_F. That of its output is ours.
-void judge_role(const std::string& curve, const Records& records, Claims& claims) {
+void judge_role(const At& curve, const Records& records, Claims& claims) {
   const Place section = {shallow::sec_3_1, "/", "Section 3.1"};
   const auto run = claims.about(overflows({curve}, records));
-  const auto norms = arrays_of(records, of_curve(curve, measure::norm));
-  const auto falls = [&](const std::string& measured) {
-    const auto sizes = arrays_of(records, of_curve(curve, measured));
+  const auto norms = arrays_of(records, curve / measure::norm);
+  const auto falls = [&](const Measure& measured) {
+    const auto sizes = arrays_of(records, curve / measured);
     Tally tally;
     double before = undefined;
     for (std::size_t k = 0; k < sizes.front().size(); ++k) {
@@ -512,7 +516,7 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
                     const Records& records, Claims& claims) {
   if (group.curves.empty()) return;  // the strengths per layer belong to a model of other depth
   const Place figure_4 = in_figure(shallow::fig_4, "shallow/fig-4-", "Section 3.1, Figure 4");
-  const std::string& curve = group.curves.front().name();
+  const At& curve = group.curves.front().at;
   judge_rise(
       figure_4("similarity-rises",
                "The token similarity rises in the pre-norm model: after the last block minus "
@@ -532,15 +536,14 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
   if (!claims.applies(slower, !has_post_norm ? "the comparison requires --also post-norm" : ""))
     return;
   const std::vector<double> leads = per_trial(records, [&](const TrialRecord& record) {
-    const auto &pre_norm = record.array(of_curve(curve, measure::token_similarity)),
-               &post_norm =
-                   record.array(of_curve(post->curves.front().name(), measure::token_similarity));
+    const auto &pre_norm = record.array(curve / measure::token_similarity),
+               &post_norm = record.array(post->curves.front().at / measure::token_similarity);
     const std::size_t blocks = std::min(pre_norm.size(), post_norm.size());
     double sum = 0;
     for (std::size_t k = 1; k < blocks; ++k) sum += post_norm[k] - pre_norm[k];
     return sum / static_cast<double>(blocks - 1);
   });
-  const auto runs = claims.about(overflows({curve, post->curves.front().name()}, records), true);
+  const auto runs = claims.about(overflows({curve, post->curves.front().at}, records), true);
   claims.mean(slower, leads, positive());
 }
 
@@ -552,7 +555,7 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
   for (const DepthCurve& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
       if (curve.tau != tau) continue;
-      const auto run = claims.about(overflows({curve.name()}, records));
+      const auto run = claims.about(overflows({curve.at}, records));
       const Place figure_5 =
           in_figure(shallow::fig_5, say("shallow/fig-5-tau-{}/", series_number(tau)),
                     "Section 3.2, Figure 5");
@@ -561,15 +564,14 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
               series_number(level), series_number(tau));
       const Region allowed = {level > 0 ? level - around : -infinity,
                               level < 1 ? level + around : infinity};
-      const std::string after = measure::token_diversity;
-      for (const auto& [when, diversity] :
-           {std::pair("after", after), {"before", before_de_escalation(after)}}) {
+      for (const auto& [when, diversity] : {std::pair("after", measure::token_diversity),
+                                            {"before", before_de_escalation::token_diversity}}) {
         // The figure applies (21) to the output of each block: before it is ours.
         const Statement statement = figure_5(when, say("{}, {} (21)", text, when));
         claims.mean(
             when == std::string("after") ? reading(statement, say("within {}, ours", around))
                                          : beyond(statement),
-            final_values(curve.name(), diversity, records), allowed,
+            final_values(curve.at, diversity, records), allowed,
             tau == 0.5 ? say("the entries of W have variance {}, on which the level depends",
                              group.spec.weight_variance)
                        : "");
@@ -578,20 +580,22 @@ void judge_de_escalation(const DepthGroup& group, const Records& records, Claims
   }
 }
 
-void judge(const Config& c, const Groups& groups, const Records& records, Claims& claims) {
-  for (const DepthGroup& group : groups) {
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(independent_unit(model));
+  const Groups all = groups();
+  for (const DepthGroup& group : all) {
     const DepthFigure figure = group.spec.row().figure;
-    if (c.de_escalates()) {
+    if (de_escalates()) {
       if (figure == DepthFigure::shallow_2) judge_de_escalation(group, records, claims);
     } else if (is_encoder(group.spec.row())) {
       judge_encoder(group, records, claims);
-      if (c.gradients) judge_gradients(group, records, claims);
+      if (gradients) judge_gradients(group, records, claims);
     } else if (figure == DepthFigure::shallow_4) {
-      judge_pre_norm(group, groups, records, claims);
+      judge_pre_norm(group, all, records, claims);
     } else if (figure == DepthFigure::shallow_2) {
       judge_post_norm(group, records, claims);
     } else {
-      judge_skips(group, c.threshold, records, claims);
+      judge_skips(group, threshold, records, claims);
     }
   }
 }
@@ -599,8 +603,10 @@ void judge(const Config& c, const Groups& groups, const Records& records, Claims
 // The result --------------------------------------------------------------------------------------
 
 struct Drawn {
-  std::string measure, title;
+  Measure measure;
+  std::string title;
   Axis axis;
+  bool has_threshold = false;       // of a collapse
   std::string further_figure = {};  // the title of its own figure; empty: the first figure
 };
 
@@ -619,8 +625,8 @@ std::vector<Drawn> drawn_measures(const Config& c) {
             {measure::cosine_similarity, "Cosine similarity", unit_axis("cosine similarity")}};
   }
   if (figure == DepthFigure::shallow_4) return {token_similarity};
-  return {{measure::mu_normalized, "Normalized mu", normalized_mu_axis()},
-          {measure::rank_one_residual, "Rank-one residual", rank_one_residual_axis(),
+  return {{measure::mu_normalized, "Normalized mu", normalized_mu_axis(), true},
+          {measure::rank_one_residual, "Rank-one residual", rank_one_residual_axis(), true,
            "Distance from rank one over the layers"}};
 }
 
@@ -633,8 +639,7 @@ Axis depth_axis(const ModelSpec& spec) {
 // The values that a verdict uses: the threshold of a collapse, and the diversity of [Shallow]
 // Figure 5 that is not an end of the axis.
 void add_lines(const Config& c, const Groups& groups, const Drawn& drawn, PanelBuilder& panel) {
-  if (drawn.measure == measure::mu_normalized || drawn.measure == measure::rank_one_residual)
-    panel.line(c.threshold, threshold_label(c.threshold));
+  if (drawn.has_threshold) panel.line(c.threshold, threshold_label(c.threshold));
   const auto is_half = [](const DepthCurve& curve) { return curve.tau == 0.5; };
   const std::vector<DepthCurve>& curves = groups.front().curves;
   if (std::any_of(curves.begin(), curves.end(), is_half))
@@ -671,19 +676,17 @@ std::vector<DepthCurve> in_drawing_order(std::vector<DepthCurve> curves) {
 
 // A panel of one model. `words` is the end of its title.
 void add_panel_of_group(const Config& c, const Groups& groups, const DepthGroup& group,
-                        const Drawn& drawn, const std::string& words, BandKind band,
-                        ResultBuilder& out) {
+                        const Drawn& drawn, const std::string& words, BandKind band, Display& out) {
   PanelBuilder panel =
       out.panel(figure_label(group.spec) + words, depth_axis(group.spec), drawn.axis);
   if (groups.size() > 1) panel.group(drawn.measure);
   int color = 0;
   for (const DepthCurve& curve : in_drawing_order(group.curves)) {
     const std::string label = label_of(curve);
-    panel.curve(of_curve(curve.name(), drawn.measure),
-                label + (c.de_escalates() ? ", after de-escalation" : ""),
+    panel.curve(curve.at / drawn.measure, label + (c.de_escalates() ? ", after de-escalation" : ""),
                 {.style = style_of(curve), .color = color, .band = band});
     if (c.de_escalates()) {
-      panel.curve(of_curve(curve.name(), before_de_escalation(drawn.measure)),
+      panel.curve(curve.at / before_de_escalation::token_diversity,
                   label + ", before de-escalation",
                   {.style = LineStyle::dashed, .color = color, .band = band});
     }
@@ -694,13 +697,13 @@ void add_panel_of_group(const Config& c, const Groups& groups, const DepthGroup&
 
 // All models in one panel: one color per model, with a dashed curve for dropout.
 void add_panel_of_models(const Config& c, const Groups& groups, const Drawn& drawn, BandKind band,
-                         ResultBuilder& out) {
+                         Display& out) {
   PanelBuilder panel = out.panel(drawn.title, depth_axis(c.model), drawn.axis);
   int color = 0;
   for (const DepthGroup& group : groups) {
     for (const DepthCurve& curve : group.curves) {
       const bool has_dropout = curve.dropout > 0;
-      panel.curve(of_curve(curve.name(), drawn.measure),
+      panel.curve(curve.at / drawn.measure,
                   figure_label(group.spec) + (has_dropout ? ", " + label_of(curve) : ""),
                   {.style = has_dropout ? LineStyle::dashed : LineStyle::line,
                    .color = color,
@@ -718,7 +721,7 @@ std::size_t models_per_row(std::size_t models) {
   return (models + rows - 1) / rows;
 }
 
-void add_figure(const Config& c, const Groups& groups, ResultBuilder& out) {
+void add_figure(const Config& c, const Groups& groups, Display& out) {
   const auto has_one_curve = [](const DepthGroup& group) {
     return std::count_if(group.curves.begin(), group.curves.end(),
                          [](const DepthCurve& curve) { return curve.dropout == 0; }) == 1;
@@ -743,22 +746,15 @@ void add_figure(const Config& c, const Groups& groups, ResultBuilder& out) {
     }
   }
   if (c.model.row().figure == DepthFigure::shallow_4 && !c.de_escalates()) {
-    const std::string& curve = groups.front().curves.front().name();
+    const At& curve = groups.front().curves.front().at;
     out.panel("Norms in the pre-norm Transformer", {"block"}, log_axis("Frobenius norm"))
-        .curve(of_curve(curve, measure::norm), "tokens X", {.band = band})
-        .curve(of_curve(curve, measure::branch_input_norm), "normalized tokens LN(X)",
-               {.band = band})
-        .curve(of_curve(curve, measure::branch_output_norm), "attention output P LN(X) W",
-               {.band = band});
+        .curve(curve / measure::norm, "tokens X", {.band = band})
+        .curve(curve / measure::branch_input_norm, "normalized tokens LN(X)", {.band = band})
+        .curve(curve / measure::branch_output_norm, "attention output P LN(X) W", {.band = band});
   }
 }
 
-void add_gradients(const Groups& groups, ResultBuilder& out) {
-  for (const DepthGroup& group : groups) {
-    out.series(gradient_norms_of(group.spec), "block", 1);
-    out.scalar(At("model", model_label(group.spec)) / "gradient_ratio",
-               gradient_ratios(group.spec, out.records()));
-  }
+void add_gradient_panel(const Groups& groups, Display& out) {
   // The shape of the curve depends on the draw, so each draw is shown if they are not too many.
   constexpr std::size_t most_draws = 20;
   const BandKind band = out.records().size() <= most_draws ? BandKind::trials : BandKind::interval;
@@ -802,36 +798,56 @@ std::string settings_text(const ModelSpec& spec) {
          (spec.shares_weights() ? ", the same in every layer" : "");
 }
 
-Result report(const Config& c, const Records& records) {
-  const Groups groups = c.groups();
-  ResultBuilder out("Token geometry over the layers of " + c.model.model, records);
-  out.claims().set_unit(independent_unit(c.model));
-  for (std::string& note : file_notes(c.model)) out.note(std::move(note));
-  for (const DepthGroup& group : groups) {
+constexpr Measure
+    final_rank_one_residual = {"final_rank_one_residual", "1 - sigma_1(Y)^2/||Y||_F^2",
+                               "after the last layer: squared distance from rank one over the "
+                               "squared norm"},
+    final_token_similarity = {"final_token_similarity", "t_sim(Y)",
+                              "after the last layer: share of the squared norm in the common part"},
+    final_cosine_similarity = {"final_cosine_similarity", "t_cos(Y)",
+                               "after the last layer: mean cosine over pairs of tokens"},
+    gradient_ratio = {"gradient_ratio", "", "largest gradient norm of a block over the smallest"};
+
+constexpr struct {
+  Measure last, of;
+} last_values[] = {{measure::final_mu_normalized, measure::mu_normalized},
+                   {final_rank_one_residual, measure::rank_one_residual},
+                   {final_token_similarity, measure::token_similarity},
+                   {final_cosine_similarity, measure::cosine_similarity}};
+
+void Config::derive(Numbers& out) const {
+  const Groups all = groups();
+  for (const DepthGroup& group : all) {
     for (const DepthCurve& curve : group.curves) {
-      add_depth_series(curve.at, out);
-      for (const char* what : {measure::mu_normalized, measure::rank_one_residual,
-                               measure::token_similarity, measure::cosine_similarity}) {
-        out.scalar(curve.at / (std::string("final_") + what),
-                   final_values(curve.name(), what, records));
-      }
+      add_depth_series(group.spec, curve, out);
+      for (const auto& [last, of] : last_values)
+        out.scalar(curve.at / last, final_values(curve.at, of, out.records()));
     }
-    out.note(settings_text(group.spec) + ".");
   }
-  const std::vector<std::string> curves = curve_names(groups);
-  add_depth_scalars(curves, out);
-  out.note(collapse_note(curves, c.threshold, records));
-  if (c.dropout > 0) {
+  add_depth_scalars(curves_in(all), out);
+  if (!gradients) return;
+  for (const DepthGroup& group : all) {
+    out.series(gradient_norms_of(group.spec), "block", layers_from(1, group.spec));
+    out.scalar(At("model", model_label(group.spec)) / gradient_ratio,
+               gradient_ratios(group.spec, out.records()));
+  }
+}
+
+void Config::show(Display& out) const {
+  const Groups all = groups();
+  for (std::string& note : file_notes(model)) out.note(std::move(note));
+  for (const DepthGroup& group : all) out.note(settings_text(group.spec) + ".");
+  note_overflows(curves_in(all), out);
+  out.note(collapse_note(curves_in(all), threshold, out.records()));
+  if (dropout > 0) {
     out.note(
         "Dropout as in training: entries of the embedding, of the attention matrices and of the "
         "outputs of both branches are set to 0 at rate p, and the others are divided by 1 - p, "
         "independently in every block. The paper does not say whether dropout was on.");
   }
-  judge(c, groups, records, out.claims());
-  add_figure(c, groups, out);
-  if (c.gradients) add_gradients(groups, out);
-  note_rounding(mu_series(curves), c.single_precision(), out);
-  return out.take();
+  add_figure(*this, all, out);
+  if (gradients) add_gradient_panel(all, out);
+  note_rounding(mu_arrays(all), single_precision(), out);
 }
 
 }  // namespace
@@ -840,7 +856,7 @@ Result report(const Config& c, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_layers_study() {
-  return study_of<layers::Config>(layers::work, layers::report);
+  return std::make_unique<layers::Config>();
 }
 
 }  // namespace ranklab

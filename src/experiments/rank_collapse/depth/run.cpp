@@ -13,25 +13,30 @@
 #include "experiments/rank_collapse/stacked_model.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/block.hpp"
+#include "nn/blocks/model_row.hpp"
 
 namespace ranklab {
 namespace {
 
 struct TokenMeasure {
-  const char* name;
+  Measure after, before;  // de-escalation
   double TokenGeometry::*value;
 };
 
 constexpr TokenMeasure measures[] = {
-    {measure::mu, &TokenGeometry::mu},
-    {measure::mu_normalized, &TokenGeometry::mu_normalized},
-    {measure::token_similarity, &TokenGeometry::token_similarity},
-    {measure::token_diversity, &TokenGeometry::token_diversity},
-    {measure::cosine_similarity, &TokenGeometry::cosine_similarity},
-    {measure::rank_one_residual, &TokenGeometry::rank_one_residual},
-    {measure::stable_rank, &TokenGeometry::stable_rank},
-    {measure::effective_rank, &TokenGeometry::effective_rank},
-    {measure::norm, &TokenGeometry::norm}};
+    {measure::mu, before_de_escalation::mu, &TokenGeometry::mu},
+    {measure::mu_normalized, before_de_escalation::mu_normalized, &TokenGeometry::mu_normalized},
+    {measure::token_similarity, before_de_escalation::token_similarity,
+     &TokenGeometry::token_similarity},
+    {measure::token_diversity, before_de_escalation::token_diversity,
+     &TokenGeometry::token_diversity},
+    {measure::cosine_similarity, before_de_escalation::cosine_similarity,
+     &TokenGeometry::cosine_similarity},
+    {measure::rank_one_residual, before_de_escalation::rank_one_residual,
+     &TokenGeometry::rank_one_residual},
+    {measure::stable_rank, before_de_escalation::stable_rank, &TokenGeometry::stable_rank},
+    {measure::effective_rank, before_de_escalation::effective_rank, &TokenGeometry::effective_rank},
+    {measure::norm, before_de_escalation::norm, &TokenGeometry::norm}};
 
 template <class T>
 TokenGeometry measured(const State<T>& state) {
@@ -83,11 +88,9 @@ class CurveRun {
 
   // Stores the numbers in the record of the trial.
   void store() const {
-    for (const auto& [what, values] : numbers_)
-      record_->set(of_curve(curve_->name(), what), values);
-    record_->set(of_curve(curve_->name(), overflow_layer), static_cast<double>(overflow_layer_));
-    record_->set(of_curve(curve_->name(), degenerate_rows),
-                 static_cast<double>(state_.degenerate_rows));
+    for (const auto& [what, values] : numbers_) record_->set(curve_->at / what, values);
+    record_->set(curve_->at / overflow_layer, static_cast<double>(overflow_layer_));
+    record_->set(curve_->at / degenerate_rows, static_cast<double>(state_.degenerate_rows));
   }
 
  private:
@@ -117,9 +120,9 @@ class CurveRun {
     const auto append_to = [&](const std::string& what, double value) {
       numbers_[what].push_back(is_finite() ? value : undefined);
     };
-    for (const auto& [what, of] : measures) {
-      append_to(what, after.*of);
-      if (de_escalates()) append_to(before_de_escalation(what), before.*of);
+    for (const TokenMeasure& each : measures) {
+      append_to(each.after, after.*each.value);
+      if (de_escalates()) append_to(each.before, before.*each.value);
     }
     append_to(measure::log10_norm, log10_norm(state_, after));
   }
@@ -235,7 +238,7 @@ void expect_layers(const std::vector<DepthGroup>& groups, const Trial& trial) {
 }
 
 // The record of one training: the mean over the sequences of the token file.
-TrialRecord mean_over_sequences(const ModelSpec& spec, const std::vector<std::string>& curves,
+TrialRecord mean_over_sequences(const ModelSpec& spec, const std::vector<At>& curves,
                                 const Trial& training, const RunTrials& run) {
   if (spec.sequences == nullptr) return run(training.index(), {training}).front();
   Records records;
@@ -247,8 +250,8 @@ TrialRecord mean_over_sequences(const ModelSpec& spec, const std::vector<std::st
     for (TrialRecord& record : run(training.index(), batch)) records.push_back(std::move(record));
   }
   TrialRecord out = mean_of(records);
-  for (const std::string& curve : curves) {
-    const std::string name = of_curve(curve, overflow_layer);
+  for (const At& curve : curves) {
+    const std::string name = curve / overflow_layer;
     double earliest = 0;  // instead of the mean of the layers, which may not be a layer
     for (const double layer : scalars_of(records, name)) {
       if (layer > 0 && (earliest == 0 || layer < earliest)) earliest = layer;
@@ -276,16 +279,21 @@ void DepthConfig::fill_defaults() {
   resolve_defaults_with_files(model);
 }
 
-std::vector<std::string> curve_names(const std::vector<DepthGroup>& groups) {
-  std::vector<std::string> names;
+std::vector<At> curves_in(const std::vector<DepthGroup>& groups) {
+  std::vector<At> curves;
   for (const DepthGroup& group : groups) {
-    for (const DepthCurve& curve : group.curves) names.push_back(curve.name());
+    for (const DepthCurve& curve : group.curves) curves.push_back(curve.at);
   }
-  return names;
+  return curves;
 }
 
-Work depth_work(const DepthConfig& config, std::vector<std::string> curves, RunTrials run) {
-  const ModelSpec& model = config.model;
+std::string listed(const std::vector<At>& curves) {
+  std::vector<std::string> names;
+  for (const At& curve : curves) names.push_back(curve.text);
+  return joined(names);
+}
+
+Work depth_work(const ModelSpec& model, std::vector<At> curves, RunTrials run) {
   if (model.trainings > 1) {
     return each_trial([&model, curves = std::move(curves), run = std::move(run)](Trial& training) {
       return mean_over_sequences(model, curves, training, run);
@@ -334,13 +342,10 @@ TrialRecord run_observed(const DepthGroup& group, const Trial& trial,
 template TrialRecord run_observed(const DepthGroup&, const Trial&, const DepthObserver<float>&);
 template TrialRecord run_observed(const DepthGroup&, const Trial&, const DepthObserver<double>&);
 
-const std::vector<std::string>& token_measures() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const auto& each : measures) list.push_back(each.name);
-    return list;
-  }();
-  return names;
+std::vector<Measure> token_measures() {
+  std::vector<Measure> out;
+  for (const TokenMeasure& each : measures) out.push_back(each.after);
+  return out;
 }
 
 std::uint64_t trials_per_batch(const ModelSpec& spec) {
@@ -378,25 +383,15 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
 
 // Results of curves -------------------------------------------------------------------------------
 
-std::string of_curve(const std::string& curve, const std::string& what) {
-  return curve + "." + what;
+std::vector<double> final_values(const At& curve, const Measure& what, const Records& records) {
+  return per_trial(records,
+                   [&](const TrialRecord& record) { return record.array(curve / what).back(); });
 }
 
-std::string before_de_escalation(const std::string& measure) {
-  return "before." + measure;
-}
-
-std::vector<double> final_values(const std::string& curve, const std::string& what,
-                                 const Records& records) {
-  return per_trial(records, [&](const TrialRecord& record) {
-    return record.array(of_curve(curve, what)).back();
-  });
-}
-
-std::vector<Divergence> overflows(const std::vector<std::string>& curves, const Records& records) {
+std::vector<Divergence> overflows(const std::vector<At>& curves, const Records& records) {
   std::vector<Divergence> out;
-  for (const std::string& curve : curves)
-    out.push_back(divergence_of(records, curve, of_curve(curve, overflow_layer)));
+  for (const At& curve : curves)
+    out.push_back(divergence_of(records, curve.text, curve / overflow_layer));
   return out;
 }
 
@@ -407,35 +402,46 @@ std::string too_shallow(const ModelSpec& spec) {
              plural(spec.layers, "layer"));
 }
 
-void add_depth_series(const At& curve, ResultBuilder& out) {
-  const auto add = [&](const Quantity& quantity, double first_x = 0) {
-    if (out.records().front().has(quantity)) out.series(quantity, "layer", first_x);
-  };
-  for (const std::string& what : token_measures()) add(of_curve(curve, what));
-  add(of_curve(curve, measure::log10_norm));
-  for (const std::string& what : token_measures()) add(of_curve(curve, before_de_escalation(what)));
-  add(of_curve(curve, measure::branch_input_norm), 1);
-  add(of_curve(curve, measure::branch_output_norm), 1);
+void add_depth_series(const ModelSpec& spec, const DepthCurve& curve, Numbers& out) {
+  const std::vector<double> states = layers_from(0, spec), blocks = layers_from(1, spec);
+  const auto add = [&](const Measure& measure) { out.series(curve.at / measure, "layer", states); };
+  for (const TokenMeasure& each : measures) add(each.after);
+  add(measure::log10_norm);
+  for (const TokenMeasure& each : measures) {
+    if (curve.tau) add(each.before);
+  }
+  if (spec.row().figure != DepthFigure::shallow_4) return;  // no other model reports them
+  for (const Measure& each : {measure::branch_input_norm, measure::branch_output_norm}) {
+    const Quantity norms = curve.at / each;
+    out.sometimes(!out.declares() && out.records().front().has(norms),
+                  [&] { out.series(norms, "layer", blocks); });
+  }
 }
 
-void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& out) {
+void add_depth_scalars(const std::vector<At>& curves, Numbers& out) {
   std::vector<double> degenerate(out.records().size(), 0.0), diverged = degenerate;
-  std::vector<std::string> overflowed;
-  for (const std::string& curve : curves) {
-    const std::vector<double> rows = scalars_of(out.records(), of_curve(curve, degenerate_rows)),
-                              layers = scalars_of(out.records(), of_curve(curve, overflow_layer));
-    out.diverged(curve, layers);
-    double earliest = 0;
+  for (const At& curve : curves) {
+    const std::vector<double> rows = scalars_of(out.records(), curve / degenerate_rows),
+                              layers = scalars_of(out.records(), curve / overflow_layer);
+    out.diverged(curve.text, layers);
     for (std::size_t t = 0; t < layers.size(); ++t) {
       degenerate[t] += rows[t];
-      if (layers[t] == 0) continue;
-      diverged[t] += 1;
-      earliest = earliest == 0 ? layers[t] : std::min(earliest, layers[t]);
+      if (layers[t] > 0) diverged[t] += 1;
     }
-    if (earliest > 0) overflowed.push_back(say("{} (layer {})", curve, earliest));
   }
   out.scalar(degenerate_rows, degenerate);
-  out.scalar("diverged", diverged);
+  out.scalar(diverged_curves, diverged);
+}
+
+void note_overflows(const std::vector<At>& curves, Display& out) {
+  std::vector<std::string> overflowed;
+  for (const At& curve : curves) {
+    double earliest = 0;
+    for (const double layer : scalars_of(out.records(), curve / overflow_layer)) {
+      if (layer > 0) earliest = earliest == 0 ? layer : std::min(earliest, layer);
+    }
+    if (earliest > 0) overflowed.push_back(say("{} (layer {})", curve.text, earliest));
+  }
   if (overflowed.empty()) return;
   out.note(
       say("Overflow (earliest layer over the trials): {}. Later values of these curves are "
@@ -443,10 +449,9 @@ void add_depth_scalars(const std::vector<std::string>& curves, ResultBuilder& ou
           joined(overflowed)));
 }
 
-std::string collapse_note(const std::vector<std::string>& curves, double threshold,
-                          const Records& records) {
-  std::vector<std::string> by_mu, by_rank_alone, kept;
-  for (const std::string& curve : curves) {
+std::string collapse_note(const std::vector<At>& curves, double threshold, const Records& records) {
+  std::vector<At> by_mu, by_rank_alone, kept;
+  for (const At& curve : curves) {
     const double mu = summarize(final_values(curve, measure::mu_normalized, records)).mean;
     // rank_one_residual is the squared distance from parallel tokens relative to ||Y||_F^2, so its
     // square root is comparable to mu_normalized.
@@ -455,8 +460,8 @@ std::string collapse_note(const std::vector<std::string>& curves, double thresho
     if (!std::isfinite(mu)) continue;
     (mu < threshold ? by_mu : from_rank_one < threshold ? by_rank_alone : kept).push_back(curve);
   }
-  const auto list = [](const std::vector<std::string>& names) {
-    return names.empty() ? std::string("none") : joined(names);
+  const auto list = [](const std::vector<At>& which) {
+    return which.empty() ? std::string("none") : listed(which);
   };
   return say(
       "At the last layer, mean over trials, threshold {}: mu_normalized is below it (the tokens "
@@ -483,13 +488,14 @@ BandKind band_of_trials(const ModelSpec& spec, std::size_t trials) {
   return spec.trainings > 1 || trials <= few_trials ? BandKind::trials : BandKind::interval;
 }
 
-void note_rounding(const std::vector<std::string>& of_mu, bool single_precision,
-                   ResultBuilder& out) {
-  const bool hidden = std::ranges::any_of(out.result().series, [&](const Series& series) {
-    return std::ranges::count(of_mu, series.name) > 0 &&
-           std::ranges::any_of(series.mean, [](double mu) { return mu < single_precision_floor; });
-  });
-  if (single_precision && hidden) {
+void note_rounding(const std::vector<Quantity>& of_mu, bool single_precision, Display& out) {
+  const bool hidden = single_precision && std::ranges::any_of(of_mu, [&](const Quantity& each) {
+                        const Series mu =
+                            series_over_trials(each, "layer", arrays_of(out.records(), each));
+                        return std::ranges::any_of(
+                            mu.mean, [](double mean) { return mean < single_precision_floor; });
+                      });
+  if (hidden) {
     out.note(say(
         "In single precision, normalized mu below {} is rounding noise; --precision f64 resolves "
         "smaller values.",
@@ -497,11 +503,13 @@ void note_rounding(const std::vector<std::string>& of_mu, bool single_precision,
   }
 }
 
-std::vector<std::string> mu_series(const std::vector<std::string>& curves) {
-  std::vector<std::string> out;
-  for (const std::string& curve : curves) {
-    out.push_back(of_curve(curve, measure::mu_normalized));
-    out.push_back(of_curve(curve, before_de_escalation(measure::mu_normalized)));
+std::vector<Quantity> mu_arrays(const std::vector<DepthGroup>& groups) {
+  std::vector<Quantity> out;
+  for (const DepthGroup& group : groups) {
+    for (const DepthCurve& curve : group.curves) {
+      out.push_back(curve.at / measure::mu_normalized);
+      if (curve.tau) out.push_back(curve.at / before_de_escalation::mu_normalized);
+    }
   }
   return out;
 }

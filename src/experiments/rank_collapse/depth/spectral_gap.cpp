@@ -84,11 +84,20 @@ double predicted_second_eigenvalue(std::uint64_t n, std::uint64_t d) {
 
 // A trial -----------------------------------------------------------------------------------------
 
+namespace {
+
+constexpr Measure second = {"lambda_2", "|lambda_2|",
+                            "second largest modulus of an eigenvalue of the stochastic matrix"},
+                  limit = {"lambda_2.limit", "|lambda_2|",
+                           "what |lambda_2| tends to as the matrix grows"};
+
+}  // namespace
+
 Quantity array_of(const Law& law) {
-  return {"lambda_2." + law.name, "lambda_2", At("law", law.name)};
+  return {"lambda_2." + law.name, second, At("law", law.name)};
 }
 Quantity array_of(std::uint64_t d) {
-  return {say("lambda_2.d={}", d), "lambda_2", At("d", d)};
+  return {say("lambda_2.d={}", d), second, At("d", d)};
 }
 
 namespace {
@@ -118,11 +127,15 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
   return record;
 }
 
-Work work(const Config& config) {
-  return each_trial([c = in_order(config)](Trial& trial) { return run_trial(c, trial); });
+}  // namespace
+
+Work Config::work() const {
+  return each_trial([c = in_order(*this)](Trial& trial) { return run_trial(c, trial); });
 }
 
 // Claims ------------------------------------------------------------------------------------------
+
+namespace {
 
 // Our margins: for an exponent, for a ratio to its limit, and for "large" gaps.
 constexpr double exponent_margin = 0.1, ratio_margin = 0.2, largest_eigenvalue = 0.5;
@@ -217,67 +230,74 @@ void judge_attention(const Config& c, const Records& records, Claims& claims) {
   }
 }
 
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
+  const Config c = in_order(*this);
+  judge_laws(c, records, claims);
+  judge_attention(c, records, claims);
+}
+
 // The result --------------------------------------------------------------------------------------
 
-Quantity limit_of(Quantity array) {
-  array.name += ".limit", array.kind += ".limit";
-  return array;
+namespace {
+
+Quantity limit_of(const Quantity& array) {
+  return {array.name + ".limit", limit, array.at};
 }
 
-void add_figure(const Config& c, ResultBuilder& out) {
-  const std::vector<double> n(c.tokens.begin(), c.tokens.end());
-  // |lambda_2| and its limit.
-  const auto add = [&](PanelBuilder& panel, const Quantity& array, const std::string& label,
-                       int color, const auto& limit) {
-    std::vector<double> limits;
-    for (const std::uint64_t tokens : c.tokens) limits.push_back(limit(tokens));
-    out.series_of_points(limit_of(array), "n", n, limits);
-    panel.curve(array.name, label, {.style = LineStyle::line_points, .color = color})
-        .curve(limit_of(array), label + ", limit", {.style = LineStyle::dashed, .color = color});
-  };
-  const Axis x = log_axis("n (number of tokens)"), y = log_axis("|lambda_2|");
-  PanelBuilder random = out.panel("Independent entries, rows divided by their sums", x, y);
-  int color = 0;
-  for (const Law& law : laws) {
-    add(random, array_of(law), law.name, color++,
-        [&](std::uint64_t tokens) { return law.variation / root(tokens); });
-  }
-  PanelBuilder attentions = out.panel("Softmax attention with random weights", x, y);
-  color = 0;
-  for (const std::uint64_t d : c.dim) {
-    add(attentions, array_of(d), say("d = {}", d), color++,
-        [&](std::uint64_t tokens) { return predicted_second_eigenvalue(tokens, d); });
-  }
-}
+}  // namespace
 
-Result report(const Config& config, const Records& records) {
-  const Config c = in_order(config);
-  ResultBuilder out("Spectral gaps of stochastic matrices", records);
-  out.claims().set_unit(Unit::draw);
+void Config::derive(Numbers& out) const {
+  const Config c = in_order(*this);
   // This study normalizes no state, but every study of the command has this scalar.
-  out.scalar("degenerate_rows", std::vector<double>(records.size(), 0.0));
+  out.scalar(token_escalation::degenerate_rows, std::vector<double>(out.records().size(), 0.0));
   const std::vector<double> n(c.tokens.begin(), c.tokens.end());
   for (const Law& law : laws) out.series(array_of(law), "n", n);
   for (const std::uint64_t d : c.dim) out.series(array_of(d), "n", n);
-  judge_laws(c, records, out.claims());
-  judge_attention(c, records, out.claims());
-  add_figure(c, out);
+  const auto add_limit = [&](const Quantity& array, const auto& limit_at) {
+    std::vector<double> limits;
+    for (const std::uint64_t rows : c.tokens) limits.push_back(limit_at(rows));
+    out.series_of_points(limit_of(array), "n", n, limits);
+  };
+  for (const Law& law : laws)
+    add_limit(array_of(law), [&](std::uint64_t rows) { return law.variation / root(rows); });
+  for (const std::uint64_t d : c.dim) {
+    add_limit(array_of(d),
+              [&](std::uint64_t rows) { return predicted_second_eigenvalue(rows, d); });
+  }
+}
+
+void Config::show(Display& out) const {
+  const Axis x = log_axis("n (number of tokens)"), y = log_axis("|lambda_2|");
+  // |lambda_2| and its limit.
+  const auto draw = [](PanelBuilder& panel, const Quantity& array, const std::string& label,
+                       int color) {
+    panel.curve(array.name, label, {.style = LineStyle::line_points, .color = color})
+        .curve(limit_of(array), label + ", limit", {.style = LineStyle::dashed, .color = color});
+  };
+  PanelBuilder random = out.panel("Independent entries, rows divided by their sums", x, y);
+  int color = 0;
+  for (const Law& law : laws) draw(random, array_of(law), law.name, color++);
+  PanelBuilder attentions = out.panel("Softmax attention with random weights", x, y);
+  color = 0;
+  for (const std::uint64_t d : in_order(*this).dim)
+    draw(attentions, array_of(d), say("d = {}", d), color++);
   out.note(
       "Limits: on the left, the standard deviation of an entry divided by its mean and "
       "by sqrt(n); on the right, sqrt(1/n + 1/d)/3.");
   out.note(
       "Tokens are normal, and W_q and W_k are uniform on (-1, 1)/sqrt(d). Bands are standard "
       "deviations over draws.");
-  return out.take();
 }
 
-}  // namespace
 }  // namespace ranklab::spectral_gap
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_spectral_gap_study() {
-  return study_of<spectral_gap::Config>(spectral_gap::work, spectral_gap::report);
+  return std::make_unique<spectral_gap::Config>();
 }
 
 }  // namespace ranklab

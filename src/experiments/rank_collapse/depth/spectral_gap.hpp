@@ -9,12 +9,17 @@
 
 namespace ranklab::spectral_gap {
 
-struct Config {
+struct Config : Study {
   std::vector<std::uint64_t> tokens = {32, 64, 128, 256, 512};  // n, each at least 2
   std::vector<std::uint64_t> dim = {16, 64, 256, 1024};         // d
 
-  std::vector<Field> flags();
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override { return "Spectral gaps of stochastic matrices"; }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 };
 
 /// A law of independent positive entries with finite moments.

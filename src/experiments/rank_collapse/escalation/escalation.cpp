@@ -17,17 +17,19 @@ using namespace token_escalation;
 // Flags -------------------------------------------------------------------------------------------
 
 struct Config : PathConfig {
-  std::vector<Field> flags() {
+  std::vector<Field> flags() override {
     std::vector<Field> fields =
         path_flags(models_that([](const ModelRow& row) { return row.has_steps; }));
     for (Field& field : file_fields(spec)) fields.push_back(std::move(field));
     return fields;
   }
-  void adopt_files() { ranklab::adopt_files(spec); }
-  std::uint64_t trials_in_files() const { return ranklab::trials_in_files(spec); }
-  std::vector<Contradiction> contradictions() const { return ranklab::contradictions(spec); }
-  void fill_defaults() { resolve_defaults_with_files(spec); }
-  void check() const {
+  void adopt_files() override { ranklab::adopt_files(spec); }
+  std::uint64_t trials_in_files() const override { return ranklab::trials_in_files(spec); }
+  std::vector<Contradiction> contradictions() const override {
+    return ranklab::contradictions(spec);
+  }
+  void fill_defaults() override { resolve_defaults_with_files(spec); }
+  void check() const override {
     if (spec.checkpoint == nullptr || spec.row().has_steps) return;
     throw UsageError(
         say("--weights {} contains {}, which has no post-norm blocks; allowed with --study "
@@ -36,28 +38,48 @@ struct Config : PathConfig {
             joined(models_that([](const ModelRow& row) { return row.has_steps && row.published; }),
                    "|")));
   }
+  Work work() const override;
+  std::string title() const override;
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 };
 
 // What a trial records, in addition to the path ---------------------------------------------------
 
-// Arrays over blocks: xi_1/xi_2 of the steps of Algorithm 1. `rate` is that of step 1.
-constexpr std::array xi_ratios = {"step1.xi_ratio", "step2.xi_ratio", "step3.xi_ratio",
-                                  "step4.xi_ratio"};
+// An array over blocks for each step of Algorithm 1. `rate` is that of step 1.
+constexpr Measure xi_ratio = {"xi_ratio", "xi_1/xi_2",
+                              "growth of the tokens' mean part over that of the rest"};
+constexpr std::size_t steps = 4;
 
-At step_at(std::size_t step) {
-  return {"step", step, say("step{}", step)};
+// `step` counts from 1.
+Quantity of_step(std::size_t step, const Measure& measure) {
+  return At("step", step, say("step{}", step)) / measure;
 }
 
+// Of the result.
+constexpr Measure
+    final_similarity = {"final_token_similarity", "t_sim(X_K)",
+                        "token similarity after the last block"},
+    first_near_maximum = {"first_state_above_0.99", "",
+                          "first state with a token similarity above 0.99; 0 is the input"},
+    decrease_count = {"decreases", "", "blocks that decrease the token similarity"},
+    diversity_ratio = {"diversity_ratio", "", "token diversity after a block over that before it"},
+    late_ratio = {"late_diversity_ratio", "",
+                  "token diversity after a block or step over that before it: geometric mean over "
+                  "blocks whose input has a token similarity above 0.99"};
+
 TrialRecord run_trial(const Config& c, const Trial& trial) {
-  BlockArrays arrays =
-      undefined_blocks(c, {xi_ratios[0], xi_ratios[1], xi_ratios[2], xi_ratios[3], rate});
+  std::vector<std::string> names = {rate};
+  for (std::size_t s = 1; s <= steps; ++s) names.push_back(of_step(s, xi_ratio));
+  BlockArrays arrays = undefined_blocks(c, names);
   Tally identity;
   TrialRecord record = follow_path(c, trial, [&](std::uint64_t k, const BlockPassage& passage) {
-    for (std::size_t s = 0; s < xi_ratios.size(); ++s) {
-      const TokenParts &before = passage.parts[s], &after = passage.parts[s + 1];
+    for (std::size_t s = 1; s <= steps; ++s) {
+      const TokenParts &before = passage.parts[s - 1], &after = passage.parts[s];
       const Escalation step = measure_escalation(before, after);
-      arrays[xi_ratios[s]][k] = step.xi_ratio();
-      if (s == 0) arrays[rate][k] = step.rate;
+      arrays[of_step(s, xi_ratio)][k] = step.xi_ratio();
+      if (s == 1) arrays[rate][k] = step.rate;
       count_identity(step, before.similarity(), identity);
     }
   });
@@ -66,8 +88,8 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
   return record;
 }
 
-Work work(const Config& config) {
-  return each_trial([&config](Trial& trial) { return run_trial(config, trial); });
+Work Config::work() const {
+  return each_trial([this](Trial& trial) { return run_trial(*this, trial); });
 }
 
 // Numbers of a trial ------------------------------------------------------------------------------
@@ -158,17 +180,17 @@ void judge_similarity(const Config& c, const Records& records, Claims& claims) {
 }
 
 void judge_steps(const Records& records, Claims& claims) {
-  for (std::size_t s = 0; s < xi_ratios.size(); ++s) {
-    const double level = s == 0 ? 2 : 1, margin = s == 0 ? near_two : near_one;
+  for (std::size_t s = 1; s <= steps; ++s) {
+    const double level = s == 1 ? 2 : 1, margin = s == 1 ? near_two : near_one;
     const Region allowed = within(level, margin);
     const Statement about = reading(
-        (s == 0 ? middle : other_steps)(
-            say("step{}", s + 1),
+        (s == 1 ? middle : other_steps)(
+            say("step{}", s),
             say("The mean xi_1/xi_2 of step {} is about {} at every block: the mean that is "
                 "farthest from {}",
-                s + 1, level, level)),
+                s, level, level)),
         say("within {} at every block, ours", margin));
-    claims.add(judge_blocks(about, clean_values(records, xi_ratios[s]), allowed));
+    claims.add(judge_blocks(about, clean_values(records, of_step(s, xi_ratio)), allowed));
   }
 }
 
@@ -296,75 +318,74 @@ void judge_early(const Config& c, const Records& records, Claims& claims) {
       at_most(static_cast<double>(early)));
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(independent_unit(spec));
   const auto path = claims.about({divergence_of(records, "the path", diverged)});
   {
-    const auto setting = claims.only_where(c.unmet_setting());
-    judge_similarity(c, records, claims);
+    const auto setting = claims.only_where(unmet_setting());
+    judge_similarity(*this, records, claims);
     judge_steps(records, claims);
-    judge_gap(c, records, delta, claims);
-    judge_gap(c, records, omega, claims);
-    judge_variance(c, records, claims);
-    judge_early(c, records, claims);
+    judge_gap(*this, records, delta, claims);
+    judge_gap(*this, records, omega, claims);
+    judge_variance(*this, records, claims);
+    judge_early(*this, records, claims);
   }
   judge_identity(records, claims);
   judge_bounds(records, claims);
-  judge_late_ratio(c, shallow::rem_2_8, "a late block", over_late_blocks(records, ratio_of_block),
-                   claims);
-  judge_late_ratio(c, "shallow/rem-2.8/step1", "step 1 of a late block",
+  judge_late_ratio(*this, shallow::rem_2_8, "a late block",
+                   over_late_blocks(records, ratio_of_block), claims);
+  judge_late_ratio(*this, "shallow/rem-2.8/step1", "step 1 of a late block",
                    over_late_blocks(records, ratio_of_step_1), claims);
 }
 
 // The result --------------------------------------------------------------------------------------
 
-void add_figure(const Config& c, ResultBuilder& out) {
+std::string Config::title() const {
+  return say("Token similarity over {}, step by step",
+             is_algorithm_1() ? "post-norm Transformer blocks" : "the blocks of " + spec.model);
+}
+
+void Config::derive(Numbers& out) const {
+  const Records& records = out.records();
+  out.scalar(token_escalation::degenerate_rows);
+  out.scalar(diverged);
+  out.scalar(final_similarity, per_trial(records, [](const TrialRecord& record) {
+               return record.array(token_similarity).back();
+             }));
+  out.scalar(first_near_maximum, per_trial(records, first_state_near_maximum));
+  out.scalar(decrease_count, per_trial(records, decreases));
+  out.scalar(late_ratio, over_late_blocks(records, ratio_of_block));
+  out.scalar(of_step(1, late_ratio), over_late_blocks(records, ratio_of_step_1));
+  out.diverged("path", scalars_of(records, diverged));
+  const std::vector<double> blocks = layers_from(1, spec);
+  for (const Measure& each : {token_similarity, token_diversity})
+    out.series(each, "block", layers_from(0, spec));
+  for (const Measure& each : {delta, omega, mu_1, mu_2, rate}) out.series(each, "block", blocks);
+  out.series(diversity_ratio, "block", blocks, ratio_of_block);
+  for (std::size_t s = 1; s <= steps; ++s) out.series(of_step(s, xi_ratio), "block", blocks);
+}
+
+void Config::show(Display& out) const {
   const BandKind band = BandKind::interval;
   out.panel("Token similarity", {"number of blocks"}, unit_axis("token similarity"))
-      .curve(token_similarity, figure_label(c.spec), {.band = band});
-  PanelBuilder steps = out.panel("Effect of each step on the token similarity", {"block"},
-                                 {"xi_1/xi_2: growth of mean part over the rest"});
+      .curve(token_similarity, figure_label(spec), {.band = band});
+  PanelBuilder by_step = out.panel("Effect of each step on the token similarity", {"block"},
+                                   {"xi_1/xi_2: growth of mean part over the rest"});
   const char* const labels[] = {"step 1: attention and skip", "step 2: norm",
                                 "step 3: feed-forward net and skip", "step 4: norm"};
-  for (std::size_t s = 0; s < xi_ratios.size(); ++s)
-    steps.curve(xi_ratios[s], labels[s], {.band = band});
-  steps.line(1, "1: no effect");
+  for (std::size_t s = 1; s <= steps; ++s)
+    by_step.curve(of_step(s, xi_ratio), labels[s - 1], {.band = band});
+  by_step.line(1, "1: no effect");
   out.panel("How far attention is from plain averaging", {"block"}, log_axis("mean over heads"))
       .curve(delta, "delta: differences that P keeps", {.band = band})
       .curve(omega, "omega: differences that P adds to the mean", {.band = band});
-}
-
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out(
-      say("Token similarity over {}, step by step",
-          c.is_algorithm_1() ? "post-norm Transformer blocks" : "the blocks of " + c.spec.model),
-      records);
-  out.claims().set_unit(independent_unit(c.spec));
-  out.scalars({token_escalation::degenerate_rows, diverged});
-  out.scalar("final_token_similarity", per_trial(records, [](const TrialRecord& record) {
-               return record.array(token_similarity).back();
-             }));
-  out.scalar("first_state_above_0.99", per_trial(records, first_state_near_maximum));
-  out.scalar("decreases", per_trial(records, decreases));
-  out.scalar("late_diversity_ratio", over_late_blocks(records, ratio_of_block));
-  out.scalar(step_at(1) / "late_diversity_ratio", over_late_blocks(records, ratio_of_step_1));
-  out.diverged("path", scalars_of(records, diverged));
-  for (const char* name : {token_similarity, token_diversity}) out.series(name, "block");
-  for (const char* name : {delta, omega, mu_1, mu_2, rate}) out.series(name, "block", 1);
-  std::vector<double> blocks(c.spec.layers);
-  std::iota(blocks.begin(), blocks.end(), 1);
-  out.series("diversity_ratio", "block", blocks, ratio_of_block);
-  for (std::size_t s = 1; s <= xi_ratios.size(); ++s)
-    out.series(step_at(s) / "xi_ratio", "block", 1);
-  judge(c, records, out.claims());
-  add_figure(c, out);
-  for (std::string& line : file_notes(c.spec)) out.note(std::move(line));
+  for (std::string& line : file_notes(spec)) out.note(std::move(line));
   out.note("mu_1 and mu_2 are the squares of eq. (10), averaged over heads.");
-  if (c.is_algorithm_1() && c.spec.weight_variance == "1/d") {
+  if (is_algorithm_1() && spec.weight_variance == "1/d") {
     out.note(
         "The entries of W have variance 1/d. The paper prints h/d (--weight-variance h/d), which "
         "does not reproduce its figure.");
   }
-  return out.take();
 }
 
 }  // namespace
@@ -373,7 +394,7 @@ Result report(const Config& c, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_escalation_study() {
-  return study_of<escalation::Config>(escalation::work, escalation::report);
+  return std::make_unique<escalation::Config>();
 }
 
 }  // namespace ranklab

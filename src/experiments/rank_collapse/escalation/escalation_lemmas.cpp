@@ -111,10 +111,25 @@ constexpr const char *xi[] = {"xi_1", "xi_2"}, *linear[] = {"linear_1", "linear_
 constexpr char rate[] = "rate";
 // Over d, for the pre-norm block (19) at the largest t: (||Y||_F^2 - ||X||_F^2) / ||P(X^) X^||_F^2,
 // and (||Z||_F^2 - ||Y||_F^2) / (n d/2) with a feed-forward net of width 2 d.
-constexpr char attention_growth[] = "pre_norm_growth", net_growth[] = "pre_norm_net_growth";
+constexpr Measure attention_growth = {"pre_norm_growth", "",
+                                      "growth of ||X||_F^2 by pre-norm attention over the squared "
+                                      "norm of the mixed tokens"},
+                  net_growth = {"pre_norm_net_growth", "",
+                                "growth of ||Y||_F^2 by a pre-norm feed-forward net over n d/2"};
 // The same as the first for step 1 after the de-escalation (21) with tau = 1, X~ = Pi_2 X: (||X~ +
 // P(X~) X~ W||_F^2 - ||X~||_F^2) / ||P(X~) X~||_F^2.
-constexpr char de_escalated_growth[] = "de_escalated_growth";
+constexpr Measure de_escalated_growth = {
+    "de_escalated_growth", "",
+    "growth of ||X||_F^2 by attention on tokens without their mean, over the squared norm of the "
+    "mixed tokens"};
+
+// Of the result, over d and over alpha.
+constexpr Measure
+    exponent = {"exponent", "c d/kappa_1^2",
+                "exponent of the bound (28) on a deviation of xi_1 by 1, without its sign"},
+    rate_minus_1 = {"rate_minus_1", "r - 1", "escalation rate of a draw, minus 1"},
+    expected_rate = {"expected", "E[r] - 1", "expected escalation rate by quadrature, minus 1"},
+    rate_bound = {"bound", "", "bound (16) on E[r], minus 1"};
 
 double at(const TrialRecord& record, const char* name, const Cell& cell) {
   return record.array(name)[cell.index];
@@ -288,12 +303,16 @@ TrialRecord redraw(const Config& c, const Fixed& fixed, const Trial& trial) {
   return record;
 }
 
-Work work(const Config& config) {
+}  // namespace
+
+Work Config::work() const {
   const auto fixed = std::make_shared<OncePerRun<Fixed>>();
-  return each_trial([c = in_order(config), fixed](Trial& trial) {
+  return each_trial([c = in_order(*this), fixed](Trial& trial) {
     return redraw(c, fixed->get([&] { return fixed_steps(c, trial); }), trial);
   });
 }
+
+namespace {
 
 // What follows from the records -------------------------------------------------------------------
 
@@ -639,7 +658,7 @@ void judge_proposition(const Config& c, const Records& records, Claims& claims) 
 // entries of LN(Y) W_1 are N(0, 1), and half of their square is left after ReLU. Sections 1.3 and
 // 4 in the same way: after (21), attention still mixes the residual itself, nothing smaller.
 void judge_growth(const Config& c, const Records& records, Claims& claims) {
-  const auto judge = [&](const char* growth, const Statement& statement,
+  const auto judge = [&](const Measure& growth, const Statement& statement,
                          const std::string& expectation) {
     Distances distances;
     for (std::size_t k = 0; k < c.dim.size(); ++k) {
@@ -863,7 +882,11 @@ void judge_norm(Claims& claims) {
   claims.number(corrected, excess_of_example(1), at_least(bound));
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
+  const Config c = in_order(*this);
   judge_lemmas(c, records, claims);
   judge_lemma_a_5(c, records, claims);
   judge_proposition(c, records, claims);
@@ -878,66 +901,90 @@ void judge(const Config& c, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
-// One panel: how the exponent of (28) at |xi_1 - E[xi_1]| = 1 depends on d.
-void add_exponents(const Config& c, ResultBuilder& out) {
-  const std::vector<double> dim(c.dim.begin(), c.dim.end());
-  const std::vector<Cell> cells = c.cells();
-  PanelBuilder panel = out.panel("Bound (28) on |xi_1 - E[xi_1]| >= 1: its exponent", log_axis("d"),
-                                 log_axis("c d / kappa_1^2"));
-  for (const auto& [which, kappa_of, label] :
-       {std::tuple{Kappa::from_27, "from_27", "kappa_1 of (27)"},
-        std::tuple{Kappa::without_d, "without_d", "kappa_1 without d"}}) {
-    std::vector<double> exponents;
-    for (std::size_t k = 0; k < dim.size(); ++k) {  // the first cells
-      const double scale = kappa(cells[k], out.records().front(), 0, which);
-      exponents.push_back(lemma_constant * dim[k] / (scale * scale));
-    }
-    const Quantity name{say("exponent.{}", kappa_of), "exponent", At("kappa", kappa_of)};
-    out.series_of_points(name, "d", dim, exponents);
-    panel.curve(name, label, {.style = LineStyle::line_points});
-  }
+namespace {
+
+constexpr struct {
+  Kappa which;
+  const char *name, *label;
+} kappas[] = {{Kappa::from_27, "from_27", "kappa_1 of (27)"},
+              {Kappa::without_d, "without_d", "kappa_1 without d"}};
+
+Quantity exponent_with(const char* kappa_name) {
+  return {say("exponent.{}", kappa_name), exponent, At("kappa", kappa_name)};
 }
 
-// One panel for each attention: E[r] - 1 and its bound over alpha, at the largest t and d.
-void add_rates(const Config& c, Attention attention, ResultBuilder& out) {
-  const TrialRecord& record = out.records().front();
-  std::vector<double> exact, guaranteed;
-  std::vector<Cell> cells;
-  for (const Cell& cell : c.cells()) {
-    if (cell.attention != attention || cell.t != c.t.back() || cell.dim != c.dim.back()) continue;
-    cells.push_back(cell);
-    exact.push_back((at(record, ratio, cell) - 1) * at(record, similarity, cell));
-    guaranteed.push_back(guaranteed_rate(cell, record) - 1);
-  }
-  const std::string name = name_of(attention);
-  const At of("attention", name);
-  out.series(of / "rate_minus_1", "alpha", c.alpha, [&](const TrialRecord& trial, std::size_t k) {
-    return at(trial, rate, cells[k]) - 1;
+// The cells of an attention at the largest t and d, one for each alpha.
+std::vector<Cell> drawn_cells(const Config& c, Attention attention) {
+  std::vector<Cell> cells = c.cells();
+  std::erase_if(cells, [&](const Cell& cell) {
+    return cell.attention != attention || cell.t != c.t.back() || cell.dim != c.dim.back();
   });
-  out.series_of_points(of / "expected", "alpha", c.alpha, exact);
-  out.series_of_points(of / "bound", "alpha", c.alpha, guaranteed);
-  out.panel(name + ": escalation rate", log_axis("alpha"), log_axis("rate - 1"))
-      .curve(of / "rate_minus_1", "mean over draws of W",
-             {.style = LineStyle::points, .band = BandKind::standard_error})
-      .curve(of / "expected", "E[r] - 1, by quadrature")
-      .curve(of / "bound", "bound (16)", {.style = LineStyle::dashed});
+  return cells;
 }
 
-Result report(const Config& config, const Records& records) {
-  const Config c = in_order(config);
-  ResultBuilder out("Lemmas behind the expected escalation rate", records);
-  out.claims().set_unit(Unit::draw);
+}  // namespace
+
+void Config::derive(Numbers& out) const {
+  const Config c = in_order(*this);
   for (std::size_t k = 0; k < c.dim.size(); ++k) {
-    for (const char* name : {attention_growth, net_growth, de_escalated_growth}) {
-      out.scalar({say("{}.d={}", name, c.dim[k]), name, At("d", c.dim[k])},
-                 per_trial(records, [&](const TrialRecord& of) { return of.array(name)[k]; }));
+    for (const Measure& each : {attention_growth, net_growth, de_escalated_growth}) {
+      out.scalar({say("{}.d={}", each.name, c.dim[k]), each, At("d", c.dim[k])},
+                 per_trial(out.records(),
+                           [&](const TrialRecord& record) { return record.array(each)[k]; }));
     }
   }
   // This study normalizes no state, but every study of the command has this scalar.
-  out.scalar("degenerate_rows", std::vector<double>(records.size(), 0.0));
-  judge(c, records, out.claims());
-  add_exponents(c, out);
-  for (const Attention attention : attentions) add_rates(c, attention, out);
+  out.scalar(token_escalation::degenerate_rows, std::vector<double>(out.records().size(), 0.0));
+  // Of what is the same in every trial.
+  const auto points = [&](const std::vector<Cell>& of, const auto& value) {
+    std::vector<double> y;
+    for (std::size_t k = 0; k < of.size() && !out.declares(); ++k)
+      y.push_back(value(of[k], out.records().front()));
+    return y;
+  };
+  std::vector<Cell> first = c.cells();
+  first.resize(c.dim.size());
+  for (const auto& [which, name, label] : kappas) {
+    out.series_of_points(exponent_with(name), "d", {c.dim.begin(), c.dim.end()},
+                         points(first, [&, of = which](const Cell& cell, const TrialRecord& fixed) {
+                           const double scale = kappa(cell, fixed, 0, of);
+                           return lemma_constant * static_cast<double>(cell.dim) / (scale * scale);
+                         }));
+  }
+  for (const Attention attention : attentions) {
+    const std::vector<Cell> drawn = drawn_cells(c, attention);
+    const At of("attention", name_of(attention));
+    out.series(of / rate_minus_1, "alpha", c.alpha, [&](const TrialRecord& record, std::size_t k) {
+      return at(record, rate, drawn[k]) - 1;
+    });
+    out.series_of_points(of / expected_rate, "alpha", c.alpha,
+                         points(drawn, [](const Cell& cell, const TrialRecord& fixed) {
+                           return (at(fixed, ratio, cell) - 1) * at(fixed, similarity, cell);
+                         }));
+    out.series_of_points(of / rate_bound, "alpha", c.alpha,
+                         points(drawn, [](const Cell& cell, const TrialRecord& fixed) {
+                           return guaranteed_rate(cell, fixed) - 1;
+                         }));
+  }
+}
+
+void Config::show(Display& out) const {
+  const Config c = in_order(*this);
+  // How the exponent of (28) at |xi_1 - E[xi_1]| = 1 depends on d.
+  PanelBuilder exponents = out.panel("Bound (28) on |xi_1 - E[xi_1]| >= 1: its exponent",
+                                     log_axis("d"), log_axis("c d / kappa_1^2"));
+  for (const auto& [which, name, label] : kappas)
+    exponents.curve(exponent_with(name), label, {.style = LineStyle::line_points});
+  // E[r] - 1 and its bound over alpha, at the largest t and d.
+  for (const Attention attention : attentions) {
+    const std::string name = name_of(attention);
+    const At of("attention", name);
+    out.panel(name + ": escalation rate", log_axis("alpha"), log_axis("rate - 1"))
+        .curve(of / rate_minus_1, "mean over draws of W",
+               {.style = LineStyle::points, .band = BandKind::standard_error})
+        .curve(of / expected_rate, "E[r] - 1, by quadrature")
+        .curve(of / rate_bound, "bound (16)", {.style = LineStyle::dashed});
+  }
   out.columns(2);
   out.note(
       "X = e v' + t Q with normal v and Q, drawn once for each d with W_q and W_k. A draw is a W "
@@ -950,16 +997,14 @@ Result report(const Config& config, const Records& records) {
       say("The panels show t = {} and d = {}; the first shows the softmax at t = {} and alpha "
           "= {}.",
           c.t.back(), c.dim.back(), c.t.front(), c.alpha.front()));
-  return out.take();
 }
 
-}  // namespace
 }  // namespace ranklab::escalation_lemmas
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_escalation_lemmas_study() {
-  return study_of<escalation_lemmas::Config>(escalation_lemmas::work, escalation_lemmas::report);
+  return std::make_unique<escalation_lemmas::Config>();
 }
 
 }  // namespace ranklab

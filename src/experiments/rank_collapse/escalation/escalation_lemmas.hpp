@@ -23,14 +23,20 @@ struct Cell {
   double t, alpha;
 };
 
-struct Config {
+struct Config : Study {
   std::uint64_t tokens = 32;                      // n, at least 2
   std::vector<std::uint64_t> dim = {16, 32, 64};  // d
   std::vector<double> t = {0.01, 0.3, 1.0};       // X = e v' + t Q
   std::vector<double> alpha = {0.5, 1.0, 2.0};    // Y = X + alpha P X W
 
-  std::vector<Field> flags();
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override { return "Lemmas behind the expected escalation rate"; }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
+
   std::vector<Cell> cells() const;  // d varies fastest, then t, alpha, attention
 };
 

@@ -6,9 +6,9 @@
 // it is the same in every trial. A trial redraws the W of every block and measures step 1 of each
 // block on the path.
 #include <algorithm>
-#include <numeric>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
+#include "experiments/rank_collapse/stacked_model.hpp"
 #include "experiments/rank_collapse/token_escalation.hpp"
 #include "linalg/decompositions.hpp"
 #include "nn/blocks/attention.hpp"
@@ -25,9 +25,9 @@ using namespace token_escalation;
 // Flags -------------------------------------------------------------------------------------------
 
 struct Config : PathConfig {
-  std::vector<Field> flags() { return path_flags({"post-norm"}); }
-  void fill_defaults() { resolve_defaults(spec); }
-  Estimate memory() const {
+  std::vector<Field> flags() override { return path_flags({"post-norm"}); }
+  void fill_defaults() override { resolve_defaults(spec); }
+  Estimate memory() const override {
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
                  h = static_cast<double>(spec.heads), K = static_cast<double>(spec.layers);
     constexpr double states = 5;
@@ -35,6 +35,13 @@ struct Config : PathConfig {
     const double r = std::min(d, N), path = 8 * K * ((d + r) * N + h * N * N);
     return {.bytes = PathConfig::memory().bytes + path + 8 * (r * d + states * d * N)};
   }
+  Work work() const override;
+  std::string title() const override {
+    return "Escalation rate of step 1 over redraws of its weights";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 };
 
 // What a trial records: arrays over blocks, in addition to those of every path --------------------
@@ -42,10 +49,24 @@ struct Config : PathConfig {
 // These belong to the path and are the same in every trial: means over heads of |lambda_2(P)| and
 // of the estimates (16) and (17) of E[xi_1]/E[xi_2] - 1, and the largest omega + delta and ||P -
 // P'||_F/||P||_F of a head.
-constexpr char lambda_2[] = "lambda_2", estimate_1[] = "estimate_1", estimate_2[] = "estimate_2",
-               largest_sum[] = "omega_plus_delta", largest_asymmetry[] = "asymmetry";
+constexpr Measure lambda_2 = {"lambda_2", "|lambda_2(P)|",
+                              "second largest modulus of an eigenvalue of the attention matrix"},
+                  estimate_1 = {"estimate_1", "Estimate 1",
+                                "estimate of xi_1/xi_2 - 1 from omega and delta"},
+                  estimate_2 = {"estimate_2", "Estimate 2",
+                                "estimate of xi_1/xi_2 - 1 from lambda_2"};
+constexpr char largest_sum[] = "omega_plus_delta", largest_asymmetry[] = "asymmetry";
 // Step 1 with the W of the trial, in addition to its `rate`.
-constexpr char xi_1[] = "xi_1", xi_2[] = "xi_2", excess[] = "xi_ratio_minus_1";
+constexpr Measure xi_1 = {"xi_1", "xi_1", "growth of the squared norm of the tokens' mean part"},
+                  xi_2 = {"xi_2", "xi_2", "growth of the squared norm of the rest"},
+                  excess = {"xi_ratio_minus_1", "xi_1/xi_2 - 1",
+                            "how much faster the mean part grows than the rest"};
+// Of the result.
+constexpr Measure rate_1 = {"rate_estimate_1", "r", "rate that Estimate 1 predicts"},
+                  rate_2 = {"rate_estimate_2", "r", "rate that Estimate 2 predicts"},
+                  sharpened = {
+                      "xi_ratio_minus_1_sharpened", "xi_1/xi_2 - 1",
+                      "xi_1/xi_2 - 1 with control variates of eq. (9): less spread, the same mean"};
 
 // The path, which is the same for all trials ------------------------------------------------------
 
@@ -122,17 +143,17 @@ TrialRecord redraw(const Config& c, const FixedPath& path, const Trial& trial) {
   return record;
 }
 
-Work work(const Config& config) {
+Work Config::work() const {
   const auto path = std::make_shared<OncePerRun<FixedPath>>();
-  return each_trial([&config, path](Trial& trial) {
-    return redraw(config, path->get([&] { return fixed_path(config, trial.first()); }), trial);
+  return each_trial([this, path](Trial& trial) {
+    return redraw(*this, path->get([&] { return fixed_path(*this, trial.first()); }), trial);
   });
 }
 
 // What follows from the records, at block k -------------------------------------------------------
 
 // The rate that an estimate of E[xi_1]/E[xi_2] - 1 predicts.
-double rate_by(const char* estimate, const TrialRecord& record, std::size_t k) {
+double rate_by(const Measure& estimate, const TrialRecord& record, std::size_t k) {
   return rate_from_excess(at(record, estimate, k), at(record, token_similarity, k));
 }
 
@@ -255,7 +276,7 @@ std::string difference_from_paper(const Config& c) {
 // [Shallow] eq. (9), and (29) for several heads.
 void judge_expectation(const Config& c, const Records& records, Claims& claims) {
   Distances distances;
-  for (const auto& [xi, mu] : {std::pair<const char*, const char*>{xi_1, mu_1}, {xi_2, mu_2}}) {
+  for (const auto& [xi, mu] : {std::pair<Measure, Measure>{xi_1, mu_1}, {xi_2, mu_2}}) {
     const BlockValues sampled = clean_values(records, xi);
     for (std::size_t k = 0; k < sampled.size(); ++k) {
       const Summary summary = summarize(sampled[k]);
@@ -332,16 +353,17 @@ void judge_hypothesis(const TrialRecord& path, Claims& claims) {
                       : "");
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
   const auto path = claims.about({divergence_of(records, "the path", diverged)});
-  judge_guarantee(c, records, claims);
-  judge_symmetric(c, records, claims);
+  judge_guarantee(*this, records, claims);
+  judge_symmetric(*this, records, claims);
   {
-    const auto setting = claims.only_where(c.unmet_setting());
-    judge_estimates(c, records, claims);
+    const auto setting = claims.only_where(unmet_setting());
+    judge_estimates(*this, records, claims);
   }
-  judge_expectation(c, records, claims);
-  judge_expected_rate(c, records, claims);
+  judge_expectation(*this, records, claims);
+  judge_expected_rate(*this, records, claims);
   judge_identity(records, claims);
   judge_bounds({records.front()}, claims);
   judge_hypothesis(records.front(), claims);
@@ -349,26 +371,27 @@ void judge(const Config& c, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
-void add_series(const Config& c, ResultBuilder& out) {
-  out.series(token_similarity, "block");
-  for (const char* name :
-       {excess, estimate_1, estimate_2, rate, xi_1, xi_2, mu_1, mu_2, omega, delta, lambda_2}) {
-    out.series(name, "block", 1);
+void Config::derive(Numbers& out) const {
+  out.scalar(token_escalation::degenerate_rows);
+  out.scalar(diverged);
+  out.diverged("path", scalars_of(out.records(), diverged));
+  out.series(token_similarity, "block", layers_from(0, spec));
+  const std::vector<double> blocks = layers_from(1, spec);
+  for (const Measure& each :
+       {excess, estimate_1, estimate_2, rate, xi_1, xi_2, mu_1, mu_2, omega, delta, lambda_2})
+    out.series(each, "block", blocks);
+  for (const auto& [predicted, estimate] :
+       {std::pair<Measure, Measure>{rate_1, estimate_1}, {rate_2, estimate_2}}) {
+    out.series(predicted, "block", blocks, [&](const TrialRecord& record, std::size_t k) {
+      return rate_by(estimate, record, k);
+    });
   }
-  std::vector<double> blocks(c.spec.layers);
-  std::iota(blocks.begin(), blocks.end(), 1);
-  for (const char* estimate : {estimate_1, estimate_2}) {
-    out.series(say("rate_{}", estimate), "block", blocks,
-               [estimate](const TrialRecord& record, std::size_t k) {
-                 return rate_by(estimate, record, k);
-               });
-  }
-  out.series(
-      "xi_ratio_minus_1_sharpened", "block", blocks,
-      [&](const TrialRecord& record, std::size_t k) { return sharpened_excess(c, record, k); });
+  out.series(sharpened, "block", blocks, [this](const TrialRecord& record, std::size_t k) {
+    return sharpened_excess(*this, record, k);
+  });
 }
 
-void add_figure(ResultBuilder& out) {
+void Config::show(Display& out) const {
   const std::string mean = "mean over draws of W", by_bounds = "Estimate 1, from omega and delta",
                     by_eigenvalue = "Estimate 2, from the second eigenvalue";
   const CurveLook measured = {.style = LineStyle::line_points,
@@ -386,25 +409,14 @@ void add_figure(ResultBuilder& out) {
       .curve(estimate_2, by_eigenvalue, second);
   out.panel("Step 1: escalation rate", {"block"}, {"token diversity before / after step 1"})
       .curve(rate, mean, measured)
-      .curve("rate_estimate_1", by_bounds, first)
-      .curve("rate_estimate_2", by_eigenvalue, second);
-}
-
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out("Escalation rate of step 1 over redraws of its weights", records);
-  out.claims().set_unit(Unit::draw);
-  out.scalars({token_escalation::degenerate_rows, diverged});
-  out.diverged("path", scalars_of(records, diverged));
-  add_series(c, out);
-  judge(c, records, out.claims());
-  add_figure(out);
+      .curve(rate_1, by_bounds, first)
+      .curve(rate_2, by_eigenvalue, second);
   out.note(
       "Only the W of step 1 differs between trials. The path through the blocks is that of trial 0 "
       "of the study escalation with the same seed.");
   out.note(
       "The figure shows the means over W with their standard errors, because the estimates predict "
       "a mean.");
-  return out.take();
 }
 
 }  // namespace
@@ -413,7 +425,7 @@ Result report(const Config& c, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_escalation_rate_study() {
-  return study_of<escalation_rate::Config>(escalation_rate::work, escalation_rate::report);
+  return std::make_unique<escalation_rate::Config>();
 }
 
 }  // namespace ranklab

@@ -188,7 +188,7 @@ TEST_CASE(
     CHECK(record.tally("lambda-skip/" + id).cases > 0);
   }
   std::set<std::string> ids;
-  for (const Claim& claim : bounds::report(tiny_config(), {record}).claims) ids.insert(claim.id);
+  for (const Claim& claim : tiny_config().report({record}).claims) ids.insert(claim.id);
   const std::set<std::string> parts = {bounds::thm_4_1::meets_7, bounds::thm_4_2::hypothesis,
                                        bounds::thm_4_3::hypothesis};
   for (const auto& [name, numbers] : record.arrays()) {
@@ -211,10 +211,10 @@ TEST_CASE("bounds: means far from what the paper says change the verdict") {
       REQUIRE(records[i].has(name));
       records[i].set(name, value + 1e-6 * static_cast<double>(i));
     }
-    return bounds::report(config, records);
+    return config.report(records);
   };
   const auto judged = [&](const bounds::Worst& number, double value) {
-    return with_numbers("worst/" + number.name, value);
+    return with_numbers(std::string("worst/") + number.name, value);
   };
   using namespace bounds;
   CHECK(verdict(judged(thm_4_2::slope, 0.01), "thm-4.2/exponential") == Verdict::fails);
@@ -386,7 +386,7 @@ TEST_CASE(
 
 TEST_CASE("bounds: the worst value over the sizes is reported") {
   const auto worst = [](double (*badness)(double), const std::vector<double>& values) {
-    const bounds::Worst number = {"q", badness};
+    const bounds::Worst number = {{"q"}, badness};
     TrialRecord record;
     for (const double value : values) bounds::keep_worst(record, number, value);
     return bounds::worst_of({record}, number).front();

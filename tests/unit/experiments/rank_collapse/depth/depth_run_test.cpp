@@ -33,21 +33,20 @@ DepthCurve skip(double lambda) {
 // The arrays that a trial recorded for one curve.
 class Trace {
  public:
-  Trace(TrialRecord record, std::string curve)
-      : record_(std::move(record)), curve_(std::move(curve)) {}
+  Trace(TrialRecord record, At curve) : record_(std::move(record)), curve_(std::move(curve)) {}
 
   const std::vector<double>& operator[](const std::string& what) const {
-    return record_.array(of_curve(curve_, what));
+    return record_.array(curve_ / what);
   }
-  double overflow() const { return record_.scalar(of_curve(curve_, overflow_layer)); }
+  double overflow() const { return record_.scalar(curve_ / overflow_layer); }
 
  private:
   TrialRecord record_;
-  std::string curve_;
+  At curve_;
 };
 
 Trace run_one(const ModelSpec& spec, const DepthCurve& curve, bool single_precision = false) {
-  return {run_groups({{spec, {curve}}}, {Trial(1, 0, 0)}, single_precision).front(), curve.name()};
+  return {run_groups({{spec, {curve}}}, {Trial(1, 0, 0)}, single_precision).front(), curve.at};
 }
 
 }  // namespace
@@ -69,13 +68,12 @@ TEST_CASE("variants of one model have the same numbers together and alone") {
   }
   const TrialRecord together =
       run_variants(groups, {Trial(1, 0, 3)}, false).front();  // on four threads
-  const std::vector<double>& first = together.array(of_curve("onrms", measure::log10_norm));
+  const std::vector<double>& first = together.array("onrms." + std::string(measure::log10_norm));
   for (const DepthGroup& group : groups) {
     const DepthCurve& curve = group.curves.front();
-    const std::vector<double>& log10_norm =
-        together.array(of_curve(curve.name(), measure::log10_norm));
+    const std::vector<double>& log10_norm = together.array(curve.at / measure::log10_norm);
     CHECK(log10_norm == run_one(group.spec, curve)[measure::log10_norm]);
-    CHECK((log10_norm == first) == (curve.name() == "onrms"));
+    CHECK((log10_norm == first) == (curve.at.text == "onrms"));
   }
 }
 
@@ -111,7 +109,7 @@ TEST_CASE("an observer sees the states that go into each block") {
         seen[c].push_back(token_geometry(state.Y).mu_normalized);
       });
   for (std::size_t c = 0; c < curves.size(); ++c) {
-    std::vector<double> inputs = record.array(of_curve(curves[c].name(), measure::mu_normalized));
+    std::vector<double> inputs = record.array(curves[c].at / measure::mu_normalized);
     inputs.pop_back();
     CHECK(seen[c] == inputs);
   }
@@ -131,10 +129,9 @@ TEST_CASE("de-escalation removes the fraction tau of what the tokens share") {
   const ModelSpec spec = tiny("post-norm");
   for (const double tau : {0.25, 1.0}) {
     const Trace trace = run_one(spec, {At("curve", "tau"), {1}, {tau}});
-    const auto &before = trace[before_de_escalation(measure::token_similarity)],
+    const auto &before = trace[before_de_escalation::token_similarity],
                &after = trace[measure::token_similarity];
-    const auto &mu_before = trace[before_de_escalation(measure::mu)],
-               &mu_after = trace[measure::mu];
+    const auto &mu_before = trace[before_de_escalation::mu], &mu_after = trace[measure::mu];
     REQUIRE(before.size() == 6);
     CHECK(before[0] == after[0]);  // the input is not de-escalated
     for (std::size_t k = 1; k < 6; ++k) {
@@ -194,8 +191,7 @@ TEST_CASE("a record holds every measure for every layer") {
   const TrialRecord record =
       run_groups({{tiny("attention"), {skip(2)}}}, {Trial(1, 0, 0)}, false).front();
   CHECK(token_measures().size() == 9);
-  for (const std::string& what : token_measures())
-    CHECK(record.array("lambda=2." + what).size() == 6);
+  for (const Measure& what : token_measures()) CHECK(record.array(skip(2).at / what).size() == 6);
   CHECK_FALSE(record.has("lambda=2.before.mu"));
   CHECK_FALSE(record.has("lambda=2.branch_output_norm"));
   CHECK(record.scalar("lambda=2.overflow_layer") == 0);
@@ -204,12 +200,12 @@ TEST_CASE("a record holds every measure for every layer") {
 
 TEST_CASE(
     "the record of a training is the mean over its sequences, with the earliest overflow layer") {
-  DepthConfig config;
-  config.model.trainings = 5;
-  config.model.sequences = std::make_shared<const TokenSequences>(TokenSequences{{1}, {2}, {3}});
+  ModelSpec model;
+  model.trainings = 5;
+  model.sequences = std::make_shared<const TokenSequences>(TokenSequences{{1}, {2}, {3}});
   const double layers[] = {0, 7, 5}, mu[] = {0.25, 0.5, 0.75};
   const Work work = depth_work(
-      config, {"lambda=1"}, [&](std::uint64_t training, const std::vector<Trial>& sequences) {
+      model, {At("lambda", 1)}, [&](std::uint64_t training, const std::vector<Trial>& sequences) {
         CHECK(training == 4);
         Records records(sequences.size());
         for (std::size_t i = 0; i < sequences.size(); ++i) {

@@ -29,7 +29,12 @@ doctest::Approx close(double expected, double relative = tolerance::residual<dou
 
 // Of these flags; the study sorts their values.
 std::vector<study::Cell> tiny_cells() {
-  return study::Config{.tokens = 6, .dim = {8, 16}, .t = {0.25, 1}, .alpha = {1, 1.5}}.cells();
+  study::Config config;
+  config.tokens = 6;
+  config.dim = {8, 16};
+  config.t = {0.25, 1};
+  config.alpha = {1, 1.5};
+  return config.cells();
 }
 
 Records tiny_records(std::uint64_t trials) {
