@@ -309,23 +309,23 @@ TEST_CASE(
       const auto toy = toys.find(experiment.name + " " + entry.name);
       if (toy == toys.end()) continue;
       const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
-      std::map<std::string, DeclaredQuantity> declared;
+      std::map<std::pair<std::string, std::string>, DeclaredQuantity> declared;  // by name and x
       CAPTURE(toy->first);
       for (const DeclaredQuantity& each : study->quantities()) {
         CAPTURE(each.quantity.name);
         CHECK(std::string(each.quantity.meaning) != "");
-        CHECK(declared.emplace(each.quantity.name, each).second);
+        CHECK(declared.emplace(std::pair(each.quantity.name, each.x_name), each).second);
       }
       if (declared.empty()) continue;
-      std::set<std::string> measured;
+      std::set<std::pair<std::string, std::string>> measured;
       const auto check = [&](const auto& of, const std::string& x_name) -> const auto& {
         CAPTURE(of.name);
-        measured.insert(of.name);
-        REQUIRE(declared.contains(of.name));
-        const DeclaredQuantity& as = declared.at(of.name);
+        const std::pair key(of.name, x_name);
+        measured.insert(key);
+        REQUIRE(declared.contains(key));
+        const DeclaredQuantity& as = declared.at(key);
         CHECK(as.quantity.kind == of.quantity);
         CHECK(as.quantity.at.coordinates == of.at);
-        CHECK(as.x_name == x_name);
         return as;
       };
       const Result result = study->report(records_of(*study, trials));
@@ -334,9 +334,9 @@ TEST_CASE(
         const std::vector<double>& x = check(series, series.x_name).x;
         CHECK((x.empty() || std::ranges::includes(x, series.x)));
       }
-      for (const auto& [name, each] : declared) {
-        CAPTURE(name);
-        CHECK((!each.always || measured.contains(name)));
+      for (const auto& [key, each] : declared) {
+        CAPTURE(key.first);
+        CHECK((!each.always || measured.contains(key)));
       }
     }
   }
