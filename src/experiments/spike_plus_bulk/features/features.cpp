@@ -243,11 +243,16 @@ std::string why_no_rates(const Config& c) {
 
 FeatureClaims over(const Config& c, const std::vector<Size>& sizes, At (Size::*place)() const,
                    const std::string& no_exponents, const Records& records, Claims& claims) {
-  std::vector<std::string> prefixes;
-  for (const Size& size : sizes) prefixes.push_back((size.*place)().text + ".");
+  std::vector<At> places;
+  for (const Size& size : sizes) places.push_back((size.*place)());
   const std::string fit = say("exponent of d, fitted to each trial over {} sizes up to d = {}",
                               sizes.size(), sizes.back().d);
-  return {{claims, records, of_each(sizes, &Size::d), prefixes, no_exponents, fit, 3,
+  return {{{of_each(sizes, &Size::d), places},
+           claims,
+           records,
+           no_exponents,
+           fit,
+           3,
            slack_of_exponents},
           c,
           sizes};

@@ -195,7 +195,7 @@ void add_times(ResultBuilder& out, const FeatureClaims& over_d) {
     for (std::size_t j = 0; j < errors.size(); ++j) {
       out.series({of_error(name, errors[j]), name, At("error", errors[j])}, "d", over_d.x,
                  over_d.at_sizes([name, j](const AtSize& at) {
-                   return at.record.array(at.prefix + name).at(j) / at.x;
+                   return at.record.array(at.place / name).at(j) / at.x;
                  }));
     }
   };
@@ -207,7 +207,7 @@ void add_cross_series(ResultBuilder& out, const FeatureClaims& over_d) {
   const std::vector<double> k = of_each(over_d.sizes, &Size::k);
   for (const char* name : {cross_singular_values, cross_bulk_singular_values}) {
     out.series(series_over_trials(name, "index",
-                                  arrays_of(out.records(), over_d.prefixes.back() + name), 1.0));
+                                  arrays_of(out.records(), over_d.places.back() / name), 1.0));
   }
   const auto add = [&](const char* name, const Metric& metric) {
     out.series(name, "k", k, over_d.at_sizes(metric));

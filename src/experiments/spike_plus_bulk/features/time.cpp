@@ -144,10 +144,10 @@ void judge_descent(const FeatureClaims& over_d) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string with = say("{} labels", labels[i]), id = say("gd-time/{}", labels[i]);
     const Metric relative = [=](const AtSize& at) {
-      return at.record.array(at.prefix + relative_time[i]).at(judged_relative);
+      return at.record.array(at.place / relative_time[i]).at(judged_relative);
     };
     const Metric absolute = [=](const AtSize& at) {
-      return at.record.array(at.prefix + absolute_time[i]).at(judged_absolute);
+      return at.record.array(at.place / absolute_time[i]).at(judged_absolute);
     };
     const Metric printed =
         ratio(relative, [=](const AtSize& at) { return at.x * std::log(at.x / delta); });
@@ -175,7 +175,7 @@ void judge_descent(const FeatureClaims& over_d) {
   }
   const Tally bound = over_d.tally([](const AtSize& at, Tally& tally) {
     for (const char* times : relative_time) {
-      const std::vector<double>& steps = at.record.array(at.prefix + times);
+      const std::vector<double>& steps = at.record.array(at.place / times);
       for (std::size_t j = 0; j < steps.size(); ++j) {
         if (!std::isfinite(steps[j])) continue;
         const double allowed = std::ceil(-std::log(relative_errors[j]) / at(decay));

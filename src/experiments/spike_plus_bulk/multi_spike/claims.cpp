@@ -277,8 +277,8 @@ std::string id_suffix(const At& place) {
 
 SizeClaims over_sizes(const Config& config, const At& place, const Records& records,
                       Claims& claims) {
-  SizeClaims over_d{claims, records, {config.d.begin(), config.d.end()}, {}};
-  for (const std::uint64_t d : config.d) over_d.prefixes.push_back(at_size(place, d).text + ".");
+  SizeClaims over_d{{{config.d.begin(), config.d.end()}, {}}, claims, records};
+  for (const std::uint64_t d : config.d) over_d.places.push_back(at_size(place, d));
   over_d.slack = say("{} (a factor log d) in the exponent of d", exponent_tolerance(config));
   return over_d;
 }

@@ -23,7 +23,7 @@ doctest::Approx close(double expected, double tolerance) {
 // Records in which every quantity that a claim uses is a power of k; a small factor makes the
 // trials differ.
 Result judged(LabelModel model, const std::map<std::string, double>& exponents,
-              const std::vector<std::uint64_t>& k, gradient_rank::Config config = {}) {
+              const std::vector<std::uint64_t>& k, gradient_rank::Config config = gradient_rank::Config()) {
   config.model = model;
   config.k = k;
   config.steps = 4;
@@ -33,14 +33,14 @@ Result judged(LabelModel model, const std::map<std::string, double>& exponents,
     for (const gradient_rank::Size& size : config.sizes()) {
       for (const auto& [name, exponent] : exponents) {
         const double jitter = 1 + 0.001 * static_cast<double>(i);
-        records[i].set(size.at(name), 5 * jitter * std::pow(static_cast<double>(size.k), exponent));
+        records[i].set(size.place() / name, 5 * jitter * std::pow(static_cast<double>(size.k), exponent));
       }
-      records[i].set(size.at("nuclear_rank"), std::vector<double>{1, 2});
+      records[i].set(size.place() / "nuclear_rank", std::vector<double>{1, 2});
     }
     records[i].set("closed_form_error", exponents.at("closed_form_error"));
     records[i].set("closed_form_tolerance", 0.5);
   }
-  return gradient_rank::report(config, records);
+  return config.report(records);
 }
 
 // Exponents as claimed by the paper.
