@@ -15,7 +15,7 @@ struct Size {
 };
 
 struct Config : Study {
-  explicit Config(LabelModel of = LabelModel::realizable) : model(of) {}
+  Config(LabelModel of = LabelModel::realizable) : model(of) {}
 
   LabelModel model;
   std::string activation = "relu";  // sigma; swiglu is gated and draws a second V

@@ -119,8 +119,8 @@ void judge_hessian_ratio(const FeatureClaims& over_d) {
           gains.cases > 0 ? say("{} to {}", gains.smallest, gains.largest) : "no case"),
       WorstCase::smallest);
   const Tally ratios = over_d.tally([](const AtSize& at, Tally& tally) {
-    for (const char* name : hessian_ratio) {
-      const double quotient = at(name) / at(stable_rank_A);
+    for (const Measure& each : hessian_ratio) {
+      const double quotient = at(each) / at(stable_rank_A);
       tally.count(!(quotient <= 1.0 + rounding_of_norms), quotient);
     }
   });
@@ -174,7 +174,7 @@ void judge_descent(const FeatureClaims& over_d) {
                         over_d.range(to_epsilon), epsilon));
   }
   const Tally bound = over_d.tally([](const AtSize& at, Tally& tally) {
-    for (const char* times : relative_time) {
+    for (const Measure& times : relative_time) {
       const std::vector<double>& steps = at.record.array(at.place / times);
       for (std::size_t j = 0; j < steps.size(); ++j) {
         if (!std::isfinite(steps[j])) continue;

@@ -40,8 +40,8 @@ TrialRecord measure(LabelModel model, Config config = tiny()) {
 Result run_study(LabelModel model, Config config, std::uint64_t trials) {
   config.model = model;
   Pool pool({.seed = seed, .trials = trials}, nullptr);
-  return report(config,
-                pool.run(each_trial([&](Trial& trial) { return run_trial(config, trial); })));
+  return config.report(
+      pool.run(each_trial([&](Trial& trial) { return run_trial(config, trial); })));
 }
 
 doctest::Approx close(double expected) {

@@ -23,7 +23,7 @@ doctest::Approx close(double expected, double tolerance) {
 // Records in which every quantity that a claim uses is a power of k; a small factor makes the
 // trials differ.
 Result judged(LabelModel model, const std::map<std::string, double>& exponents,
-              const std::vector<std::uint64_t>& k, gradient_rank::Config config = gradient_rank::Config()) {
+              const std::vector<std::uint64_t>& k, gradient_rank::Config config = {}) {
   config.model = model;
   config.k = k;
   config.steps = 4;
