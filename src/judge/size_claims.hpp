@@ -29,7 +29,6 @@ class Metric {
   Metric(const Quantity& quantity)
       : value_([quantity](const AtSize& at) { return at(quantity); }) {}
   Metric(const Measure& measure) : Metric(Quantity(measure)) {}
-  Metric(const char* name) : Metric(Quantity(name)) {}
   template <class Value>
   Metric(Value value) requires std::is_invocable_r_v<double, Value, const AtSize&>
       : value_(std::move(value)) {}
