@@ -44,6 +44,7 @@ class EarlyCheck {
     file_.command = run.experiment->name;
     file_.study = run.options.study;
     file_.config = run.config();
+    if (run.own.empty()) return;
     std::vector<std::string> uncertain = study_.names_of_some_trials();
     for (const DeclaredQuantity& each : study_.quantities()) {
       if (!each.always) uncertain.push_back(each.quantity.name);

@@ -45,8 +45,7 @@ Result ranks_of(const std::vector<std::string>& paths) {
   auto study = make_files_study();
   find_field(*study, "from").parse_elements({paths.begin(), paths.end()}, "--from");
   study->check();
-  study->memory();
-  return study->report(records_of(*study));
+  return run_declared(*study);
 }
 
 std::string failure(const std::vector<std::string>& paths) {
