@@ -44,7 +44,11 @@ class EarlyCheck {
     file_.command = run.experiment->name;
     file_.study = run.options().study;
     file_.config = run.config();
-    const std::vector<std::string> uncertain = study_.names_of_some_trials();
+    if (run.own.empty()) return;
+    std::vector<std::string> uncertain = study_.names_of_some_trials();
+    for (const DeclaredQuantity& each : study_.quantities()) {
+      if (!each.always) uncertain.push_back(each.quantity.name);
+    }
     for (const OwnStatement& own : run.own) {
       const bool is_certain = std::ranges::none_of(uncertain, [&](const std::string& name) {
         return own.claim.find(name) != std::string::npos;

@@ -51,7 +51,7 @@ void give_way(const std::vector<Field>& fields, const Givers& givers, const Misf
 
 void refuse_flags_that_do_nothing(const Arguments& flags, const std::vector<Field>& fields) {
   for (const Field& field : fields) {
-    if (!field.needs.empty() && flags.find(field.name) != nullptr)
+    if (field.is_idle() && flags.find(field.name) != nullptr)
       throw UsageError("--" + field.name + ": does nothing in this run; it needs " + field.needs);
   }
 }
@@ -90,7 +90,7 @@ std::vector<std::string> validate(const ResolvedRun& run, const Givers& givers) 
   for (int i = 0;; ++i) {
     try {
       run.study().fill_defaults();
-      refuse_flags_that_do_nothing(givers.flags(), run.study().flags());
+      refuse_flags_that_do_nothing(givers.flags(), run.fields());
       run.study().check();
       break;
     } catch (const Misfit& misfit) {

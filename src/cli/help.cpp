@@ -269,7 +269,7 @@ std::string flags_in_use(const std::vector<Field>& fields) {
   std::vector<Field> used;
   std::vector<std::pair<std::string, std::vector<std::string>>> others;
   for (const Field& field : fields) {
-    if (field.needs.empty()) {
+    if (!field.is_idle()) {
       used.push_back(field);
       continue;
     }

@@ -167,15 +167,11 @@ struct GivenBySources {
 // The value that each field would have without those values of the file that have no effect.
 std::map<std::string, std::string> values_without(const AllGiven& of_file, const AllGiven& of_flags,
                                                   const ResolvedRun& run) {
-  std::vector<std::string> idle;
-  for (const Field& field : run.study().flags()) {
-    if (!field.needs.empty()) idle.push_back(field.name);
-  }
   const auto entry =
       std::ranges::find(run.experiment->studies, run.options().study, &StudyEntry::name);
   Parameters without(*run.experiment, *entry);
   for (const Given& each : for_fields(of_file, without.recorded)) {
-    if (std::ranges::find(idle, each.field->name) == idle.end()) each.field->set(each.value);
+    if (!find_field(run.fields(), each.field->name)->is_idle()) each.field->set(each.value);
   }
   set_all(for_fields(of_flags, without.recorded));
   try {
@@ -193,12 +189,11 @@ void note_useless_values(const ParameterFile& file, const AllGiven& of_file,
                          const AllGiven& of_flags, const Givers& givers, ResolvedRun& run) {
   std::map<std::string, std::string> usual = values_without(of_file, of_flags, run);
   std::vector<std::string> names, needs;
-  const std::vector<Field> fields = run.study().flags();
   for (const auto& [key, value] : file.config.items()) {
-    const Field* const field = find_field(fields, key);
+    const Field* const field = find_field(run.fields(), key);
     if (field == nullptr || givers.file_of(key) != &file) continue;
     const std::string text = field->value_text();
-    if (field->needs.empty()) {
+    if (!field->is_idle()) {
       if (field->zero_is_unset && value == 0 && text != "0")
         field->read_flag("0", file.label + ": " + key);
     } else if (text != usual.at(key)) {

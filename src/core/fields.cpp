@@ -284,8 +284,9 @@ Field or_unset(Field field) {
   return field;
 }
 
-Field only_if(bool applies, std::string needs, Field field) {
-  if (!applies) field.needs = std::move(needs);
+Field only_if(std::function<bool()> applies, std::string needs, Field field) {
+  field.applies = std::move(applies);
+  field.needs = std::move(needs);
   return field;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -37,7 +38,9 @@ struct Field {
   bool names_output = false;
   // Integers: 0 means "not given"; a config file may contain this 0, a flag may not
   bool zero_is_unset = false;
-  // With the present values of the other fields this one does nothing: what it needs
+  // Whether it does something with the present values of the other fields, and else what it needs;
+  // no function: always
+  std::function<bool()> applies = {};
   std::string needs = {};
   std::string group = {};  // heading of the help; empty: none
 
@@ -59,6 +62,7 @@ struct Field {
   void set(Value value) const;
   void parse(std::string_view text, const std::string& label) const { set(read(text, label)); }
 
+  bool is_idle() const { return applies && !applies(); }
   bool is_list() const;
   bool is_switch() const;
   /// The current value as text, as parse() would take it.
@@ -82,9 +86,9 @@ Field real_list_field(std::string name, std::vector<double>& value, double low, 
 Field excluding_low(Field field);
 /// The same integer field, where 0 means that no value was given.
 Field or_unset(Field field);
-/// The same field, which does nothing unless `applies`; `needs` says what makes it apply, such as
-/// "--variant post".
-Field only_if(bool applies, std::string needs, Field field);
+/// The same field, which does nothing unless applies(), which is asked whenever it matters and must
+/// live as long as the field; `needs` says what makes it apply, such as "--variant post".
+Field only_if(std::function<bool()> applies, std::string needs, Field field);
 /// The same fields in groups: each pair is the name of a field and the group that begins there.
 std::vector<Field> grouped(
     std::vector<Field> fields,

@@ -38,7 +38,9 @@ void Numbers::scalar(Quantity quantity, std::vector<double> per_trial) {
 }
 
 void Numbers::scalar(const Inequality& inequality) {
-  scalar(inequality.scalar, per_trial(records_, [&](const TrialRecord& record) {
+  Quantity violations(inequality.scalar);
+  violations.meaning = "cases of a trial that violate the inequality";
+  scalar(violations, per_trial(records_, [&](const TrialRecord& record) {
            return record.has_tally(inequality.id) ? record.tally(inequality.id).violations
                                                   : undefined;
          }));

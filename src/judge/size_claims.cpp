@@ -11,8 +11,10 @@ Metric ratio(const Metric& numerator, const Metric& denominator) {
   return [=](const AtSize& at) { return numerator(at) / denominator(at); };
 }
 
-ValueAtSize SizeClaims::at_sizes(const Metric& metric) const {
-  return [this, metric](const TrialRecord& record, std::size_t i) { return metric(at(record, i)); };
+ValueAtSize Sizes::at_sizes(const Metric& metric) const {
+  return [sizes = *this, metric](const TrialRecord& record, std::size_t i) {
+    return metric(sizes.at(record, i));
+  };
 }
 
 Tally SizeClaims::tally(const std::function<void(const AtSize&, Tally&)>& count) const {

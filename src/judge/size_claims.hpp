@@ -16,17 +16,19 @@ namespace ranklab {
 /// The numbers of one trial at one size.
 struct AtSize {
   const TrialRecord& record;
-  const std::string& prefix;  // of the names of these numbers
-  double x;                   // the size
-  std::size_t i;              // its index in the list of sizes
+  const At& place;  // of these numbers
+  double x;         // the size
+  std::size_t i;    // its index in the list of sizes
 
-  double operator()(const std::string& name) const { return record.scalar(prefix + name); }
+  double operator()(const Quantity& quantity) const { return record.scalar(place / quantity); }
 };
 
 /// A quantity of every trial and size: a recorded number, or a function of several.
 class Metric {
  public:
-  Metric(const char* name) : value_([name](const AtSize& at) { return at(name); }) {}
+  Metric(const Quantity& quantity)
+      : value_([quantity](const AtSize& at) { return at(quantity); }) {}
+  Metric(const Measure& measure) : Metric(Quantity(measure)) {}
   template <class Value>
   Metric(Value value) requires std::is_invocable_r_v<double, Value, const AtSize&>
       : value_(std::move(value)) {}
@@ -38,23 +40,26 @@ class Metric {
 
 Metric ratio(const Metric& numerator, const Metric& denominator);
 
+/// The sizes of a run.
+struct Sizes {
+  std::vector<double> x;   // ascending
+  std::vector<At> places;  // of the numbers at each of them
+
+  AtSize at(const TrialRecord& record, std::size_t i) const { return {record, places[i], x[i], i}; }
+  /// The metric of a record at the i-th size.
+  ValueAtSize at_sizes(const Metric& metric) const;
+};
+
 /// Makes claims from all trials and sizes of a run.
-struct SizeClaims {
+struct SizeClaims : Sizes {
   Claims& claims;
   const Records& records;
-  std::vector<double> x;              // the sizes, ascending
-  std::vector<std::string> prefixes;  // of the names of the numbers at each of them
   std::string no_exponents =
       {};  // why exponents of x cannot be judged in this run; empty if they can
   std::string fit_description = {};  // how exponents are fitted, for the details of claims
   std::size_t fewest = 3;            // smallest number of sizes for a fit, see fits_over
   std::string slack = {};            // of exponents, with its unit: "0.1 in the exponent of d"
 
-  AtSize at(const TrialRecord& record, std::size_t i) const {
-    return {record, prefixes[i], x[i], i};
-  }
-  /// The metric of a record at the i-th size. It refers to this object.
-  ValueAtSize at_sizes(const Metric& metric) const;
   /// The tally of count(at, tally) over every size of every trial.
   Tally tally(const std::function<void(const AtSize& at, Tally& tally)>& count) const;
   /// The smallest and the largest finite value, "0.1 to 0.2".

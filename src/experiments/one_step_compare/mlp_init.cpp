@@ -24,29 +24,36 @@ constexpr std::size_t hidden_layers = 3;
 // The network with one of the activations of a run.
 struct Net {
   std::string activation;
-  std::string prefix;  // of its series and streams: empty for the first, "relu2." for others
+  bool is_first;
 
-  Quantity name(std::size_t layer, const char* quantity) const {
-    const std::string label = prefix.empty() ? "" : activation;
-    return At("activation", activation, label) / At("layer", layer, say("layer{}", layer)) /
-           quantity;
+  /// "layer1.stable_rank" of the first network, "relu2.layer1.stable_rank" of others.
+  Quantity at(std::size_t layer, const Measure& measure) const {
+    const At network("activation", activation, is_first ? "" : activation);
+    return network / At("layer", layer, say("layer{}", layer)) / measure;
   }
 };
 
 // Flags -------------------------------------------------------------------------------------------
 
-struct Config {
+struct Config : Study {
   std::string activation = "swiglu";
   std::vector<std::string> also = {"relu2"};
   std::uint64_t d = 128, width = 0;  // width: h; 0: 4 d
   std::vector<std::uint64_t> n = {128, 256, 512, 1024, 2048, 4096, 8192};
 
-  std::vector<Field> flags();
-  void fill_defaults() {
+  std::vector<Field> flags() override;
+  void fill_defaults() override {
     if (width == 0) width = 4 * d;
   }
-  void check() const;
-  Estimate memory() const;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "Stable ranks of post-activations at initialization over the batch size";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   std::vector<Net> nets() const;
   std::vector<double> sizes() const { return {n.begin(), n.end()}; }
@@ -85,8 +92,8 @@ Estimate Config::memory() const {
 }
 
 std::vector<Net> Config::nets() const {
-  std::vector<Net> out = {{activation, ""}};
-  for (const std::string& name : also) out.push_back({name, name + "."});
+  std::vector<Net> out = {{activation, true}};
+  for (const std::string& name : also) out.push_back({name, false});
   return out;
 }
 
@@ -97,7 +104,12 @@ Config in_order(Config config) {
 
 // A trial: arrays over n --------------------------------------------------------------------------
 
-constexpr char stable_rank_X[] = "X.stable_rank", stable_rank_A[] = "stable_rank";  // of a layer
+constexpr Measure stable_rank_X = {"X.stable_rank", "st(X)", "stable rank of the input"},
+                  stable_rank_A = {"stable_rank", "st(A_l)", "stable rank of the layer's outputs"};
+// Of the result.
+constexpr Measure exponent = {"exponent", "", "exponent of the batch size n in st(A_l)"},
+                  share_of_width = {"share_of_width", "st(A_l) / min(h, n)",
+                                    "stable rank at the largest n over its largest possible value"};
 
 // st(X) and then st(A_1), ..., st(A_3) of each network at its initial weights.
 std::vector<double> stable_ranks(std::uint64_t d, const std::vector<Mlp<double>>& nets,
@@ -121,7 +133,8 @@ TrialRecord draw_and_measure(const Config& c, const Trial& trial) {
   std::vector<Mlp<double>> drawn;
   for (const Net& net : nets) {
     drawn.push_back(Mlp<double>::draw(trial, c.d, c.width, hidden_layers,
-                                      find_activation(net.activation), net.prefix));
+                                      find_activation(net.activation),
+                                      net.is_first ? "" : net.activation + "."));
   }
   std::vector<std::vector<double>> at_n(c.n.size());
   // The largest n comes first, so that threads finish at about the same time.
@@ -138,7 +151,7 @@ TrialRecord draw_and_measure(const Config& c, const Trial& trial) {
   store(stable_rank_X, 0);
   for (std::size_t net = 0; net < nets.size(); ++net) {
     for (std::size_t l = 1; l <= hidden_layers; ++l)
-      store(nets[net].name(l, stable_rank_A), net * hidden_layers + l);
+      store(nets[net].at(l, stable_rank_A), net * hidden_layers + l);
   }
   return record;
 }
@@ -150,33 +163,34 @@ TrialRecord draw_and_measure(const Config& c, const Trial& trial) {
 constexpr double constant_margin = 0.14;
 constexpr std::size_t fewest_n = 3;  // values of n for a fit
 
-// What the claims and scalars need of st(A_l), the array `name`.
+// What the claims and scalars need of st(A_l).
 struct Growth {
   const Config& c;
   const Records& records;
-  Quantity name;
+  Quantity ranks;
 
   // The exponent of n, one for each trial; NaN if there are fewer than fewest_n values of n.
   std::vector<double> exponents() const {
     return slopes_over(
         records, c.sizes(),
-        [&](const TrialRecord& record, std::size_t i) { return record.array(name)[i]; }, fit_power,
+        [&](const TrialRecord& record, std::size_t i) { return record.array(ranks)[i]; }, fit_power,
         fewest_n);
   }
   // st(A_l) at the largest n over the width, its largest possible value there.
   std::vector<double> shares_of_width() const {
     const double largest = static_cast<double>(std::min(c.width, c.n.back()));
     return per_trial(
-        records, [&](const TrialRecord& record) { return record.array(name).back() / largest; });
+        records, [&](const TrialRecord& record) { return record.array(ranks).back() / largest; });
   }
   double mean_at(std::size_t i) const {
-    return summarize(
-               per_trial(records, [&](const TrialRecord& record) { return record.array(name)[i]; }))
+    return summarize(per_trial(records,
+                               [&](const TrialRecord& record) { return record.array(ranks)[i]; }))
         .mean;
   }
 };
 
-void judge(const Growth& ranks, const std::string& activation, std::size_t layer, Claims& claims) {
+void judge_growth(const Growth& ranks, const std::string& activation, std::size_t layer,
+                  Claims& claims) {
   const bool gated = activation == "swiglu", squared = activation == "relu2";
   if (!gated && !squared) return;  // the paper makes no statement about others
   const Config& c = ranks.c;
@@ -218,12 +232,12 @@ std::string title_of(const std::string& activation) {
   return activation == "swiglu" ? "SwiGLU" : activation == "relu2" ? "Squared ReLU" : activation;
 }
 
-void add_panel(const Net& net, ResultBuilder& out) {
+void add_panel(const Net& net, Display& out) {
   PanelBuilder panel = out.panel(title_of(net.activation) + ": stable rank at initialization",
                                  log_axis("batch size n"), rank_axis("stable rank"));
   panel.group("activations");
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
-    panel.curve(net.name(l, stable_rank_A), say("layer {}", l),
+    panel.curve(net.at(l, stable_rank_A), say("layer {}", l),
                 {.style = LineStyle::line_points,
                  .color = static_cast<int>(l - 1),
                  .band = BandKind::interval});
@@ -232,26 +246,33 @@ void add_panel(const Net& net, ResultBuilder& out) {
               {.style = LineStyle::dotted, .color = 3, .band = BandKind::interval});
 }
 
-Result report(const Config& config, const Records& records) {
-  const Config c = in_order(config);
-  ResultBuilder out("Stable ranks of post-activations at initialization over the batch size",
-                    records);
-  for (const Net& net : c.nets()) {
+void Config::derive(Numbers& out) const {
+  const Config c = in_order(*this);
+  for (const Net& net : nets()) {
     for (std::size_t l = 1; l <= hidden_layers; ++l) {
-      const Growth ranks{c, records, net.name(l, stable_rank_A)};
-      out.series(ranks.name, "n", c.sizes());
-      out.scalar(net.name(l, "exponent"), ranks.exponents());
-      out.scalar(net.name(l, "share_of_width"), ranks.shares_of_width());
-      judge(ranks, net.activation, l, out.claims());
+      const Growth growth{c, out.records(), net.at(l, stable_rank_A)};
+      out.series(growth.ranks, "n", c.sizes());
+      out.scalar(net.at(l, exponent), growth.exponents());
+      out.scalar(net.at(l, share_of_width), growth.shares_of_width());
     }
   }
   out.series(stable_rank_X, "n", c.sizes());
-  for (const Net& net : c.nets()) add_panel(net, out);
-  return out.take();
 }
 
-Work work(const Config& config) {
-  return each_trial([c = in_order(config)](Trial& trial) { return draw_and_measure(c, trial); });
+void Config::judge(const Records& records, Claims& claims) const {
+  const Config c = in_order(*this);
+  for (const Net& net : nets()) {
+    for (std::size_t l = 1; l <= hidden_layers; ++l)
+      judge_growth({c, records, net.at(l, stable_rank_A)}, net.activation, l, claims);
+  }
+}
+
+void Config::show(Display& out) const {
+  for (const Net& net : nets()) add_panel(net, out);
+}
+
+Work Config::work() const {
+  return each_trial([c = in_order(*this)](Trial& trial) { return draw_and_measure(c, trial); });
 }
 
 }  // namespace
@@ -260,7 +281,7 @@ Work work(const Config& config) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_mlp_init_study() {
-  return study_of<mlp_init::Config>(mlp_init::work, mlp_init::report);
+  return std::make_unique<mlp_init::Config>();
 }
 
 }  // namespace ranklab

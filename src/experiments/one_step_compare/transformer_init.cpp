@@ -132,17 +132,24 @@ namespace {
 
 constexpr double largest_delta = 0.25;  // Proposition 2.14 needs a smaller delta
 
-struct Config {
+struct Config : Study {
   std::uint64_t layers = 12, d = 256, n = 256, k = 0;  // k = 0: 4 d
   std::uint64_t vocabulary = 50257;
   double zipf = 0.86, delta = 0.2;
 
-  std::vector<Field> flags();
-  void fill_defaults() {
+  std::vector<Field> flags() override;
+  void fill_defaults() override {
     if (k == 0) k = 4 * d;
   }
-  void check() const;
-  Estimate memory() const;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "Stable ranks inside a transformer at initialization";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 };
 
 std::vector<Field> Config::flags() {
@@ -184,30 +191,52 @@ const std::vector<std::string> block_matrices = {"X",         "A_rms", "H",     
                                                  "A_mlp_rms", "B",     "X_plus"},
                                column_matrices = {"X", "X_att", "X_plus"};
 
-// Arrays with an entry for each block: st(M), ||M||_F^2, ||M||_op^2, and the smallest and largest
-// ||m_t||^2 / d.
-Quantity of_matrix(const std::string& matrix, const char* quantity) {
-  return At("matrix", matrix) / quantity;
+// Arrays with an entry for each block.
+constexpr Measure block_rank = {"stable_rank", "st(M)", "stable rank of a matrix of the block"},
+                  frobenius_squared = {"frobenius_squared", "||M||_F^2", "squared Frobenius norm"},
+                  operator_squared = {"operator_squared", "||M||_op^2", "squared operator norm"},
+                  column_low = {"column_low", "min_t ||m_t||^2/d",
+                                "smallest squared norm of a column, over d"},
+                  column_high = {"column_high", "max_t ||m_t||^2/d",
+                                 "largest squared norm of a column, over d"};
+// Numbers.
+constexpr Measure
+    inverse_p_max = {"inverse_p_max", "1/p_max",
+                     "tokens of the sequence for each occurrence of the most frequent one"},
+    distinct_tokens = {"distinct_tokens", "", "different tokens in the sequence"},
+    norm_deviation = {"embedding.norm_deviation", "max_t | ||x_t||^2/d - 1 |",
+                      "how far the squared norm of an embedded token is from d, at most"},
+    final_rank = {"A_final.stable_rank", "st(A_final)",
+                  "stable rank of the normalized output of the last block"};
+// Of the result.
+constexpr Measure
+    bound = {"bound", "", "bound on st(M) by Proposition 2.14 (ii), from the measured block input"},
+    over_bound = {"over_bound", "", "measured stable rank over that bound"},
+    bound_on_low = {"column_low.bound", "", "lower bound on the squared norm of a column, over d"},
+    bound_on_high = {"column_high.bound", "",
+                     "upper bound on the squared norm of a column, over d"},
+    corollary_bound = {"corollary_bound", "", "bound on st(M) by Corollary 2.15 at this depth"};
+
+Quantity of_matrix(const std::string& matrix, const Measure& measure) {
+  return At("matrix", matrix) / measure;
 }
 Quantity rank_of(const std::string& matrix) {
-  return of_matrix(matrix, "stable_rank");
+  return of_matrix(matrix, block_rank);
 }
 Quantity frobenius_of(const std::string& matrix) {
-  return of_matrix(matrix, "frobenius_squared");
+  return of_matrix(matrix, frobenius_squared);
 }
 Quantity operator_of(const std::string& matrix) {
-  return of_matrix(matrix, "operator_squared");
+  return of_matrix(matrix, operator_squared);
 }
 Quantity column_low_of(const std::string& matrix) {
-  return of_matrix(matrix, "column_low");
+  return of_matrix(matrix, column_low);
 }
 Quantity column_high_of(const std::string& matrix) {
-  return of_matrix(matrix, "column_high");
+  return of_matrix(matrix, column_high);
 }
-
-// norm_deviation: the largest | ||x_t||^2 / d - 1 |; final_rank: of RMSNorm of the last output.
-constexpr char inverse_p_max[] = "inverse_p_max", distinct_tokens[] = "distinct_tokens",
-               norm_deviation[] = "embedding.norm_deviation", final_rank[] = "A_final.stable_rank";
+const Quantity column_low_bound = of_matrix("X_plus", bound_on_low),
+               column_high_bound = of_matrix("X_plus", bound_on_high);
 
 // A trial -----------------------------------------------------------------------------------------
 
@@ -501,8 +530,8 @@ const std::vector<BoundedRank> bounded_ranks = {
      "((1/2)(1-Phi(1))(1-delta)))"},
 };
 
-RatioAt over_bound(const BoundedRank& rank, double delta) {
-  return [=](const MeasuredBlock& block) { return rank.over_bound(block, delta); };
+RatioAt ratio_to_bound(const BoundedRank& of, double delta) {
+  return [=](const MeasuredBlock& block) { return of.over_bound(block, delta); };
 }
 
 void judge_proposition(const Judging& judging) {
@@ -518,7 +547,7 @@ void judge_proposition(const Judging& judging) {
   for (const BoundedRank& each : bounded_ranks) {
     const Statement statement = ranks(each.matrix, each.text);
     judging.every_block(each.for_every_weight ? statement : asymptotic(statement, open_constants),
-                        over_bound(each, delta), hypothesis(judging.c));
+                        ratio_to_bound(each, delta), hypothesis(judging.c));
   }
 }
 
@@ -569,7 +598,7 @@ void judge_corollary(const Judging& judging) {
     }
   }
   judging.every_block(asymptotic(cor_2_15("B", "st(B) <= 2 pi in every block"), depth_constants),
-                      over_bound(bounded_B, c.delta));
+                      ratio_to_bound(bounded_B, c.delta));
   judging.every_block(
       asymptotic(
           cor_2_15(
@@ -607,7 +636,7 @@ void judge_corollary(const Judging& judging) {
   judge_growth("A_mlp_rms", false, judging);
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
+void Config::judge(const Records& records, Claims& claims) const {
   judge_lemma_2_9(
       records,
       [](const TrialRecord& record) {
@@ -615,7 +644,7 @@ void judge(const Config& c, const Records& records, Claims& claims) {
                                 record.scalar(inverse_p_max)};
       },
       claims);
-  const Judging judging{c, records, claims};
+  const Judging judging{*this, records, claims};
   judge_lemmas(judging);
   judge_arithmetic(claims);
   judge_proposition(judging);
@@ -624,125 +653,112 @@ void judge(const Config& c, const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
-// Of the rank of a matrix, and of another quantity.
-Quantity bound_of(const std::string& matrix) {
-  return of_matrix(matrix, "bound");
-}
-Quantity bound_of(Quantity quantity) {
-  quantity.name += ".bound", quantity.kind += ".bound";
-  return quantity;
-}
-Quantity over_bound_of(const std::string& matrix) {
-  return of_matrix(matrix, "over_bound");
-}
-
-void add_scalars(ResultBuilder& out) {
-  out.scalars({inverse_p_max, distinct_tokens, norm_deviation, final_rank});
+void add_scalars(Numbers& out) {
+  for (const Measure& each : {inverse_p_max, distinct_tokens, norm_deviation, final_rank})
+    out.scalar(each);
   for (const std::string& matrix : block_matrices) {
-    const auto ranks = arrays_of(out.records(), rank_of(matrix));
-    std::vector<double> first, last;
-    for (const std::vector<double>& each : ranks) {
-      first.push_back(each.front());
-      last.push_back(each.back());
-    }
-    out.scalar(At("block", "first") / rank_of(matrix), std::move(first));
-    out.scalar(At("block", "last") / rank_of(matrix), std::move(last));
+    const Quantity ranks = rank_of(matrix);
+    out.scalar(At("block", "first") / ranks,
+               per_trial(out.records(),
+                         [&](const TrialRecord& record) { return record.array(ranks).front(); }));
+    out.scalar(At("block", "last") / ranks,
+               per_trial(out.records(),
+                         [&](const TrialRecord& record) { return record.array(ranks).back(); }));
   }
 }
 
-void add_series(const Config& c, ResultBuilder& out) {
-  for (const std::string& matrix : block_matrices) out.series(rank_of(matrix), "block", 1.0);
+void add_series(const Config& c, Numbers& out) {
+  std::vector<double> blocks;
+  for (std::uint64_t block = 1; block <= c.layers; ++block)
+    blocks.push_back(static_cast<double>(block));
+  for (const std::string& matrix : block_matrices) out.series(rank_of(matrix), "block", blocks);
   for (const std::string& matrix : column_matrices) {
-    out.series(column_low_of(matrix), "block", 1.0);
-    out.series(column_high_of(matrix), "block", 1.0);
+    out.series(column_low_of(matrix), "block", blocks);
+    out.series(column_high_of(matrix), "block", blocks);
   }
-  const auto over_blocks = [&](const Quantity& name, const RatioAt& value) {
-    const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
-      std::vector<double> values;
-      for (std::size_t block = 0; block < c.layers; ++block)
-        values.push_back(value({record, block}));
-      return values;
+  const auto over_blocks = [&](const Quantity& quantity, const RatioAt& value) {
+    out.series(quantity, "block", blocks, [&](const TrialRecord& record, std::size_t block) {
+      return value({record, block});
     });
-    out.series(series_over_trials(name, "block", measured, 1.0));
   };
   for (const BoundedRank& each : bounded_ranks) {
-    over_blocks(bound_of(each.matrix),
+    over_blocks(of_matrix(each.matrix, bound),
                 [&](const MeasuredBlock& block) { return each.at(block, c.delta); });
-    over_blocks(over_bound_of(each.matrix), over_bound(each, c.delta));
+    over_blocks(of_matrix(each.matrix, over_bound), ratio_to_bound(each, c.delta));
   }
   const auto output = [&](const MeasuredBlock& block) {
     return output_columns(block.columns("X"), c.delta);
   };
-  over_blocks(bound_of(column_low_of("X_plus")),
-              [&](const MeasuredBlock& block) { return output(block).low; });
-  over_blocks(bound_of(column_high_of("X_plus")),
-              [&](const MeasuredBlock& block) { return output(block).high; });
+  over_blocks(column_low_bound, [&](const MeasuredBlock& block) { return output(block).low; });
+  over_blocks(column_high_bound, [&](const MeasuredBlock& block) { return output(block).high; });
   const auto corollary = [&](const std::string& matrix, std::vector<double> DepthBounds::*part) {
+    const Quantity quantity = of_matrix(matrix, corollary_bound);
     const auto bounds = per_trial(out.records(), [&](const TrialRecord& record) {
       return corollary_bounds(c, record).*part;
     });
-    out.series(series_over_trials(of_matrix(matrix, "corollary_bound"), "block", bounds, 1.0));
+    out.series(quantity, series_over_trials(quantity, "block", blocks, bounds));
   };
   corollary("A_rms", &DepthBounds::A_rms);
   corollary("A_mlp_rms", &DepthBounds::A_mlp_rms);
 }
 
 // Proposition 2.14 (ii): each measured rank and its bound, one panel per matrix.
-void add_main_figure(ResultBuilder& out) {
+void add_main_figure(Display& out) {
   for (const BoundedRank& each : bounded_ranks) {
     out.panel(say("{} {}", capitalized(each.in_words), each.matrix), {"block"},
               rank_axis("stable rank"))
         .curve(rank_of(each.matrix), "measured", {LineStyle::line, 0})
-        .curve(bound_of(each.matrix), "bound of Proposition 2.14 (ii)", {LineStyle::dashed, 1})
+        .curve(of_matrix(each.matrix, bound), "bound of Proposition 2.14 (ii)",
+               {LineStyle::dashed, 1})
         .group("matrices");
   }
   out.columns(bounded_ranks.size());
 }
 
-void add_further_figure(ResultBuilder& out) {
+void add_further_figure(Display& out) {
   out.next_figure("Distance from the bounds, unbounded ranks and column norms");
   PanelBuilder shares =
       out.panel("Stable rank over its bound", {"block"}, log_axis("measured over bound"));
   int color = 0;
   for (const BoundedRank& each : bounded_ranks) {
-    shares.curve(over_bound_of(each.matrix), say("{} {}", each.in_words, each.matrix),
+    shares.curve(of_matrix(each.matrix, over_bound), say("{} {}", each.in_words, each.matrix),
                  {LineStyle::line, color++});
   }
   shares.line(1.0, "bound");
   out.panel("Stable ranks without a bound of their own", {"block"}, rank_axis("stable rank"))
       .curve(rank_of("X"), "block input X", {LineStyle::line, 0})
       .curve(rank_of("H"), "output H of the attention", {LineStyle::line, 1});
-  const std::string low = column_low_of("X_plus"), high = column_high_of("X_plus");
   out.panel("Columns of the block output, Proposition 2.14 (i)", {"block"},
             log_axis("squared norm / d"))
-      .curve(low, "smallest", {LineStyle::line, 0})
-      .curve(bound_of(low), "lower bound", {LineStyle::dashed, 0})
-      .curve(high, "largest", {LineStyle::line, 1})
-      .curve(bound_of(high), "upper bound", {LineStyle::dashed, 1});
+      .curve(column_low_of("X_plus"), "smallest", {LineStyle::line, 0})
+      .curve(column_low_bound, "lower bound", {LineStyle::dashed, 0})
+      .curve(column_high_of("X_plus"), "largest", {LineStyle::line, 1})
+      .curve(column_high_bound, "upper bound", {LineStyle::dashed, 1});
 }
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out("Stable ranks inside a transformer at initialization", records);
+void Config::derive(Numbers& out) const {
   add_scalars(out);
-  add_series(c, out);
-  judge(c, records, out.claims());
+  add_series(*this, out);
+}
+
+void Config::show(Display& out) const {
   add_main_figure(out);
   add_further_figure(out);
   const auto embedded = per_trial(
-      records, [](const TrialRecord& record) { return record.array(rank_of("X")).front(); });
-  const Summary first = summarize(embedded), last = summarize(scalars_of(records, final_rank));
-  if (c.layers > 1 && last.mean < first.mean) {
+      out.records(), [](const TrialRecord& record) { return record.array(rank_of("X")).front(); });
+  const Summary first = summarize(embedded),
+                last = summarize(scalars_of(out.records(), final_rank));
+  if (layers > 1 && last.mean < first.mean) {
     out.note(
         say("The stable ranks decrease with depth, from {} for the embedded tokens to {} for the "
             "normalized last output: the tokens align, although Corollary 2.15 allows the ranks to "
             "grow like (1 + l)^2.",
             first.mean, last.mean));
   }
-  return out.take();
 }
 
-Work work(const Config& config) {
-  return each_trial([c = config](Trial& trial) { return measure_blocks(c, trial); });
+Work Config::work() const {
+  return each_trial([c = *this](Trial& trial) { return measure_blocks(c, trial); });
 }
 
 }  // namespace
@@ -751,7 +767,7 @@ Work work(const Config& config) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_transformer_init_study() {
-  return study_of<transformer_init::Config>(transformer_init::work, transformer_init::report);
+  return std::make_unique<transformer_init::Config>();
 }
 
 }  // namespace ranklab

@@ -118,6 +118,35 @@ namespace {
 
 // What a trial records ----------------------------------------------------------------------------
 
+constexpr Measure
+    stable_rank_X = {"X.stable_rank", "st(X)", "stable rank of the input"},
+    stable_rank_W = {"stable_rank", "st(W)", "stable rank of the first weights"},
+    stable_rank_layer = {"stable_rank", "st(sigma(W X))",
+                         "stable rank of the activations of one layer"},
+    stable_rank_depth = {"depth.stable_rank", "st(A_l)",
+                         "stable rank of the activations of layer l"},
+    indicator_rank = {"token_indicator.stable_rank", "st(H)",
+                      "stable rank of the indicator of the token sequence"},
+    inverse_p_max = {"token_indicator.inverse_p_max", "1/p_max",
+                     "tokens of the sequence for each occurrence of the most frequent one"},
+    embedding_rank = {"embedding.stable_rank", "st(X)", "stable rank of the embedded sequence"},
+    embedding_rms_rank = {"embedding_rms.stable_rank", "st(X^rms)",
+                          "stable rank of the embedded sequence, with RMS-normalized columns"},
+    norm_deviation = {"embedding.norm_deviation", "max_j | ||e_j||^2/d - 1 |",
+                      "how far the squared norm of a token's vector is from d, at most"},
+    distinct_tokens = {"embedding.distinct_tokens", "", "different tokens in the sequence"};
+// Of the result: constants.
+constexpr Measure nsr_bound = {"nsr_bound", "beta/alpha",
+                               "printed bound on the noise-to-signal ratio"},
+                  nsr_quadrature = {"nsr_quadrature", "NSR",
+                                    "noise-to-signal ratio E sigma^2 / (E sigma)^2"},
+                  largest_alpha = {"alpha", "alpha", "(E sigma(g))^2 for a standard Gaussian g"},
+                  smallest_beta = {"beta", "beta", "E sigma(g)^2 for a standard Gaussian g"},
+                  depth_bound = {"quadratic.depth.bound", "",
+                                 "bound (2.12) on st(A_l), quadratic activations"},
+                  drawn_bound = {"quadratic.depth.bound.drawn", "",
+                                 "the bound (2.12) where it is below 100 min(k, n)"};
+
 // The three fixed first-layer weights of Theorem 2.6, all with rows of mean square norm 1.
 enum class FirstWeights { dense, low_rank, power_law };
 struct WeightKind {
@@ -129,29 +158,19 @@ const WeightKind weight_kinds[] = {{FirstWeights::dense, "dense", ""},
                                    {FirstWeights::low_rank, "low-rank", "_low_rank"},
                                    {FirstWeights::power_law, "power-law", "_power_law"}};
 
-constexpr char X_rank[] = "X.stable_rank";
 Quantity W_rank(const WeightKind& kind) {
-  return {"W.stable_rank" + kind.suffix, "stable_rank",
+  return {say("W.{}{}", stable_rank_W.name, kind.suffix), stable_rank_W,
           At("weights", kind.claim) & At("matrix", "W")};
 }
 // The stable rank of sigma(W X), for each listed activation; and those of A_1 ... A_depth, an
 // array, for all stacks.
 Quantity layer_rank(const std::string& sigma, const WeightKind& W) {
-  return {sigma + ".stable_rank" + W.suffix, "stable_rank",
+  return {say("{}.{}{}", sigma, stable_rank_layer.name, W.suffix), stable_rank_layer,
           At("activation", sigma) & At("weights", W.claim)};
 }
 Quantity depth_ranks(const std::string& sigma) {
-  return At("activation", sigma) / "depth.stable_rank";
+  return At("activation", sigma) / stable_rank_depth;
 }
-
-// Stable ranks for the token sequence: of its indicator H, of its embedding X, and of the embedding
-// with RMS-normalized columns. norm_deviation: the largest | ||e_j||^2 / d - 1 |.
-constexpr char indicator_rank[] = "token_indicator.stable_rank",
-               inverse_p_max[] = "token_indicator.inverse_p_max",
-               embedding_rank[] = "embedding.stable_rank",
-               embedding_rms_rank[] = "embedding_rms.stable_rank",
-               norm_deviation[] = "embedding.norm_deviation",
-               distinct_tokens[] = "embedding.distinct_tokens";
 
 // A trial -----------------------------------------------------------------------------------------
 
@@ -255,7 +274,7 @@ void measure_layers(const Config& c, const Trial& trial, TrialRecord& record) {
   const bool gated = any_is_gated(stacks);
   const arma::mat X = gaussian(c.d, c.n, 1.0, trial, "X");
   Workspace workspace;
-  record.set(X_rank, measured_stable_rank(X, workspace));
+  record.set(stable_rank_X, measured_stable_rank(X, workspace));
   std::map<std::string, arma::mat> A;
   std::map<std::string, std::vector<double>> over_depth;
 
@@ -476,7 +495,7 @@ void judge_random_layers(const Config& c, const Records& records, Claims& claims
     const double bound = one_layer_bound(c, name);
     Tally inputs;
     const Tally measured = tally_of(records, [&](const TrialRecord& record, Tally& tally) {
-      double input = record.scalar(X_rank);
+      double input = record.scalar(stable_rank_X);
       for (const double st : record.array(depth_ranks(name))) {
         count_defined(tally, st, bound);
         count_defined(inputs, input);
@@ -639,77 +658,81 @@ void judge_tokens(const Config& c, const Records& records, Claims& claims) {
       WorstCase::largest);
 }
 
-void judge(const Config& c, const Records& records, Claims& claims) {
-  for (const std::string& name : c.activation) {
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
+  for (const std::string& name : activation) {
     if (const auto printed = printed_moments(name))
-      judge_row(name, find_activation(name), *printed, c.variances, claims);
+      judge_row(name, find_activation(name), *printed, variances, claims);
   }
-  judge_one_layer(c, records, claims);
-  judge_random_layers(c, records, claims);
+  judge_one_layer(*this, records, claims);
+  judge_random_layers(*this, records, claims);
   judge_exponent(claims);
-  judge_quadratic(c, records, claims);
-  judge_tokens(c, records, claims);
+  judge_quadratic(*this, records, claims);
+  judge_tokens(*this, records, claims);
 }
 
 // The result --------------------------------------------------------------------------------------
 
-// value(activation) for every listed activation.
-std::vector<double> over_activations(const Config& c,
-                                     const std::function<double(const std::string&)>& value) {
-  std::vector<double> values;
-  for (const std::string& name : c.activation) values.push_back(value(name));
-  return values;
+namespace {
+
+std::vector<double> up_to(std::size_t last) {
+  std::vector<double> out;
+  for (std::size_t i = 1; i <= last; ++i) out.push_back(static_cast<double>(i));
+  return out;
 }
 
-void add_scalars(const Config& c, ResultBuilder& out) {
-  const auto add_constant = [&](const Quantity& name, double value) {
-    out.scalar(name, std::vector<double>(out.records().size(), value));
+void add_scalars(const Config& c, Numbers& out) {
+  const auto add_constant = [&](const Quantity& quantity, double value) {
+    out.scalar(quantity, std::vector<double>(out.records().size(), value));
   };
   for (const std::string& name : c.activation) {
+    const At at("activation", name);
     for (const WeightKind& kind : weight_kinds) out.scalar(layer_rank(name, kind));
     const GaussianMoments moments = gaussian_moments(find_activation(name), 1.0);
-    add_constant(At("activation", name) / "nsr_bound", printed_nsr_bound(name));
-    add_constant(At("activation", name) / "nsr_quadrature", moments.noise_to_signal());
-    add_constant(At("activation", name) / "alpha", moments.mean * moments.mean);
-    add_constant(At("activation", name) / "beta", moments.second);
+    add_constant(at / nsr_bound, printed_nsr_bound(name));
+    add_constant(at / nsr_quadrature, moments.noise_to_signal());
+    add_constant(at / largest_alpha, moments.mean * moments.mean);
+    add_constant(at / smallest_beta, moments.second);
   }
-  out.scalar(X_rank);
+  out.scalar(stable_rank_X);
   for (const WeightKind& kind : weight_kinds) out.scalar(W_rank(kind));
-  out.scalars({indicator_rank, inverse_p_max, embedding_rank, embedding_rms_rank, norm_deviation,
-               distinct_tokens});
+  for (const Measure& each : {indicator_rank, inverse_p_max, embedding_rank, embedding_rms_rank,
+                              norm_deviation, distinct_tokens})
+    out.scalar(each);
 }
 
-constexpr char drawn_bound[] = "quadratic.depth.bound.drawn";
-
-void add_series(const Config& c, ResultBuilder& out) {
-  const auto add_constant = [&](const std::string& name, const std::string& x_name,
-                                const std::vector<double>& values) {
-    out.series(series_over_trials(name, x_name, std::vector(out.records().size(), values), 1.0));
+void add_series(const Config& c, Numbers& out) {
+  const auto add = [&](const Quantity& quantity, const auto& value) {
+    out.series(
+        quantity, "activation", up_to(c.activation.size()),
+        [&](const TrialRecord& record, std::size_t i) { return value(record, c.activation[i]); });
   };
   for (const WeightKind& kind : weight_kinds) {
-    const auto measured = per_trial(out.records(), [&](const TrialRecord& record) {
-      return over_activations(
-          c, [&](const std::string& name) { return record.scalar(layer_rank(name, kind)); });
-    });
-    out.series(
-        series_over_trials({"stable_rank" + kind.suffix, "stable_rank", At("weights", kind.claim)},
-                           "activation", measured, 1.0));
+    add({stable_rank_layer.name + kind.suffix, stable_rank_layer, At("weights", kind.claim)},
+        [&](const TrialRecord& record, const std::string& name) {
+          return record.scalar(layer_rank(name, kind));
+        });
   }
-  const auto quadrature = [](const std::string& name) {
+  add(nsr_quadrature, [](const TrialRecord&, const std::string& name) {
     return gaussian_moments(find_activation(name), 1.0).noise_to_signal();
-  };
-  add_constant("nsr_quadrature", "activation", over_activations(c, quadrature));
-  add_constant("nsr_bound", "activation", over_activations(c, printed_nsr_bound));
-  for (const std::string& name : c.stacks()) out.series(depth_ranks(name), "layer", 1.0);
-  std::vector<double> bounds;
-  for (std::uint64_t layer = 1; layer <= c.depth; ++layer)
-    bounds.push_back(quadratic_bound(layer, c.failure_probability));
-  add_constant("quadratic.depth.bound", "layer", bounds);
+  });
+  add(nsr_bound,
+      [](const TrialRecord&, const std::string& name) { return printed_nsr_bound(name); });
+  const std::vector<double> layers = up_to(c.depth);
+  for (const std::string& name : c.stacks()) out.series(depth_ranks(name), "layer", layers);
+  const auto bound = [&](std::size_t i) { return quadratic_bound(i + 1, c.failure_probability); };
+  out.series(depth_bound, "layer", layers,
+             [&](const TrialRecord&, std::size_t i) { return bound(i); });
   // The bound grows doubly exponentially. The figure shows it only as far as it does not flatten
   // the other curves.
-  if (bounds.front() >= 100 * c.largest_rank()) return;
-  for (double& bound : bounds) bound = bound < 100 * c.largest_rank() ? bound : undefined;
-  add_constant(drawn_bound, "layer", bounds);
+  const double shown = 100 * c.largest_rank();
+  out.sometimes(bound(0) < shown, [&] {
+    out.series(drawn_bound, "layer", layers, [&](const TrialRecord&, std::size_t i) {
+      return bound(i) < shown ? bound(i) : undefined;
+    });
+  });
 }
 
 // The name of an activation for people.
@@ -744,7 +767,7 @@ std::vector<std::string> table_row(const std::string& activation, double varianc
 
 // Figure 12 at variance 1, and a row whose constants depend on s_* also at the largest variance:
 // at 1 the two readings of s_*, as a variance and as a standard deviation, agree.
-void add_figure_table(const Config& c, ResultBuilder& out) {
+void add_figure_table(const Config& c, Display& out) {
   FigureTable shown{
       "Figure 12 at w' Sigma w = 1, with the largest alpha and the smallest beta that "
       "(2.9) allows there, and stable ranks of sigma(WX). NSR: noise-to-signal ratio; -: not "
@@ -767,32 +790,28 @@ void add_figure_table(const Config& c, ResultBuilder& out) {
   out.figure_table(std::move(shown));
 }
 
-void add_figure(const Config& c, ResultBuilder& out) {
-  add_figure_table(c, out);
+}  // namespace
+
+void Config::derive(Numbers& out) const {
+  add_scalars(*this, out);
+  add_series(*this, out);
+}
+
+void Config::show(Display& out) const {
+  add_figure_table(*this, out);
   const Axis ranks = rank_axis("stable rank of the layer's output");
-  PanelBuilder depth = out.panel("Random layers", {"layer"}, ranks);
-  for (const std::string& name : c.activation)
-    depth.curve(depth_ranks(name), activation_text(name), {LineStyle::line_points});
-  depth.line(std::numbers::pi, "NSR of ReLU");
+  PanelBuilder layers = out.panel("Random layers", {"layer"}, ranks);
+  for (const std::string& name : activation)
+    layers.curve(depth_ranks(name), activation_text(name), {LineStyle::line_points});
+  layers.line(std::numbers::pi, "NSR of ReLU");
   const bool draws_bound = out.has_series(drawn_bound);
   out.panel("Quadratic activations", {"layer"}, ranks)
       .curve(depth_ranks("quadratic"), "measured", {LineStyle::line_points})
       .curve_if_measured(drawn_bound, "bound (2.12), as far as it fits the axis",
                          {LineStyle::dashed})
-      .line(c.largest_rank(), draws_bound ? "largest possible rank, min(k, n)"
-                                          : "min(k, n); bound (2.12) is far above");
-}
-
-}  // namespace
-
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out("Stable rank of post-activations", records);
-  out.claims().set_unit(Unit::draw);
-  add_scalars(c, out);
-  add_series(c, out);
-  judge(c, records, out.claims());
-  add_figure(c, out);
-  if (quadratic_bound(1, c.failure_probability) >= c.largest_rank()) {
+      .line(largest_rank(), draws_bound ? "largest possible rank, min(k, n)"
+                                        : "min(k, n); bound (2.12) is far above");
+  if (quadratic_bound(1, failure_probability) >= largest_rank()) {
     out.note(
         "The bound of Theorem 2.8 exceeds min(k, n) at every layer, so it is vacuous at these "
         "sizes.");
@@ -800,11 +819,10 @@ Result report(const Config& c, const Records& records) {
   out.note(
       "Theorems 2.6 and 2.7 cover ReLU, |x| and leaky ReLU; the paper proves no bound for the "
       "other activations.");
-  return out.take();
 }
 
-Work work(const Config& config) {
-  return each_trial([c = config](Trial& trial) {
+Work Config::work() const {
+  return each_trial([c = *this](Trial& trial) {
     TrialRecord record;
     measure_layers(c, trial, record);
     measure_tokens(c, trial, record);
@@ -839,7 +857,7 @@ double quadratic_samples(std::uint64_t layer, double c) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_stable_rank_study() {
-  return study_of<stable_ranks::Config>(stable_ranks::work, stable_ranks::report);
+  return std::make_unique<stable_ranks::Config>();
 }
 
 }  // namespace ranklab

@@ -6,7 +6,7 @@
 
 namespace ranklab::stable_ranks {
 
-struct Config {
+struct Config : Study {
   std::vector<std::string> activation = {"abs", "relu", "leaky-relu", "relu2", "gelu", "silu"};
   std::uint64_t k = 512, d = 256, n = 2048, depth = 5;
   double epsilon = 0.1;  // eps_1 = eps_2 of Theorems 2.6 and 2.7
@@ -16,9 +16,14 @@ struct Config {
   std::uint64_t vocabulary = 50257, tokens = 16384;
   double zipf = 0.86, failure_probability = 0.25;
 
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override { return "Stable rank of post-activations"; }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool lists(const std::string& sigma) const;
   /// Activations of the deep networks: those listed, and quadratic, which Theorem 2.8 is about.
@@ -28,9 +33,6 @@ struct Config {
   /// Of any A_l.
   double largest_rank() const;
 };
-
-Work work(const Config& config);
-Result report(const Config& config, const Records& records);
 
 /// One row of Figure 12: inequality (2.9), alpha f <= (E sigma)^2 and E sigma^2 <= beta f, and the
 /// last column, NSR(z) <= beta / alpha. It is checked for a W with equal rows and for a W with one

@@ -53,10 +53,19 @@ std::string alternatives(std::vector<std::string> names) {
 }  // namespace
 
 std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& offered) {
-  const ModelRow& model = spec.row();
-  const std::string input = spec.input == "own" ? model.input : spec.input;
-  const auto only = [](bool applies, const std::string& needs) {
-    return [applies, needs](Field field) { return only_if(applies, needs, std::move(field)); };
+  // The model is that of the weights, which may not be read yet; then every flag may matter.
+  const auto only = [&spec](std::function<bool(const ModelRow& model)> applies,
+                            const std::string& needs) {
+    return [&spec, applies, needs](Field field) {
+      return only_if(
+          [&spec, applies] {
+            return (!spec.weights.empty() && spec.checkpoint == nullptr) || applies(spec.row());
+          },
+          needs, std::move(field));
+    };
+  };
+  const auto has_input = [&spec](const ModelRow& model, const std::string& input) {
+    return (spec.input == "own" ? model.input : spec.input) == input;
   };
   // Those that the study can run.
   const auto needs = [&](std::vector<std::string> names) {
@@ -66,19 +75,23 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
     return names.empty() ? "a model that this study does not have"
                          : "--model " + alternatives(std::move(names));
   };
-  const auto of_models = [&](Field field) {
-    const bool applies = model.has(field.name);
-    const std::string models = needs(models_with(field.name));
-    return only_if(applies, models, std::move(field));
+  const auto of_models = [&](const Field& field) {
+    return only([name = field.name](const ModelRow& model) { return model.has(name); },
+                needs(models_with(field.name)))(field);
   };
-  const auto of_heads = only(model.has_heads,
+  const auto of_heads = only([](const ModelRow&model) { return model.has_heads; },
                              needs(models_that([](const ModelRow&row) { return row.has_heads; }))),
-             of_feed_forward = only(model.has("mlp") && spec.mlp != "off",
-                                    needs(models_with("mlp")) + ", with --mlp on"),
-             of_tokens = only(input == "tokens" && spec.tokens_file.empty(),
-                              "--input tokens, and no --tokens-file"),
-             of_cone = only(input == "cone", "--input cone");
-  std::vector<Field> fields = {
+             of_feed_forward = only(
+                 [&spec](const ModelRow&model) { return model.has("mlp") && spec.mlp != "off"; },
+                 needs(models_with("mlp")) + ", with --mlp on"),
+             of_tokens = only(
+                 [&spec, has_input](const ModelRow&model) {
+                   return has_input(model, "tokens") && spec.tokens_file.empty();
+                 },
+                 "--input tokens, and no --tokens-file"),
+             of_cone = only([has_input](const ModelRow&model) { return has_input(model, "cone"); },
+                            "--input cone");
+  return {
       choice_field("model", spec.model, offered, "", "sequence model to stack"),
       size_field("layers", spec.layers, 1, largest_model_size, "K", "number of layers or blocks"),
       size_field(
@@ -139,11 +152,6 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
               "norm-off",
               "norms that --norm none removes: the block's, the mixer's inner norm, or both"))),
   };
-  // The model is that of the weights, which are not read yet.
-  if (!spec.weights.empty() && spec.checkpoint == nullptr) {
-    for (Field& field : fields) field.needs.clear();
-  }
-  return fields;
 }
 
 std::vector<Field> all_fields(const std::vector<std::vector<Field>>& parts) {

@@ -21,7 +21,6 @@
 #include "experiments/ranks/pooling.hpp"
 #include "experiments/study.hpp"
 #include "io/tensors/tensor_file.hpp"
-#include "experiments/builder.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {
@@ -323,6 +322,9 @@ struct Rows {
   std::vector<Skipped> skipped;
 };
 Rows rows_of(const Plan& plan, const TrialRecord& record);
+/// The rows that the files allow, without their ranks: a layer or an observation may turn out to
+/// have none.
+std::vector<Row> planned_rows(const Plan& plan);
 
 // The result --------------------------------------------------------------------------------------
 
@@ -345,11 +347,24 @@ void require_layers(const std::vector<Gate>& gates, const Plan& plan);
 /// matches it.
 std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows& rows);
 
-/// The claim <layer>/eq-1.8 of each layer is the printed inequality nr(G) >= st(A) (report.cpp).
-Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records);
+/// The plan is of --weights-only.
+bool is_of_weights(const Plan& plan);
 
-/// Adds the series of the layers and the figure (figure.cpp).
-void draw(ResultBuilder& out, const std::vector<Row>& rows);
+// report.cpp; the claim <layer>/eq-1.8 of each layer is the printed inequality nr(G) >= st(A).
+void derive(const Plan& plan, Numbers& out);
+void judge(const Plan& plan, const Records& records, Claims& claims);
+void show(const Plan& plan, const std::vector<Gate>& gates, Display& out);
+
+// What the result has of every layer, and as series over the layers.
+inline constexpr Measure stable_rank_A = {"stable_rank", "st(A)", "stable rank of the activation"},
+                         nuclear_rank_G = {"nuclear_rank", "nr(G)", "nuclear rank of the gradient"},
+                         predicted_ratio = {
+                             "predicted_ratio", "nr(G) / st(A)",
+                             "nuclear rank of the gradient over the stable rank of the activation"};
+
+/// Adds the series of the layers; draws them (figure.cpp).
+void derive_layers(const std::vector<Row>& rows, Numbers& out);
+void draw(const std::vector<Row>& rows, Display& out);
 /// An axis of layers; its tick labels omit the common prefix of the names.
 Axis names_axis(const std::vector<Row>& rows);
 

@@ -12,29 +12,58 @@
 namespace ranklab::ranks {
 namespace {
 
-using Scalars = std::vector<std::pair<std::string, double>>;
+// Of a layer.
+constexpr Measure columns = {"k", "k", "columns of the gradient, features of the activation"},
+                  samples = {"n", "n", "samples of the activation"},
+                  rows_G = {"m", "m", "rows of the gradient"},
+                  stable_rank_G = {"gradient_stable_rank", "st(G)", "stable rank of the gradient"},
+                  joined_ratio_of_layer = {"ratio", "nr(G) / st(A)",
+                                           "the ratio, geometric mean over the steps"},
+                  ratio_low = {"ratio_low", "", "lower end of the 99 % interval of the ratio"},
+                  ratio_high = {"ratio_high", "", "upper end of the 99 % interval of the ratio"};
+constexpr Measure layer_count = {"layers", "", "measured layers"};
+// Of a weight.
+constexpr Measure rows_W = {"m", "m", "rows of the weight"},
+                  columns_W = {"k", "k", "columns of the weight"},
+                  stable_rank_W = {"stable_rank", "st(W)", "stable rank of the weight"},
+                  nuclear_rank_W = {"nuclear_rank", "nr(W)", "nuclear rank of the weight"},
+                  effective_rank_W = {"effective_rank", "",
+                                      "exp(entropy) of the normalized singular values"},
+                  condition_W = {"condition", "s_1/s_r",
+                                 "largest singular value over the smallest"},
+                  random_st = {"random_stable_rank", "",
+                               "stable rank of a random matrix of this shape"},
+                  random_nr = {"random_nuclear_rank", "",
+                               "nuclear rank of a random matrix of this shape"};
 
-void add_scalars(ResultBuilder& out, const std::string& layer, const Scalars& values) {
-  for (const auto& [name, value] : values)
-    out.scalar(At("layer", layer) / name, std::vector<double>(out.records().size(), value));
+using Scalars = std::vector<std::pair<Measure, double>>;
+
+void add_scalars(const Row& row, const Scalars& values, Numbers& out) {
+  for (const auto& [measure, value] : values)
+    out.scalar(At("layer", row.name()) / measure, std::vector<double>(out.records().size(), value));
 }
 
-void add_scalars(ResultBuilder& out, const Row& row) {
+void add_scalars(const Row& row, Numbers& out) {
   const Pair& pair = row.pair();
-  const std::string& name = row.name();
-  add_scalars(out, name, {{"k", static_cast<double>(pair.k)}});
-  if (pair.has_activation())
-    add_scalars(out, name,
-                {{"n", static_cast<double>(pair.n)}, {"stable_rank", row.mean(stable_rank_of)}});
-  if (pair.has_gradient())
-    add_scalars(out, name,
-                {{"m", static_cast<double>(row.m())},
-                 {"nuclear_rank", row.mean(nuclear_rank_of)},
-                 {"gradient_stable_rank", row.mean(gradient_stable_rank_of)}});
+  add_scalars(row, {{columns, static_cast<double>(pair.k)}}, out);
+  if (pair.has_activation()) {
+    add_scalars(row,
+                {{samples, static_cast<double>(pair.n)}, {stable_rank_A, row.mean(stable_rank_of)}},
+                out);
+  }
+  if (pair.has_gradient()) {
+    add_scalars(row,
+                {{rows_G, static_cast<double>(row.m())},
+                 {nuclear_rank_G, row.mean(nuclear_rank_of)},
+                 {stable_rank_G, row.mean(gradient_stable_rank_of)}},
+                out);
+  }
   if (!row.is_judged()) return;
-  add_scalars(out, name, {{"predicted_ratio", row.mean(ratio_of)}, {"ratio", row.ratio.ratio}});
-  if (row.ratio.has_interval())
-    add_scalars(out, name, {{"ratio_low", row.ratio.low}, {"ratio_high", row.ratio.high}});
+  add_scalars(
+      row, {{predicted_ratio, row.mean(ratio_of)}, {joined_ratio_of_layer, row.ratio.ratio}}, out);
+  out.sometimes(row.ratio.has_interval(), [&] {
+    add_scalars(row, {{ratio_low, row.ratio.low}, {ratio_high, row.ratio.high}}, out);
+  });
 }
 
 std::string ratio_text(const PooledRatio& ratio) {
@@ -43,7 +72,7 @@ std::string ratio_text(const PooledRatio& ratio) {
          (has_width ? " (" + range_text(ratio.low, ratio.high) + ")" : "");
 }
 
-void judge(const Row& row, Claims& claims) {
+void judge_layer(const Row& row, Claims& claims) {
   const Statement eq_1_8 =
       beyond(Statement{spectral::eq_1_8, row.name() + "/eq-1.8", "Section 1.2.1, eq. (1.8)",
                        "nr(G) >= st(A): one spectral step guarantees at least as large a decrease "
@@ -79,7 +108,7 @@ Table table_of(const Rows& all) {
   return table;
 }
 
-void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
+void add_notes(const std::vector<Row>& rows, Display& out) {
   const auto any = [&](const auto& condition) {
     return std::any_of(rows.begin(), rows.end(), condition);
   };
@@ -115,48 +144,60 @@ void add_notes(ResultBuilder& out, const std::vector<Row>& rows) {
 }
 
 // The spectra of --weights-only, next to those of random matrices.
-Result report_weights(const std::vector<Row>& rows, const TrialRecord& record, ResultBuilder& out) {
-  Table table{{"layer", "m x k", "stored as", "st(W)", "nr(W)", "effective rank", "condition",
-               "random st", "random nr"},
-              {},
-              ""};
+Ranks ranks_of_weight(const Row& row, const TrialRecord& record) {
+  return gradient_ranks(record, row.all.front().pair_index, row.all.front().layer_index);
+}
+
+void derive_weights(const std::vector<Row>& rows, Numbers& out) {
   std::vector<double> x, effective, stable, nuclear;
   for (const Row& row : rows) {
-    const Observation& one = row.all.front();
-    const Ranks ranks = gradient_ranks(record, one.pair_index, one.layer_index);
-    const auto m = static_cast<double>(row.m()), k = static_cast<double>(one.pair.k);
-    const double random_st = random_stable_rank(m, k), random_nr = random_nuclear_rank(m, k);
-    add_scalars(out, row.name(),
-                {{"m", m},
-                 {"k", k},
-                 {"stable_rank", ranks.stable_rank},
-                 {"nuclear_rank", ranks.nuclear_rank},
-                 {"effective_rank", ranks.effective_rank},
-                 {"condition", ranks.condition},
-                 {"random_stable_rank", random_st},
-                 {"random_nuclear_rank", random_nr}});
-    table.rows.push_back({row.name(), std::to_string(row.m()) + " x " + std::to_string(one.pair.k),
-                          one.pair.dtypes, short_number(ranks.stable_rank),
-                          short_number(ranks.nuclear_rank), short_number(ranks.effective_rank),
-                          short_number(ranks.condition), short_number(random_st),
-                          short_number(random_nr)});
+    const Ranks ranks = out.declares() ? Ranks() : ranks_of_weight(row, out.records().front());
+    const auto m = static_cast<double>(row.m()), k = static_cast<double>(row.pair().k);
+    out.sometimes(true, [&] {
+      add_scalars(row,
+                  {{rows_W, m},
+                   {columns_W, k},
+                   {stable_rank_W, ranks.stable_rank},
+                   {nuclear_rank_W, ranks.nuclear_rank},
+                   {effective_rank_W, ranks.effective_rank},
+                   {condition_W, ranks.condition},
+                   {random_st, random_stable_rank(m, k)},
+                   {random_nr, random_nuclear_rank(m, k)}},
+                  out);
+    });
     x.push_back(static_cast<double>(x.size() + 1));
     stable.push_back(ranks.stable_rank);
     nuclear.push_back(ranks.nuclear_rank);
     effective.push_back(ranks.effective_rank);
   }
-  out.series_of_points("stable_rank", "layer", x, stable);
-  out.series_of_points("nuclear_rank", "layer", x, nuclear);
-  out.series_of_points("effective_rank", "layer", x, effective);
+  out.series_of_points(stable_rank_W, "layer", x, stable);
+  out.series_of_points(nuclear_rank_W, "layer", x, nuclear);
+  out.series_of_points(effective_rank_W, "layer", x, effective);
+}
+
+void show_weights(const std::vector<Row>& rows, Display& out) {
+  Table table{{"layer", "m x k", "stored as", "st(W)", "nr(W)", "effective rank", "condition",
+               "random st", "random nr"},
+              {},
+              ""};
+  for (const Row& row : rows) {
+    const Pair& pair = row.pair();
+    const Ranks ranks = ranks_of_weight(row, out.records().front());
+    const auto m = static_cast<double>(row.m()), k = static_cast<double>(pair.k);
+    table.rows.push_back({row.name(), std::to_string(row.m()) + " x " + std::to_string(pair.k),
+                          pair.dtypes, short_number(ranks.stable_rank),
+                          short_number(ranks.nuclear_rank), short_number(ranks.effective_rank),
+                          short_number(ranks.condition), short_number(random_stable_rank(m, k)),
+                          short_number(random_nuclear_rank(m, k))});
+  }
   out.panel("Ranks of the weights", names_axis(rows), rank_axis("rank"))
-      .curve("stable_rank", "stable rank st(W)", {LineStyle::bars, 1})
-      .curve("nuclear_rank", "nuclear rank nr(W)", {LineStyle::bars, 0})
-      .curve("effective_rank", "effective rank", {LineStyle::bars, 2});
-  out.result().table = std::move(table);
+      .curve(stable_rank_W, "stable rank st(W)", {LineStyle::bars, 1})
+      .curve(nuclear_rank_W, "nuclear rank nr(W)", {LineStyle::bars, 0})
+      .curve(effective_rank_W, "effective rank", {LineStyle::bars, 2});
+  out.table(std::move(table));
   out.note(
       "The effective rank is exp(entropy) of the singular values divided by their sum. random st "
       "and random nr are those of a large matrix of this shape with independent normal entries.");
-  return out.take();
 }
 
 std::string trimmed(const std::string& text) {
@@ -166,27 +207,40 @@ std::string trimmed(const std::string& text) {
 
 }  // namespace
 
-Result report(const Plan& plan, const std::vector<Gate>& gates, const Records& records) {
-  const bool weights = !plan.pairs.empty() && plan.pairs.front().is_weight;
-  ResultBuilder out(weights ? "Spectra of weights" : "Ranks of activations and gradients", records);
-  out.claims().set_unit(Unit::none);  // claims are about the given matrices, not a population
-  const Rows all = rows_of(plan, records.front());
-  out.result().skipped = all.skipped;
+bool is_of_weights(const Plan& plan) {
+  return !plan.pairs.empty() && plan.pairs.front().is_weight;
+}
+
+void derive(const Plan& plan, Numbers& out) {
+  const std::vector<Row> rows =
+      out.declares() ? planned_rows(plan) : rows_of(plan, out.records().front()).rows;
+  if (is_of_weights(plan)) return derive_weights(rows, out);
+  for (const Row& row : rows) out.sometimes(true, [&] { add_scalars(row, out); });
+  out.scalar(layer_count,
+             std::vector<double>(out.records().size(), static_cast<double>(rows.size())));
+  derive_layers(rows, out);
+}
+
+void judge(const Plan& plan, const Records& records, Claims& claims) {
+  claims.set_unit(Unit::none);  // claims are about the given matrices, not a population
+  if (is_of_weights(plan)) return;
+  for (const Row& row : rows_of(plan, records.front()).rows) {
+    if (row.is_judged()) judge_layer(row, claims);
+  }
+}
+
+void show(const Plan& plan, const std::vector<Gate>& gates, Display& out) {
+  const Rows all = rows_of(plan, out.records().front());
+  out.skipped(all.skipped);
   if (!plan.flattened.empty()) {
     out.note("3-D tensors read as one matrix each, the first dimension by the other two: " +
              joined(plan.flattened) + "; pass --experts GLOB to read them as stacks of matrices.");
   }
-  if (weights) return report_weights(all.rows, records.front(), out);
-  for (const Row& row : all.rows) {
-    add_scalars(out, row);
-    if (row.is_judged()) judge(row, out.claims());
-  }
-  out.scalar("layers", std::vector<double>(records.size(), static_cast<double>(all.rows.size())));
-  draw(out, all.rows);
-  out.result().table = table_of(all);
-  out.result().failed_gates = failed_gates(gates, all);
-  add_notes(out, all.rows);
-  return out.take();
+  if (is_of_weights(plan)) return show_weights(all.rows, out);
+  draw(all.rows, out);
+  out.table(table_of(all));
+  out.failed_gates(failed_gates(gates, all));
+  add_notes(all.rows, out);
 }
 
 std::vector<Gate> gates_of(const FilesConfig& config) {

@@ -35,8 +35,18 @@ std::string sizes_of(const Observation& one) {
   return std::to_string(one.layer.m) + " x " + std::to_string(one.pair.k);
 }
 
-// All layers at all steps and batches that have their ranks and pass the checks; `skipped` takes
-// the reasons of the others.
+// All layers at all steps and batches, without their ranks.
+std::vector<Observation> planned_observations(const Plan& plan) {
+  std::vector<Observation> out;
+  for (std::size_t p = 0; p < plan.pairs.size(); ++p) {
+    for (std::size_t l = 0; l < plan.pairs[p].layers.size(); ++l)
+      out.push_back(
+          {plan.pairs[p], plan.pairs[p].layers[l], p, l, undefined, undefined, undefined});
+  }
+  return out;
+}
+
+// Those that have their ranks and pass the checks; `skipped` takes the reasons of the others.
 std::vector<Observation> observations(const Plan& plan, const TrialRecord& record,
                                       std::vector<LeftOut>& skipped) {
   std::vector<Observation> out;
@@ -79,6 +89,40 @@ void pool(std::vector<Row>& rows) {
 
 }  // namespace
 
+namespace {
+
+// One row for each layer; `skipped` takes the observations that do not fit its others.
+std::vector<Row> grouped(const std::vector<Observation>& observed, std::vector<LeftOut>& skipped) {
+  std::vector<Row> out;
+  std::set<std::string> judged;  // layers with both ranks in at least one recording
+  for (const Observation& one : observed) {
+    if (one.pair.is_judged()) judged.insert(one.layer.name);
+  }
+  std::map<std::string, std::size_t> places;
+  for (const Observation& one : observed) {
+    const std::string& name = one.layer.name;
+    if (judged.contains(name) && !one.pair.is_judged()) {
+      skipped.push_back(
+          {{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"},
+           one.pair.when});
+      continue;
+    }
+    const auto [place, is_new] = places.emplace(name, out.size());
+    if (is_new) out.emplace_back();
+    Row& row = out[place->second];
+    if (!is_new && (row.m() != one.layer.m || row.pair().k != one.pair.k)) {
+      skipped.push_back({{name, "its size is " + sizes_of(one) + " here but " +
+                                    sizes_of(row.all.front()) + " in its first recording"},
+                         one.pair.when});
+      continue;
+    }
+    row.all.push_back(one);
+  }
+  return out;
+}
+
+}  // namespace
+
 bool Row::has_steps() const {
   return by_step(stable_rank_of).size() > 1;
 }
@@ -92,38 +136,23 @@ LogRatios Row::log_ratios() const {
   return out;
 }
 
+std::vector<Row> planned_rows(const Plan& plan) {
+  std::vector<LeftOut> skipped;
+  return grouped(planned_observations(plan), skipped);
+}
+
 Rows rows_of(const Plan& plan, const TrialRecord& record) {
-  Rows out;
   std::vector<LeftOut> skipped = plan.skipped;
   std::set<When> times;
   for (const LeftOut& one : skipped) times.insert(one.when);
   for (const Pair& pair : plan.pairs) times.insert(pair.when);
-  const std::vector<Observation> measured = observations(plan, record, skipped);
-  std::set<std::string> judged;  // layers with both ranks in at least one recording
-  for (const Observation& one : measured) {
-    if (one.pair.is_judged()) judged.insert(one.layer.name);
-  }
-  std::map<std::string, std::size_t> places;
-  for (const Observation& one : measured) {
-    const std::string& name = one.layer.name;
-    if (judged.contains(name) && !one.pair.is_judged()) {
-      skipped.push_back(
-          {{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"},
-           one.pair.when});
-      continue;
+  Rows out;
+  out.rows = grouped(observations(plan, record, skipped), skipped);
+  for (Row& row : out.rows) {
+    for (const Observation& one : row.all) {
+      const double ratio = joined_ratio(record, row.name(), one.pair.when.step);
+      if (!std::isnan(ratio)) row.joined[one.pair.when.step] = ratio;
     }
-    const auto [place, is_new] = places.emplace(name, out.rows.size());
-    if (is_new) out.rows.emplace_back();
-    Row& row = out.rows[place->second];
-    if (!is_new && (row.m() != one.layer.m || row.pair().k != one.pair.k)) {
-      skipped.push_back({{name, "its size is " + sizes_of(one) + " here but " +
-                                    sizes_of(row.all.front()) + " in its first recording"},
-                         one.pair.when});
-      continue;
-    }
-    row.all.push_back(one);
-    const double ratio = joined_ratio(record, name, one.pair.when.step);
-    if (!std::isnan(ratio)) row.joined[one.pair.when.step] = ratio;
   }
   pool(out.rows);
   out.skipped = unique_reasons(skipped, times.size());

@@ -141,9 +141,15 @@ class FilesStudy : public Study {
       });
     });
   }
-  Result report(const Records& records) const override {
-    return ranks::report(plan(), gates_of(config_), records);
+
+  std::string title() const override {
+    return is_of_weights(plan()) ? "Spectra of weights" : "Ranks of activations and gradients";
   }
+  void derive(Numbers& out) const override { ranks::derive(plan(), out); }
+  void judge(const Records& records, Claims& claims) const override {
+    ranks::judge(plan(), records, claims);
+  }
+  void show(Display& out) const override { ranks::show(plan(), gates_of(config_), out); }
 
  private:
   const Plan& plan() const {

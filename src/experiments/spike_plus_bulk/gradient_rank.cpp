@@ -138,31 +138,58 @@ namespace {
 constexpr double offset = 1.0;
 
 // What a trial records ----------------------------------------------------------------------------
-// At every k, named by Size::at; NaN if undefined.
+// At every k, by Size::at; NaN if undefined.
 
-constexpr char curve[] = "nuclear_rank",                // over the sampled iterations
-    nuclear_rank_0[] = "nuclear_rank_0",                // at W_0
-    nuclear_rank_1[] = "nuclear_rank_1",                // at W_1
-    nuclear_rank_0_bound[] = "nuclear_rank_0_bound",    // Section 3.1.2, 3.2.2
-    nuclear_rank_W[] = "nuclear_rank_W",                // of W# or W-bar
-    nuclear_rank_1_offset[] = "nuclear_rank_1_offset",  // at W_1, by the theorem's step
-    condition_T[] = "condition_T",                      // of T = (I - eta B) B, Lemma 3.5
-    condition_T_bound[] = "condition_T_bound",          // with the run's c_1, c_2
-    stable_rank_A[] = "stable_rank_A",                  // st(A)
-    B_norm[] = "B_norm",                                // ||B||
-    spike_B[] = "spike",                                // ||u||^2 of B = u u' + bulk
-    bulk_smallest[] = "bulk_smallest",                  // smallest eigenvalue of that bulk
-    bulk_largest[] = "bulk_largest",                    // its largest
-    window_start[] = "window_start",                    // the first t with nr >= d/4
-    window_end[] = "window_end",                        // the first later t with nr < d/4
-    minimum_ratio[] = "minimum_ratio";                  // min L / L(W_0)
+constexpr Measure
+    curve = {"nuclear_rank", "nr(G_t)", "nuclear rank of the gradient at iteration t"},
+    nuclear_rank_0 = {"nuclear_rank_0", "nr(G_0)", "nuclear rank of the gradient at W_0"},
+    nuclear_rank_1 = {"nuclear_rank_1", "nr(G_1)",
+                      "nuclear rank of the gradient after the first step"},
+    nuclear_rank_0_bound = {"nuclear_rank_0_bound", "",
+                            "the paper's upper bound on nr(G_0), with the constants of the run"},
+    nuclear_rank_W = {"nuclear_rank_W", "nr(W)", "nuclear rank of the weights behind the labels"},
+    nuclear_rank_1_offset = {"nuclear_rank_1_offset", "nr(G_1)",
+                             "the same after the theorem's step, 1/(1 + ||B||)"},
+    condition_T = {"condition_T", "cond(T)", "condition number of T = (I - eta B) B of Lemma 3.5"},
+    condition_T_bound = {"condition_T_bound", "",
+                         "Lemma 3.5's bound on cond(T), with the constants of the run"},
+    stable_rank_A = {"stable_rank_A", "st(A)", "stable rank of the features"},
+    B_norm = {"B_norm", "||B||", "operator norm of the Gram matrix of the features"},
+    spike_B = {"spike", "||u||^2", "spike of B, the squared norm of the mean feature u"},
+    bulk_smallest = {"bulk_smallest", "c_1", "smallest eigenvalue of the bulk B - u u'"},
+    bulk_largest = {"bulk_largest", "c_2", "largest eigenvalue of the bulk B - u u'"},
+    window_start = {"window_start", "", "first t with nr(G_t) >= d/4"},
+    window_end = {"window_end", "", "first later t with nr(G_t) < d/4"},
+    minimum_ratio = {"minimum_ratio", "min L / L(W_0)", "smallest loss over the loss at W_0"};
 // Teacher only.
-constexpr char cross_spike[] = "cross_spike",     // ||u|| ||v|| of B-bar = v u' + bulk
-    cross_bulk_largest[] = "cross_bulk_largest",  // s_1 of that bulk
-    cross_bulk_d[] = "cross_bulk_d";              // s_d
+constexpr Measure cross_spike = {"cross_spike", "||u|| ||v||",
+                                 "spike of the cross-Gram matrix B-bar"},
+                  cross_bulk_largest = {"cross_bulk_largest", "s_1",
+                                        "largest singular value of B-bar - v u'"},
+                  cross_bulk_d = {"cross_bulk_d", "s_d", "d-th singular value of B-bar - v u'"};
 // Once, at the smallest k.
-constexpr char closed_form_error[] = "closed_form_error",
-               closed_form_tolerance[] = "closed_form_tolerance";
+constexpr Measure closed_form_error = {
+    "closed_form_error", "",
+    "largest distance of the iterated gradients from the closed form, over ||G_0||_F"};
+constexpr char closed_form_tolerance[] = "closed_form_tolerance";
+
+// Of the result.
+constexpr struct {
+  Measure rank, slope, exponent, fit;
+} around_first_step[] = {
+    {nuclear_rank_0,
+     {"slope_nuclear_rank_0", "", "slope of nr(G_0) in k, one linear fit for each trial"},
+     {"exponent_nuclear_rank_0", "", "exponent of k in nr(G_0), one power law for each trial"},
+     {"nuclear_rank_0_fit", "", "linear fit of nr(G_0) in k, mean over trials"}},
+    {nuclear_rank_1,
+     {"slope_nuclear_rank_1", "", "slope of nr(G_1) in k, one linear fit for each trial"},
+     {"exponent_nuclear_rank_1", "", "exponent of k in nr(G_1), one power law for each trial"},
+     {"nuclear_rank_1_fit", "", "linear fit of nr(G_1) in k, mean over trials"}}};
+constexpr Measure window_level = {"window_level", "d/4",
+                                  "nuclear rank from which the window begins"},
+                  window_length = {"window_length", "", "iterations with nr(G_t) >= d/4"},
+                  input_dimension = {"input_dimension", "d",
+                                     "dimension of the inputs, for comparison"};
 
 // The number of steps at which the closed form is compared with an iteration of W.
 constexpr std::uint64_t iterated_steps = 64;
@@ -299,8 +326,8 @@ Problem measure(const Config& c, const Size& size, bool is_smallest, const Trial
   trial.check_interrupt();
   const bool zero = descent.lambda().front() == 0;  // no feature is active, so there is no step
   if (zero) {
-    for (const char* name : {condition_T, condition_T_bound, nuclear_rank_1_offset})
-      record.set(name, undefined);
+    for (const Measure& each : {condition_T, condition_T_bound, nuclear_rank_1_offset})
+      record.set(each, undefined);
   } else {
     measure_lemma(descent, record);
   }
@@ -386,9 +413,14 @@ std::string not_relu(const Config& c) {
              : say("the statement is about relu; this run uses {}", c.activation);
 }
 
+Sizes sizes_of(const Config& c) {
+  Sizes out{c.sorted_k(), {}};
+  for (const Size& size : c.sizes()) out.places.push_back(size.place());
+  return out;
+}
+
 SizeClaims over_sizes(const Config& c, const Records& records, Claims& claims) {
-  SizeClaims over_k{claims, records, c.sorted_k(), {}, not_relu(c), "", 2};
-  for (const Size& size : c.sizes()) over_k.prefixes.push_back(size.place().text + ".");
+  SizeClaims over_k{sizes_of(c), claims, records, not_relu(c), "", 2};
   if (over_k.no_exponents.empty() && c.k.size() < fewest_k) {
     over_k.no_exponents =
         say("an exponent requires at least three values of --k; this run has {}", c.k.size());
@@ -684,39 +716,41 @@ void judge_minimum(const Config& c, const SizeClaims& over_k) {
       {smallest_minimum, 1.0}, "smallest min L / L(W_0) over k");
 }
 
-void judge(const Config& c, const SizeClaims& over_k) {
-  judge_figures(over_k, c);
-  judge_assumption(over_k, c.teacher());
-  judge_first_iteration(over_k, c);
-  judge_closed_form(c, over_k);
-  judge_minimum(c, over_k);
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
+  const SizeClaims over_k = over_sizes(*this, records, claims);
+  judge_figures(over_k, *this);
+  judge_assumption(over_k, teacher());
+  judge_first_iteration(over_k, *this);
+  judge_closed_form(*this, over_k);
+  judge_minimum(*this, over_k);
 }
 
 // The result --------------------------------------------------------------------------------------
 
-// Series that are derived from the numbers of a trial.
-constexpr char window_level[] = "window_level", window_length[] = "window_length",
-               input_dimension[] = "input_dimension";
+namespace {
 
-std::string fit_of(const char* name) {
-  return say("{}_fit", name);
-}
-
-void add_scalars(ResultBuilder& out, const Config& c, const SizeClaims& over_k) {
-  std::vector<const char*> names = {
+void add_scalars(const Config& c, const Sizes& over_k, Numbers& out) {
+  std::vector<Measure> measures = {
       nuclear_rank_0,       nuclear_rank_1,        stable_rank_A,  condition_T, condition_T_bound,
       nuclear_rank_0_bound, nuclear_rank_1_offset, nuclear_rank_W, B_norm,      spike_B,
       bulk_smallest,        bulk_largest,          window_start,   window_end,  minimum_ratio};
-  if (c.teacher()) names.insert(names.end(), {cross_spike, cross_bulk_largest, cross_bulk_d});
+  if (c.teacher()) measures.insert(measures.end(), {cross_spike, cross_bulk_largest, cross_bulk_d});
   for (const Size& size : c.sizes()) {
-    for (const char* name : names) out.scalar(size.at(name));
+    for (const Measure& each : measures) out.scalar(size.at(each));
   }
-  for (const char* name : {nuclear_rank_0, nuclear_rank_1}) {
-    const ValueAtSize value = over_k.at_sizes(name);
-    out.scalar(say("slope_{}", name), slopes_over(out.records(), over_k.x, value, fit_line, 2));
-    out.scalar(say("exponent_{}", name), slopes_over(out.records(), over_k.x, value, fit_power, 2));
+  for (const auto& [rank, slope, exponent, fit] : around_first_step) {
+    const ValueAtSize value = over_k.at_sizes(rank);
+    out.scalar(slope, slopes_over(out.records(), over_k.x, value, fit_line, 2));
+    out.scalar(exponent, slopes_over(out.records(), over_k.x, value, fit_power, 2));
   }
   out.scalar(closed_form_error);
+}
+
+std::vector<double> recorded_iterations(const Config& c) {
+  const std::vector<std::uint64_t> iterations = c.sampled();
+  return {iterations.begin(), iterations.end()};
 }
 
 // The logarithmic axis of a path requires iterations beyond the first.
@@ -725,8 +759,8 @@ bool has_paths(const std::vector<double>& sampled) {
 }
 
 // The level d/4 at every k, the length of the window above it, and d.
-void add_window_series(ResultBuilder& out, const Config& c, const SizeClaims& over_k,
-                       const std::vector<double>& sampled) {
+void add_window_series(const Config& c, const Sizes& over_k, const std::vector<double>& sampled,
+                       Numbers& out) {
   std::vector<double> d;
   for (const Size& size : c.sizes()) {
     d.push_back(real(size.d));
@@ -737,27 +771,27 @@ void add_window_series(ResultBuilder& out, const Config& c, const SizeClaims& ov
   out.series_of_points(input_dimension, "k", over_k.x, d);
 }
 
-void add_series(ResultBuilder& out, const Config& c, const SizeClaims& over_k,
-                const std::vector<double>& sampled) {
+void add_series(const Config& c, const Sizes& over_k, Numbers& out) {
   const std::vector<double>& all_k = over_k.x;
+  const std::vector<double> sampled = recorded_iterations(c);
   for (const Size& size : c.sizes()) out.series(size.at(curve), "iteration", sampled);
-  for (const char* name : {nuclear_rank_0, nuclear_rank_1}) {
-    const ValueAtSize value = over_k.at_sizes(name);
-    out.series(name, "k", all_k, value);
+  for (const auto& [rank, slope, exponent, fit] : around_first_step) {
+    const ValueAtSize value = over_k.at_sizes(rank);
+    out.series(rank, "k", all_k, value);
     if (all_k.size() < fewest_k) continue;
     std::vector<std::vector<double>> lines;
-    for (const LineFit& fit : fits_over(out.records(), all_k, value, fit_line, 2)) {
+    for (const LineFit& line : fits_over(out.records(), all_k, value, fit_line, 2)) {
       lines.emplace_back();
-      for (const double k : all_k) lines.back().push_back(fit.intercept + fit.slope * k);
+      for (const double k : all_k) lines.back().push_back(line.intercept + line.slope * k);
     }
-    out.series(series_over_trials(fit_of(name), "k", all_k, lines));
+    out.series(fit, series_over_trials(fit, "k", all_k, lines));
   }
   out.series(stable_rank_A, "k", all_k, over_k.at_sizes(stable_rank_A));
-  if (has_paths(sampled)) add_window_series(out, c, over_k, sampled);
+  if (has_paths(sampled)) add_window_series(c, over_k, sampled, out);
 }
 
 // W_0, from which the curves jump, is at 1.
-void add_paths(ResultBuilder& out, const Config& c) {
+void add_paths(const Config& c, Display& out) {
   PanelBuilder path = out.panel("Nuclear rank along gradient descent", log_axis("iteration + 1"),
                                 rank_axis("nuclear rank nr(G) (dashed: d/4)"));
   const std::vector<Size> sizes = c.sizes();
@@ -772,7 +806,7 @@ void add_paths(ResultBuilder& out, const Config& c) {
             say("stable rank st(A) at k = {}", sizes.back().k));
 }
 
-void add_window_panel(ResultBuilder& out) {
+void add_window_panel(Display& out) {
   out.panel("Window of a large nuclear rank, nr(G) >= d/4", log_axis("number of features k"),
             log_axis("length of the window (iterations)"))
       .curve(window_length, "measured",
@@ -781,16 +815,17 @@ void add_window_panel(ResultBuilder& out) {
              {.style = LineStyle::dashed, .color = 6, .band = BandKind::interval});
 }
 
-void add_first_step_panel(ResultBuilder& out) {
+void add_first_step_panel(Display& out) {
   const auto look = [](LineStyle style, int color) {
     return CurveLook{.style = style, .color = color, .band = BandKind::interval};
   };
+  const auto& [before, after] = around_first_step;
   out.panel("Before and after the first step", {"number of features k"},
             nonnegative_axis("nuclear rank nr(G)"))
       .curve(nuclear_rank_0, "before the first step (W_0)", look(LineStyle::points, 0))
       .curve(nuclear_rank_1, "after it (W_1)", look(LineStyle::points, 1))
-      .curve_if_measured(fit_of(nuclear_rank_0), "linear fit before it", look(LineStyle::dashed, 0))
-      .curve_if_measured(fit_of(nuclear_rank_1), "linear fit after it", look(LineStyle::dashed, 1))
+      .curve_if_measured(before.fit, "linear fit before it", look(LineStyle::dashed, 0))
+      .curve_if_measured(after.fit, "linear fit after it", look(LineStyle::dashed, 1))
       .curve(stable_rank_A, "stable rank st(A)", look(LineStyle::dotted, 2));
 }
 
@@ -799,34 +834,34 @@ std::string step_text(const Config& c) {
   return c.c == 1.0 ? "1/" + norm : say("1/({})", norm);
 }
 
-Work work(const Config& config) {
-  return each_trial([config, sampled = config.sampled()](Trial& trial) {
-    return run_trial(config, sampled, trial);
-  });
-}
-
 }  // namespace
 
-Result report(const Config& c, const Records& records) {
-  const std::vector<std::uint64_t> iterations = c.sampled();
-  const std::vector<double> sampled(iterations.begin(), iterations.end());
-  ResultBuilder out(say("Nuclear rank of the gradient, {} model, {} features",
-                        c.teacher() ? "teacher-student" : "realizable", c.activation),
-                    records);
-  const SizeClaims over_k = over_sizes(c, records, out.claims());
-  add_scalars(out, c, over_k);
-  add_series(out, c, over_k, sampled);
-  judge(c, over_k);
-  // Figure 14, if the run records iterations beyond the first; then Figure 15.
-  if (has_paths(sampled)) {
-    add_paths(out, c);
-    if (c.k.size() > 1) add_window_panel(out);
+std::string Config::title() const {
+  return say("Nuclear rank of the gradient, {} model, {} features",
+             teacher() ? "teacher-student" : "realizable", activation);
+}
+
+void Config::derive(Numbers& out) const {
+  const Sizes over_k = sizes_of(*this);
+  add_scalars(*this, over_k, out);
+  add_series(*this, over_k, out);
+}
+
+// Figure 14, if the run records iterations beyond the first; then Figure 15.
+void Config::show(Display& out) const {
+  if (has_paths(recorded_iterations(*this))) {
+    add_paths(*this, out);
+    if (k.size() > 1) add_window_panel(out);
     out.next_figure("Nuclear rank of the gradient before and after the first step");
   }
   add_first_step_panel(out);
   out.note(say("The curves use the step {}; {} is judged at its own step, 1/(||B|| + {}).",
-               step_text(c), c.teacher() ? "Theorem 3.9" : "Lemma 3.5", offset));
-  return out.take();
+               step_text(*this), teacher() ? "Theorem 3.9" : "Lemma 3.5", offset));
+}
+
+Work Config::work() const {
+  return each_trial(
+      [config = *this, all = sampled()](Trial& trial) { return run_trial(config, all, trial); });
 }
 
 }  // namespace ranklab::gradient_rank
@@ -834,7 +869,7 @@ Result report(const Config& c, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_gradient_rank_study(LabelModel model) {
-  return study_of<gradient_rank::Config>(gradient_rank::work, gradient_rank::report, {model});
+  return std::make_unique<gradient_rank::Config>(model);
 }
 
 }  // namespace ranklab

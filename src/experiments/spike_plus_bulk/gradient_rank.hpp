@@ -11,11 +11,13 @@ struct Size {
   std::uint64_t m, k, d, n;
   At place() const { return {"k", k, say("k{}", k)}; }
   /// A number at this k: "k64.nuclear_rank".
-  Quantity at(const std::string& quantity) const { return place() / quantity; }
+  Quantity at(const Measure& measure) const { return place() / measure; }
 };
 
-struct Config {
-  LabelModel model = LabelModel::realizable;
+struct Config : Study {
+  Config(LabelModel of = LabelModel::realizable) : model(of) {}
+
+  LabelModel model;
   std::string activation = "relu";  // sigma; swiglu is gated and draws a second V
   std::vector<std::uint64_t> k = {64, 128, 256, 512};  // features
   double d_ratio = 0.5;        // d / k, input dimension over features; d is rounded
@@ -26,9 +28,14 @@ struct Config {
       "all"};      // iterations to record, from 0 to T; or the one word "all"
   double c = 1.0;  // eta = 1 / (c ||B||); below 1/2 gradient descent diverges
 
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override;
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool teacher() const { return model == LabelModel::teacher; }
   /// By k, ascending. Throws a UsageError that names the flags if d or n would round to 0.
@@ -39,7 +46,5 @@ struct Config {
   /// nor a list of different integers from 0 to --steps.
   std::vector<std::uint64_t> sampled() const;
 };
-
-Result report(const Config& config, const Records& records);
 
 }  // namespace ranklab::gradient_rank

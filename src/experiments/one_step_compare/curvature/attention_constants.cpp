@@ -50,11 +50,15 @@ arma::mat weighted_deviation(const arma::mat& P, arma::mat X) {
 
 // What a trial records ----------------------------------------------------------------------------
 
-constexpr char normal_by_width[] = "attention.J.normal.over_width",
-               normal_by_length[] = "attention.J.normal.over_length",
-               two_sided_by_width[] = "attention.J.two_sided.over_width",
-               second_by_width[] = "attention.H.two_sided.over_width",
-               one_sided_by_length[] = "attention.J.one_sided.over_length";
+constexpr char slope_of_normal[] = "J of attention for normal tokens and Gaussian projections",
+               slope_of_example[] = "J of attention in the example that the bound is judged with";
+constexpr Measure normal_by_width = {"attention.J.normal.over_width", "J", slope_of_normal},
+                  normal_by_length = {"attention.J.normal.over_length", "J", slope_of_normal},
+                  two_sided_by_width = {"attention.J.two_sided.over_width", "J", slope_of_example},
+                  second_by_width = {"attention.H.two_sided.over_width", "H",
+                                     "size of the second derivative of attention in the example"},
+                  one_sided_by_length = {"attention.J.one_sided.over_length", "J",
+                                         slope_of_example};
 
 const Place section{spectral::section_4_2_1_bounded, "spectral/section-4.2.1/",
                     "Section 4.2.1, transformer blocks"};
@@ -171,7 +175,7 @@ AttentionMap one_sided_attention(arma::uword d, arma::uword T) {
 void measure_attention(const Streams& streams, TrialRecord& record) {
   std::map<std::string, std::vector<double>> arrays;
   const Stream start = streams.stream("attention/start");
-  const auto measure = [&](const char* name, const AttentionMap& map, arma::uword T,
+  const auto measure = [&](const Measure& name, const AttentionMap& map, arma::uword T,
                            std::vector<Projected> along) {
     const double slope = map.slope(start);
     arrays[name].push_back(slope);
@@ -197,7 +201,7 @@ void measure_attention(const Streams& streams, TrialRecord& record) {
 
 void judge_attention(const Records& records, Claims& claims) {
   const std::string in_exponent = say("{} in the exponent", largest_growth);
-  const auto growth = [&](const char* name) {
+  const auto growth = [&](const Measure& name) {
     return slopes_over(
         records, attention_sizes,
         [&](const TrialRecord& record, std::size_t i) { return record.array(name)[i]; }, fit_power);
@@ -228,10 +232,13 @@ void judge_attention(const Records& records, Claims& claims) {
   }
 }
 
-void draw_attention(ResultBuilder& out) {
-  for (const char* name : {normal_by_width, normal_by_length, two_sided_by_width, second_by_width,
-                           one_sided_by_length})
-    out.series(name, "size", attention_sizes);
+void derive_attention(Numbers& out) {
+  for (const Measure& each : {normal_by_width, normal_by_length, two_sided_by_width,
+                              second_by_width, one_sided_by_length})
+    out.series(each, "size", attention_sizes);
+}
+
+void show_attention(Display& out) {
   const CurveLook points{.style = LineStyle::line_points, .band = BandKind::interval};
   out.panel("J of attention at operator norms 1", log_axis("d or T, the other at 64"),
             log_axis("J"))

@@ -42,7 +42,7 @@ class Trainings {
   Trainings(const Config& config, const Records& records)
       : config_(config),
         records_(records),
-        divergence_(divergence_of(records, "the training", diverged_name)) {}
+        divergence_(divergence_of(records, "the training", diverged)) {}
 
   const Divergence& divergence() const { return divergence_; }
   /// A place of the paper: the id of a claim names the transformer.
@@ -57,11 +57,11 @@ class Trainings {
   template <class Value>
   std::vector<double> per_trial(const Value& value) const {
     return ranklab::per_trial(records_, [&](const TrialRecord& record) {
-      return record.scalar(diverged_name) > 0 ? undefined : value(record);
+      return record.scalar(diverged) > 0 ? undefined : value(record);
     });
   }
   /// Logarithms over all matrices and measured steps of one trial.
-  std::vector<double> logs(const TrialRecord& record, const char* what) const {
+  std::vector<double> logs(const TrialRecord& record, const Measure& what) const {
     std::vector<double> out;
     for (const WeightMatrix& matrix : config_.matrices()) {
       for (const double value : record.array(of_matrix(matrix, what)))
@@ -120,7 +120,7 @@ double order_of(const std::vector<double>& predicted, const std::vector<double>&
 /// two steps at their best lengths.
 void judge_advice(const Trainings& trainings, Claims& claims) {
   const Place place = trainings.place("Section 4.4, eqs. (4.11) and (4.18)");
-  const auto judge_about_1 = [&](const char* id, const char* what, const char* text) {
+  const auto judge_about_1 = [&](const char* id, const Measure& what, const char* text) {
     claims.mean(beyond(place(id, say("{} (within a factor of {} on average)", text, about))),
                 trainings.per_trial([&](const TrialRecord& record) {
                   return mean_size(trainings.logs(record, what));
@@ -154,7 +154,7 @@ void judge_advice(const Trainings& trainings, Claims& claims) {
 void judge_shares(const Trainings& trainings, Claims& claims) {
   const Place place = trainings.place("Section 4.4, eq. (4.12)");
   for (const JointDirection& direction : joint_directions) {
-    const Tally tally = trainings.tally(direction.own_share(), {1 / about, about});
+    const Tally tally = trainings.tally(direction.of(own_share), {1 / about, about});
     claims.never_violated(
         beyond(place("own-share/" + direction.name,
                      say("A step along the {} of all matrices at once has the curvature of single "
@@ -178,14 +178,15 @@ std::string worst_text(const Records& records, const Inequality& statement) {
 
 }  // namespace
 
-void judge(const Config& config, const Records& records, Claims& claims) {
-  const Trainings trainings(config, records);
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::training);
+  const Trainings trainings(*this, records);
   {
     const auto training = claims.about({trainings.divergence()});
     judge_advice(trainings, claims);
     judge_shares(trainings, claims);
   }
-  if (config.is_transformer()) return judge_attention(records, claims);
+  if (is_transformer()) return judge_attention(records, claims);
   for (const Inequality* statement : counted_statements)
     claims.never_violated(*statement, records, worst_text(records, *statement), WorstCase::largest);
   judge_scaling(records, claims);

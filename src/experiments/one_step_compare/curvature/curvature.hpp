@@ -24,7 +24,7 @@ struct WeightMatrix {
   std::string name, label;
 };
 
-struct Config {
+struct Config : Study {
   std::string model = "mlp";        // or transformer: decoder blocks on text
   std::string activation = "tanh";  // a smooth one
   std::uint64_t layers = 4;         // L, weight matrices; of a transformer: blocks
@@ -38,11 +38,17 @@ struct Config {
   std::vector<std::uint64_t> measure_steps = {0, 4, 32, 300};
   std::uint64_t directions = 20;  // random directions at each of them
 
-  std::vector<Field> flags();
-  void fill_defaults();
-  void check() const;
-  Estimate memory() const;
-  static std::vector<std::string> names_of_some_trials() { return {"diverged"}; }
+  std::vector<Field> flags() override;
+  void fill_defaults() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "Curvature of a small network by layers, over training";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool is_transformer() const { return model == "transformer"; }
   std::vector<WeightMatrix> matrices() const;
@@ -162,8 +168,8 @@ inline constexpr arma::uword attention_size = 64;
 /// Adds J and H over both sizes, and counts the bounds.
 void measure_attention(const Streams& streams, TrialRecord& record);
 void judge_attention(const Records& records, Claims& claims);
-/// Series and one panel.
-void draw_attention(ResultBuilder& out);
+void derive_attention(Numbers& out);
+void show_attention(Display& out);
 
 // Statements that trials count --------------------------------------------------------------------
 
@@ -199,13 +205,15 @@ inline const std::vector<const Inequality*> counted_statements = {
 struct JointDirection {
   std::string name, label;
 
-  /// The right side of (4.4) over |<D, Hessian D>|.
-  Quantity looseness() const { return At("direction", name) / "bound_over_curvature"; }
-  /// The sum of the curvatures of single matrices over that of all together.
-  Quantity own_share() const { return At("direction", name) / "own_share"; }
-  /// The part D^2 f[U, U] of the curvature.
-  Quantity gauss_newton_share() const { return At("direction", name) / "gauss_newton_share"; }
+  Quantity of(const Measure& measure) const { return At("direction", name) / measure; }
 };
+inline constexpr Measure looseness = {"bound_over_curvature", "",
+                                      "the bound (4.4) over the curvature along a direction"},
+                         own_share = {"own_share", "",
+                                      "sum of the curvatures of single matrices over that of all"},
+                         gauss_newton_share = {
+                             "gauss_newton_share", "D^2 f[U, U] / <D, Hessian D>",
+                             "share of the curvature that comes from the loss alone"};
 inline const JointDirection along_gradients{"gradient", "gradients"},
     along_polar_factors{"polar", "polar factors"};
 inline const std::vector<JointDirection> joint_directions = {along_gradients, along_polar_factors};
@@ -217,22 +225,31 @@ inline const std::vector<JointDirection> joint_directions = {along_gradients, al
 //             ||D A||_F <= ||D||_F ||A||_op is for G, as a factor
 //   constant  the curvature per ||D A||_F^2 along G over that along polar(G)
 // (1.8) takes slack and constant as 1.
-inline constexpr char advantage[] = "advantage", rank_ratio[] = "ratio", slack[] = "slack",
-                      constant[] = "constant";
-inline Quantity of_matrix(const WeightMatrix& matrix, const char* what) {
-  return At("matrix", matrix.name) / what;
+inline constexpr Measure
+    advantage = {"advantage", "", "decrease along polar(G) over that along G, at the best lengths"},
+    rank_ratio = {"ratio", "nr(G) / st(A)",
+                  "nuclear rank of the gradient over the stable rank of its input"},
+    slack = {"slack", "", "tightness of the bound on ||D A||_F at G over that at polar(G)"},
+    constant = {"constant", "", "curvature per ||D A||_F^2 along G over that along polar(G)"};
+inline Quantity of_matrix(const WeightMatrix& matrix, const Measure& measure) {
+  return At("matrix", matrix.name) / measure;
 }
-inline constexpr char diverged_name[] = "diverged";  // 1 or 0
+inline constexpr Measure diverged = {"diverged", "", "1 if the training diverged, otherwise 0"};
 /// The largest share of its bound that a trained network shows, in the cases of one statement.
 inline std::string largest_share_of(const Inequality& statement) {
   return statement.id + ".largest_share";
 }
-inline constexpr char loss_of_step[] = "loss", C_F_of_step[] = "C_F", C_op_of_step[] = "C_op";
+inline constexpr Measure loss_of_step = {"loss", "L(W)", "training loss", "nats"},
+                         C_F_of_step = {"C_F", "C_F",
+                                        "constant (4.5) of the feature terms in the bound (4.4)"},
+                         C_op_of_step = {"C_op", "C_op",
+                                         "constant (4.5) of the operator norms in the bound (4.4)"};
 
 /// Multiples of n at which C_F is computed before training. At fixed operator norms, neither C_F
 /// nor C_op contains a width.
 inline const std::vector<double> multiples = {0.5, 1, 2, 4};
-inline constexpr char C_F_over_n[] = "C_F.over_n";
+inline constexpr Measure C_F_over_n = {"C_F.over_n", "C_F",
+                                       "C_F over multiples of n, at weights of operator norm 2"};
 
 /// All series of a trial. Those over steps have NaN at a step at which the training has diverged or
 /// a matrix has no gradient.
@@ -278,7 +295,5 @@ TrialRecord run_trial(const Config& config, const Trial& trial);
 /// Counts the statements of Sections 4.2 and 4.4 at inputs near equality, because the bounds are
 /// larger than the curvature of a trained network by many orders of magnitude.
 void count_worked_examples(TrialRecord& record);
-
-void judge(const Config& config, const Records& records, Claims& claims);
 
 }  // namespace ranklab::curvature

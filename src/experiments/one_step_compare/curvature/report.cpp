@@ -5,20 +5,28 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 
 namespace ranklab::curvature {
-namespace {
 
-void draw(const Config& config, ResultBuilder& out) {
+void Config::derive(Numbers& out) const {
+  const std::vector<double> of_trials = scalars_of(out.records(), diverged);
+  out.sometimes(std::ranges::count(of_trials, 1.0) > 0, [&] { out.scalar(diverged); });
+  out.diverged(optimizer, of_trials);
+  out.add(columns_of(*this));
+  if (is_transformer()) return derive_attention(out);
+  for (const Inequality* statement : counted_statements) out.scalar(*statement);
+}
+
+void Config::show(Display& out) const {
   const CurveLook points{.style = LineStyle::line_points, .band = BandKind::interval};
-  if (!config.is_transformer()) {
+  if (!is_transformer()) {
     PanelBuilder loose = out.panel("Bound (4.4) over the curvature", {"training step"},
                                    log_axis("bound / abs(curvature)"));
     for (const JointDirection& each : joint_directions)
-      loose.curve(each.looseness(), say("along {}", each.label), points);
+      loose.curve(each.of(looseness), say("along {}", each.label), points);
   }
   PanelBuilder share = out.panel("Sum of the curvatures of single matrices", {"training step"},
                                  {"share of the whole"});
   for (const JointDirection& each : joint_directions)
-    share.curve(each.own_share(), say("along {}", each.label), points);
+    share.curve(each.of(own_share), say("along {}", each.label), points);
   share.line(1.0, "no terms between layers");
   for (const auto& [title, what, axis] :
        {std::tuple{"Decrease along polar(G) over that along G, best lengths", advantage, "ratio"},
@@ -27,38 +35,19 @@ void draw(const Config& config, ResultBuilder& out) {
         {"Tightness of the norm bounds", slack, "at G / at polar(G)"}}) {
     PanelBuilder panel = out.panel(title, {"training step"}, log_axis(axis));
     int color = 0;
-    for (const WeightMatrix& matrix : config.matrices()) {
+    for (const WeightMatrix& matrix : matrices()) {
       panel.curve(of_matrix(matrix, what), matrix.label,
                   {.style = LineStyle::line_points, .color = color++, .band = BandKind::interval});
     }
     panel.line(1.0, "1");
   }
-  if (config.is_transformer()) draw_attention(out);
+  if (is_transformer()) show_attention(out);
   out.columns(3);
 }
 
-Result report(const Config& config, const Records& records) {
-  ResultBuilder out("Curvature of a small network by layers, over training", records);
-  out.claims().set_unit(Unit::training);
-  const std::vector<double> diverged = scalars_of(records, diverged_name);
-  if (std::count(diverged.begin(), diverged.end(), 1.0) > 0) {
-    out.scalar(diverged_name, diverged);
-    out.diverged(config.optimizer, diverged);
-  }
-  out.add(columns_of(config));
-  if (!config.is_transformer()) {
-    for (const Inequality* statement : counted_statements) out.scalar(*statement);
-  }
-  judge(config, records, out.claims());
-  draw(config, out);
-  return out.take();
-}
-
-}  // namespace
-
 std::vector<Field> Config::flags() {
-  const auto of_mlp = [&](Field field) {
-    return only_if(!is_transformer(), "--model mlp", std::move(field));
+  const auto of_mlp = [this](Field field) {
+    return only_if([this] { return !is_transformer(); }, "--model mlp", std::move(field));
   };
   return {
       choice_field("model", model, {"mlp", "transformer"}, "",
@@ -139,26 +128,27 @@ std::optional<std::size_t> Config::measured(std::uint64_t step) const {
 std::vector<Column> columns_of(const Config& config) {
   const std::vector<double> steps(config.measure_steps.begin(), config.measure_steps.end());
   std::vector<Column> out;
-  const auto add = [&](const Quantity& name) { out.push_back({name, "step", steps}); };
+  const auto add = [&](const Quantity& quantity) { out.push_back({quantity, "step", steps}); };
   add(loss_of_step);
-  for (const JointDirection& each : joint_directions) add(each.own_share());
+  for (const JointDirection& each : joint_directions) add(each.of(own_share));
   for (const WeightMatrix& matrix : config.matrices()) {
-    for (const char* what : {rank_ratio, slack, constant, advantage}) add(of_matrix(matrix, what));
+    for (const Measure& each : {rank_ratio, slack, constant, advantage})
+      add(of_matrix(matrix, each));
   }
   if (config.is_transformer()) return out;
   add(C_F_of_step), add(C_op_of_step);
   for (const JointDirection& each : joint_directions)
-    add(each.looseness()), add(each.gauss_newton_share());
+    add(each.of(looseness)), add(each.of(gauss_newton_share));
   out.push_back({C_F_over_n, "multiple", multiples});
   return out;
 }
 
-Work work(const Config& config) {
-  if (!config.is_transformer())
-    return each_trial([&config](Trial& trial) { return run_trial(config, trial); });
+Work Config::work() const {
+  if (!is_transformer())
+    return each_trial([this](Trial& trial) { return run_trial(*this, trial); });
   const auto corpus = std::make_shared<const Corpus>(read_corpus("", "char", context + 1));
   return each_trial(
-      [&config, corpus](Trial& trial) { return run_transformer_trial(config, *corpus, trial); });
+      [this, corpus](Trial& trial) { return run_transformer_trial(*this, *corpus, trial); });
 }
 
 }  // namespace ranklab::curvature
@@ -166,7 +156,7 @@ Work work(const Config& config) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_curvature_study() {
-  return study_of<curvature::Config>(curvature::work, curvature::report);
+  return std::make_unique<curvature::Config>();
 }
 
 }  // namespace ranklab

@@ -33,7 +33,7 @@ void measure_direction(const JointDirection& direction, const Blocks& D, Measure
   const Along at = model.along(D);
   double own = 0;
   for (std::size_t m = 0; m < D.size(); ++m) own += model.along(only(D, m)).curvature;
-  track.set(direction.own_share(), own / at.curvature, i);
+  track.set(direction.of(own_share), own / at.curvature, i);
   model.measure_joint(direction, at, i, track);
 }
 
@@ -43,7 +43,7 @@ void measure_matrix(const WeightMatrix& matrix, std::size_t m, const Blocks& pol
                A_squares = squares(model.A()[m]), G_squares = squares(model.G()[m]);
   const Along euclidean = model.along(only(model.G(), m)), spectral = model.along(only(polars, m));
   if (!(G_squares > 0)) return;
-  const auto set = [&](const char* what, double value) {
+  const auto set = [&](const Measure& what, double value) {
     track.set(of_matrix(matrix, what), value, i);
   };
   set(rank_ratio, spectral.slope * spectral.slope / G_squares / (A_squares / A_op_squares));
@@ -133,6 +133,10 @@ class MeasuredNetwork : public MeasuredModel {
   }
 
   const Constants& constants() const { return constants_; }
+  /// False if the bounds overflow, although all weights and gradients are finite.
+  bool has_bounds() const {
+    return std::isfinite(constants_.C_F) && std::isfinite(constants_.C_op);
+  }
 
   Along along(const Blocks& D) override {
     Along at = curvature::along(network_, pass_, D);
@@ -151,8 +155,8 @@ class MeasuredNetwork : public MeasuredModel {
 
   void measure_joint(const JointDirection& direction, const Along& at, std::size_t i,
                      Track& track) const override {
-    track.set(direction.looseness(), bound(constants_, at) / std::fabs(at.curvature), i);
-    track.set(direction.gauss_newton_share(), at.gauss_newton / at.curvature, i);
+    track.set(direction.of(looseness), bound(constants_, at) / std::fabs(at.curvature), i);
+    track.set(direction.of(gauss_newton_share), at.gauss_newton / at.curvature, i);
   }
 
   /// (4.14) and (4.15), S = all blocks.
@@ -269,30 +273,31 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
     optimizers.emplace_back(Optimizer<double>::Settings{.rule = rule_of(config.optimizer)});
   }
   Track track(columns_of(config));
-  bool diverged = false;
+  bool is_lost = false;
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     if (const auto i = config.measured(t)) {
       const Pass now(network, data.A_0, data.Y);
-      diverged = diverged || !is_finite(network, now);
-      if (!diverged && has_gradients(now)) {
+      is_lost = is_lost || !is_finite(network, now);
+      if (!is_lost && has_gradients(now)) {
         MeasuredNetwork model(network, data.A_0, data.Y, record);
-        measure(config, model, trial, *i, track);
+        is_lost = !model.has_bounds();
+        if (!is_lost) measure(config, model, trial, *i, track);
       }
     }
     if (t == config.steps) break;
-    if (diverged) continue;
+    if (is_lost) continue;
     const Pass pass(network, data.A_0, data.Y);
     for (std::size_t l = 0; l < parameters.size(); ++l) {
       parameters[l].G = pass.G[l];
       optimizers[l].step(parameters[l], config.lr);
       network.W[l] = parameters[l].W;
     }
-    diverged = !std::isfinite(pass.loss);
+    is_lost = !std::isfinite(pass.loss);
     trial.show("loss", pass.loss);
     trial.advance();
   }
-  record.set(diverged_name, diverged ? 1.0 : 0.0);
+  record.set(diverged, is_lost ? 1.0 : 0.0);
   measure_scaling(config, trial, track);
   record.insert(track.take());
   for (const Inequality* statement : counted_statements) {
@@ -453,7 +458,7 @@ TrialRecord run_transformer_trial(const Config& config, const Corpus& corpus, co
     trial.advance();
   }
   TrialRecord record;
-  record.set(diverged_name, 0.0);
+  record.set(diverged, 0.0);
   measure_attention(trial, record);
   record.insert(track.take());
   return record;

@@ -15,13 +15,13 @@ std::vector<Field> Config::flags() {
     return excluding_low(real_field(name, value, 0.0, 1000.0, "", help));
   };
   // The rate of an optimizer that no run has does nothing.
-  const auto runs = [&](const char* rule) {
+  const auto runs = [this](const char* rule) {
     return contains(optimizer, rule) ||
            std::any_of(also.begin(), also.end(),
                        [&](const std::string& word) { return parse_flag_word(word).head == rule; });
   };
   const auto rate_of = [&](const char* rule, double& value, const std::string& help) {
-    return only_if(runs(rule), std::string("a run of ") + rule,
+    return only_if([runs, rule] { return runs(rule); }, std::string("a run of ") + rule,
                    rate((std::string("lr-") + rule).c_str(), value, help));
   };
   const auto output = [](Field field) {
@@ -34,7 +34,7 @@ std::vector<Field> Config::flags() {
                  "text file to train on, or zipf-facts: statements of facts whose frequency "
                  "follows Zipf's law; default: the King James Bible of Debian's package "
                  "bible-kjv-text"),
-      only_if(!has_facts(), "a text of bytes",
+      only_if([this] { return !has_facts(); }, "a text of bytes",
               text_field("vocab", vocab,
                          "char, or bpe:V: a byte-pair vocabulary of V tokens learned from the "
                          "text, V up to 16384")),
@@ -76,7 +76,7 @@ std::vector<Field> Config::flags() {
           "matrices that the optimizer updates; hidden: all inside layers; criterion: those inside "
           "layers with nr(G) >= st(A), eq. (1.8), at steps 4 to 32 of Adam; against-criterion: the "
           "others; Adam updates the rest"),
-      only_if(runs("muon") || runs("polar"), "a run of muon or polar",
+      only_if([runs] { return runs("muon") || runs("polar"); }, "a run of muon or polar",
               choice_field("muon-scale", muon_scale,
                            {"original", "match-rms", "spectral", "none", measured_scale}, "",
                            "factor on a step of Muon for an m x n matrix: max(1, m/n)^0.5, 0.2 "
@@ -92,7 +92,7 @@ std::vector<Field> Config::flags() {
       switch_field("one-step", one_step,
                    "measure the actual loss decrease along G and along polar(G), for each matrix, "
                    "in the first optimizer's run"),
-      only_if(one_step, "--one-step",
+      only_if([this] { return one_step; }, "--one-step",
               or_empty(size_list_field("one-step-at", one_step_at, 0, most_steps, "",
                                        "measured steps at which --one-step compares; default: 4, "
                                        "8, 16, 32, 100 and the last"))),
@@ -102,7 +102,7 @@ std::vector<Field> Config::flags() {
       output(text_field(
           "record", record,
           "folder for activations and gradients of trial 0's first run, for `ranklab ranks`")),
-      only_if(!save.empty() || !record.empty(), "--save or --record",
+      only_if([this] { return !save.empty() || !record.empty(); }, "--save or --record",
               or_empty(size_list_field(
                   "save-steps", save_steps, 0, most_steps, "",
                   "step counts after which --save and --record write; default: the last"))),

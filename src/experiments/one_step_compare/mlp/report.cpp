@@ -207,8 +207,8 @@ std::vector<Field> Config::flags() {
                                 "folder for trial 0's last activations and gradients (first "
                                 "--optimizer) and a manifest for `ranklab ranks`");
   dump_field.names_output = true;
-  const auto of_muon = [&](Field field) {
-    const bool runs = std::count(optimizer.begin(), optimizer.end(), muon) > 0;
+  const auto of_muon = [this](Field field) {
+    const auto runs = [this] { return std::count(optimizer.begin(), optimizer.end(), muon) > 0; };
     return only_if(runs, "--optimizer muon", std::move(field));
   };
   return {

@@ -79,27 +79,60 @@ namespace {
 
 // What a trial records: scalars, NaN if the gradient is zero up to rounding -----------------------
 
-// nr(G) / st(A); the decrease of SpecGD over that of GD; each decrease over its guarantee, minus 1.
-constexpr char predicted_ratio[] = "predicted_ratio", actual_ratio[] = "actual_ratio",
-               nr_G[] = "nuclear_rank", st_A[] = "stable_rank_A",
-               margin_gd[] = "margin.guarantee_gd", margin_spec[] = "margin.guarantee_spec";
+constexpr Measure
+    predicted_ratio = {"predicted_ratio", "nr(G) / st(A)",
+                       "nuclear rank of the gradient over the stable rank of the features"},
+    actual_ratio = {"actual_ratio", "",
+                    "decrease of the loss by the spectral step over that by the Euclidean step"},
+    nr_G = {"nuclear_rank", "nr(G)", "nuclear rank of the gradient"},
+    st_A = {"stable_rank_A", "st(A)", "stable rank of the features"},
+    margin_gd = {"margin.guarantee_gd", "",
+                 "decrease by the Euclidean step over its guarantee, - 1"},
+    margin_spec = {"margin.guarantee_spec", "",
+                   "decrease by the spectral step over its guarantee, minus 1"};
 // Trials in which nr >= st picks the worse step: in which direction, and by which factor the other
 // step is better.
-constexpr char specgd_behind[] = "violations.predicate_specgd_behind",
-               specgd_ahead[] = "violations.predicate_specgd_ahead",
-               wrong_factor[] = "predicate_wrong_factor";
-constexpr char meets_4_16[] = "conditions.eq_4_16", meets_4_18[] = "conditions.eq_4_18";
-constexpr char conditions_disagree[] = "diagonal.conditions_disagree",
-               condition_wrong[] = "diagonal.condition_wrong",
-               condition_wrong_sharp_step[] = "diagonal.condition_wrong_against_sharp_step",
-               sharp_condition_wrong[] = "diagonal.sharp_condition_wrong",
-               constant_ratio[] = "diagonal.constant_ratio";
-constexpr char zero_gradient[] = "zero_gradient";  // 0 or 1
-// 0 or 1: rounding decides the spectral step, because a singular value of the gradient is close to
-// its rounding error. Another BLAS kernel may then take another step.
-constexpr char undetermined_step[] = "undetermined_step";
+constexpr Measure specgd_behind = {"violations.predicate_specgd_behind", "",
+                                   "1 if nr >= st, but the spectral step decreases the loss less"},
+                  specgd_ahead = {"violations.predicate_specgd_ahead", "",
+                                  "1 if nr < st, but the spectral step decreases the loss more"},
+                  wrong_factor = {
+                      "predicate_wrong_factor", "",
+                      "the better decrease over the worse, if nr >= st picks the worse step"};
+constexpr Measure meets_4_16 = {"conditions.eq_4_16", "", "1 if condition (4.16) holds"},
+                  meets_4_18 = {"conditions.eq_4_18", "", "1 if condition (4.18) holds"};
+constexpr Measure
+    conditions_disagree = {"diagonal.conditions_disagree", "",
+                           "1 if the printed and the sharp condition on gains differ"},
+    condition_wrong = {"diagonal.condition_wrong", "",
+                       "1 if the printed condition picks the worse step on gains"},
+    condition_wrong_sharp_step = {"diagonal.condition_wrong_against_sharp_step", "",
+                                  "the same against the Euclidean step with the sharp constant"},
+    sharp_condition_wrong = {"diagonal.sharp_condition_wrong", "",
+                             "1 if the sharp condition picks the worse step on gains"},
+    constant_ratio = {"diagonal.constant_ratio", "||A||_op^2 / max_i ||a_i||^2",
+                      "printed constant of the Euclidean step on gains over the sharp one"};
+// Rounding decides the spectral step if a singular value of the gradient is close to its rounding
+// error. Another BLAS kernel may then take another step.
+constexpr Measure zero_gradient = {"zero_gradient", "", "1 if the gradient is zero up to rounding"},
+                  undetermined_step = {"undetermined_step", "",
+                                       "1 if rounding decides the spectral step"};
 constexpr char features[] = "features", labels[] = "labels";  // indices into the config's lists
-constexpr const char* smooth_losses[] = {"log_cosh", "logistic"};
+// Of the statements after eq. (1.6), for each smooth loss.
+constexpr char breaks_gd[] = "1 if the Euclidean step breaks its guarantee, smooth loss",
+               breaks_spec[] = "1 if the spectral step breaks its guarantee, smooth loss",
+               breaks_printed[] = "1 if the Euclidean step breaks its guarantee as printed";
+struct SmoothViolations {
+  Measure gd, spec, gd_printed;
+};
+constexpr SmoothViolations of_log_cosh = {{"violations.log_cosh.guarantee_gd", "", breaks_gd},
+                                          {"violations.log_cosh.guarantee_spec", "", breaks_spec},
+                                          {"violations.log_cosh.guarantee_gd_as_printed", "",
+                                           breaks_printed}},
+                           of_logistic = {
+                               {"violations.logistic.guarantee_gd", "", breaks_gd},
+                               {"violations.logistic.guarantee_spec", "", breaks_spec},
+                               {"violations.logistic.guarantee_gd_as_printed", "", breaks_printed}};
 
 // The statements, some with a scalar for their violations -----------------------------------------
 
@@ -153,31 +186,28 @@ const Inequality predicate =
                         "step if nr(G) >= st(A), and at most as much otherwise",
                         "violations.predicate"));
 
-// Counted over both smooth losses. The scalars are per loss, with the prefix "violations.<loss>.".
+// Counted over both smooth losses. The scalars are per loss: SmoothViolations.
 const Place eq_1_6{spectral::eq_1_6, "/", "Section 1.2, after eq. (1.6)", Part::definition};
 const Inequality smooth_gd_printed = showing(
     spectral::eq_1_6_one_over_n,
     eq_1_6.counted(
         "guarantee-gd/as-printed",
         "The Euclidean step 1/(L_F L) decreases f(W A) by at least ||G||_F^2 / (2 L_F L), with "
-        "L_F = ||A||_op^2 / n",
-        "guarantee_gd_as_printed"));
+        "L_F = ||A||_op^2 / n"));
 const Inequality smooth_spec_printed = showing(
     spectral::eq_1_6_one_over_n,
     eq_1_6.counted(
         "guarantee-specgd/as-printed",
         "The spectral step ||G||_*/(L_op L) decreases f(W A) by at least ||G||_*^2 / (2 L_op L), "
         "with L_op = ||A||_F^2 / n"));
-const Inequality smooth_gd =
-    correcting(smooth_gd_printed, eq_1_6.counted("guarantee-gd/corrected",
-                                                 "The Euclidean step 1/(||A||_op^2 L) decreases "
-                                                 "f(W A) by at least ||G||_F^2 / (2 ||A||_op^2 L)",
-                                                 "guarantee_gd"));
+const Inequality smooth_gd = correcting(
+    smooth_gd_printed, eq_1_6.counted("guarantee-gd/corrected",
+                                      "The Euclidean step 1/(||A||_op^2 L) decreases "
+                                      "f(W A) by at least ||G||_F^2 / (2 ||A||_op^2 L)"));
 const Inequality smooth_spec = correcting(
     smooth_spec_printed, eq_1_6.counted("guarantee-specgd/corrected",
                                         "The spectral step ||G||_*/(||A||_F^2 L) decreases f(W A) "
-                                        "by at least ||G||_*^2 / (2 ||A||_F^2 L)",
-                                        "guarantee_spec"));
+                                        "by at least ||G||_*^2 / (2 ||A||_F^2 L)"));
 
 Place section_4_4(const std::string& statement_id, const std::string& at) {
   return {statement_id, "/", "Section 4.4, " + at};
@@ -256,11 +286,6 @@ constexpr double expansion_roundings = 1000;
 // condition.
 constexpr double condition_tolerance = 1e-9;
 
-// The scalar for the violations of a statement after eq. (1.6) by one smooth loss.
-std::string smooth_violations(const std::string& loss, const Inequality& statement) {
-  return say("violations.{}.{}", loss, statement.scalar);
-}
-
 bool below(double a, double b) {
   return a < b * (1 - decrease_tolerance);
 }
@@ -271,8 +296,8 @@ struct Recorder {
   TrialRecord& record;
   bool defined;
 
-  void value(const char* name, double value) const {
-    record.set(name, defined ? value : undefined);
+  void value(const Measure& measure, double value) const {
+    record.set(measure, defined ? value : undefined);
   }
   void count(const Inequality& statement, bool violated, double shown = undefined) const {
     if (defined) record.count(statement.id, violated, shown);
@@ -336,13 +361,18 @@ void record_conditions(const StepComparison& c, double alpha, const Recorder& to
   to.count_where(all_clear, implies_4_18, met_16 && !met_18);
 }
 
-void record_smooth(const std::string& loss, const SmoothComparison& c, TrialRecord& record) {
+void record_smooth(const SmoothViolations& violations, const SmoothComparison& c,
+                   TrialRecord& record) {
+  const auto violated = [](double ratio) { return ratio < 1 - decrease_tolerance; };
+  const auto set = [&](const Measure& measure, double ratio) {
+    record.set(measure, std::isfinite(ratio) ? double(violated(ratio)) : undefined);
+  };
+  set(violations.gd, c.corrected.gd);
+  set(violations.spec, c.corrected.specgd);
+  set(violations.gd_printed, c.as_printed.gd);
   const auto count = [&](const Inequality& statement, double ratio) {
-    const bool defined = std::isfinite(ratio), violated = ratio < 1 - decrease_tolerance;
-    if (!statement.scalar.empty())
-      record.set(smooth_violations(loss, statement), defined ? double(violated) : undefined);
     Tally tally;
-    if (defined) tally.count(violated);
+    if (std::isfinite(ratio)) tally.count(violated(ratio));
     record.add(statement.id, tally);
   };
   count(smooth_gd, c.corrected.gd);
@@ -395,10 +425,8 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   record_steps(steps, to);
   record_conditions(steps, alpha, to);
   trial.check_interrupt();
-  record_smooth(smooth_losses[0], compare_smooth_steps(SmoothLoss::log_cosh, problem, trial),
-                record);
-  record_smooth(smooth_losses[1], compare_smooth_steps(SmoothLoss::logistic, problem, trial),
-                record);
+  record_smooth(of_log_cosh, compare_smooth_steps(SmoothLoss::log_cosh, problem, trial), record);
+  record_smooth(of_logistic, compare_smooth_steps(SmoothLoss::logistic, problem, trial), record);
   trial.check_interrupt();
   const DiagonalComparison diagonal = compare_diagonal_steps(problem, trial);
   record_diagonal(diagonal, alpha, {record, diagonal.defined()});
@@ -407,17 +435,17 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
 
 // Claims ------------------------------------------------------------------------------------------
 
-Spread spread(const Records& records, const char* name) {
-  return spread_of(scalars_of(records, name));
+Spread spread(const Records& records, const Measure& measure) {
+  return spread_of(scalars_of(records, measure));
 }
 
-double total(const Records& records, const char* name) {
+double total(const Records& records, const Measure& measure) {
   double sum = 0;
-  for (const double value : scalars_of(records, name)) sum += std::isfinite(value) ? value : 0.0;
+  for (const double value : scalars_of(records, measure)) sum += std::isfinite(value) ? value : 0.0;
   return sum;
 }
 
-std::string margin_text(const Records& records, const char* margin) {
+std::string margin_text(const Records& records, const Measure& margin) {
   return say("smallest decrease over guarantee, minus 1: {}; a violation is below -{}",
              spread(records, margin).smallest, decrease_tolerance);
 }
@@ -443,8 +471,8 @@ std::string predicate_text(const Records& records) {
 }
 
 std::string diagonal_text(const Records& records) {
-  const auto share = [&](const char* name) {
-    return percent(summarize(scalars_of(records, name)).mean);
+  const auto share = [&](const Measure& measure) {
+    return percent(summarize(scalars_of(records, measure)).mean);
   };
   return say(
       "the condition with st(A) and the condition with ||A||_F^2 / max_i ||a_i||^2 disagree "
@@ -455,7 +483,10 @@ std::string diagonal_text(const Records& records) {
       share(condition_wrong));
 }
 
-void judge(const Records& records, Claims& claims) {
+}  // namespace
+
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::draw);
   const auto never_violated = [&](const Inequality& statement, const std::string& detail = "") {
     claims.never_violated(statement, records, detail);
   };
@@ -506,6 +537,24 @@ void judge(const Records& records, Claims& claims) {
 
 // The result --------------------------------------------------------------------------------------
 
+namespace {
+
+constexpr Measure
+    actual_over_predicted = {"actual_over_predicted", "",
+                             "ratio of the decreases over the predicted ratio, mean of the bin"},
+    smallest_quotient = {"actual_over_predicted.smallest", "", "the smallest of the bin"},
+    median_quotient = {"actual_over_predicted.median", "", "the median of the bin"},
+    largest_quotient = {"actual_over_predicted.largest", "", "the largest of the bin"},
+    wrong_share = {"predicate_wrong_share", "",
+                   "share of the bin in which nr >= st picks the worse step"},
+    wrong_percent = {"predicate_wrong_percent", "", "the same in percent", "%"},
+    trials_of_bin = {"trials", "", "trials of the bin"},
+    predicted = {"predicted", "nr(G) / st(A)", "the prediction"},
+    predicted_half = {"predicted.half", "", "half of the prediction"},
+    predicted_double = {"predicted.double", "", "twice the prediction"},
+    sample = {"actual_ratio.sample", "", "ratio of the decreases in single trials"},
+    two_sided_cases = {"cases.two_sided", "", "1 if nr(G) >= 2 st(A)"};
+
 constexpr int bins_per_octave = 4;
 constexpr double edge_rounding = 1e-9;     // in bins
 constexpr std::size_t drawn_trials = 400;  // points of the scatter plot
@@ -527,11 +576,11 @@ Bins binned(const Records& records) {
   Bins bins;
   for (const TrialRecord& record : records) {
     if (!is_drawn(record)) continue;
-    const double predicted = record.scalar(predicted_ratio), actual = record.scalar(actual_ratio);
+    const double ratio = record.scalar(predicted_ratio), actual = record.scalar(actual_ratio);
     Bin& bin =
-        bins[static_cast<int>(std::floor(std::log2(predicted) * bins_per_octave + edge_rounding))];
+        bins[static_cast<int>(std::floor(std::log2(ratio) * bins_per_octave + edge_rounding))];
     bin.actual.push_back(actual);
-    bin.actual_over_predicted.push_back(actual / predicted);
+    bin.actual_over_predicted.push_back(actual / ratio);
     bin.wrong.push_back(record.tally(predicate.id).violations);
   }
   return bins;
@@ -542,11 +591,12 @@ double center(int bin) {
   return std::exp2((bin + 0.5) / bins_per_octave);
 }
 
-Series over_bins(const std::string& name, const Bins& bins,
-                 const std::function<Summary(const Bin&)>& value) {
-  Series series{name, predicted_ratio, {}, {}, {}};
-  if (bins.empty()) return series;
-  for (int i = bins.begin()->first; i <= bins.rbegin()->first; ++i) {
+void add_over_bins(const Quantity& quantity, const Bins& bins,
+                   const std::function<Summary(const Bin&)>& value, Numbers& out) {
+  Series series{quantity, predicted_ratio, {}, {}, {}};
+  const int first = bins.empty() ? 0 : bins.begin()->first,
+            end = bins.empty() ? 0 : bins.rbegin()->first + 1;
+  for (int i = first; i < end; ++i) {
     const auto found = bins.find(i);
     const Summary summary =
         found == bins.end() ? Summary{undefined, undefined, 0} : value(found->second);
@@ -554,37 +604,34 @@ Series over_bins(const std::string& name, const Bins& bins,
     series.mean.push_back(summary.mean);
     series.std.push_back(summary.std);
   }
-  return series;
+  out.series(quantity, std::move(series));
 }
 
-void add_series(ResultBuilder& out) {
+void add_series(Numbers& out) {
   const Bins bins = binned(out.records());
-  const auto of = [](const std::vector<double>& values) { return summarize(values); };
   const auto plain = [](double value) { return Summary{value, 0.0, 1}; };
+  const auto add = [&](const Measure& measure, const std::function<Summary(const Bin&)>& value) {
+    add_over_bins(measure, bins, value, out);
+  };
   const auto of_spread = [&](double Spread::*part) {
     return [=](const Bin& bin) { return plain(spread_of(bin.actual_over_predicted).*part); };
   };
-  out.series(over_bins(actual_ratio, bins, [&](const Bin& bin) { return of(bin.actual); }));
-  out.series(over_bins("actual_over_predicted", bins,
-                       [&](const Bin& bin) { return of(bin.actual_over_predicted); }));
-  out.series(over_bins("actual_over_predicted.smallest", bins, of_spread(&Spread::smallest)));
-  out.series(over_bins("actual_over_predicted.median", bins, of_spread(&Spread::median)));
-  out.series(over_bins("actual_over_predicted.largest", bins, of_spread(&Spread::largest)));
-  out.series(over_bins("predicate_wrong_share", bins,
-                       [&](const Bin& bin) { return plain(of(bin.wrong).mean); }));
-  out.series(over_bins("predicate_wrong_percent", bins,
-                       [&](const Bin& bin) { return plain(100 * of(bin.wrong).mean); }));
-  out.series(over_bins("trials", bins, [&](const Bin& bin) {
-    return plain(static_cast<double>(bin.actual.size()));
-  }));
+  add(actual_ratio, [](const Bin& bin) { return summarize(bin.actual); });
+  add(actual_over_predicted, [](const Bin& bin) { return summarize(bin.actual_over_predicted); });
+  add(smallest_quotient, of_spread(&Spread::smallest));
+  add(median_quotient, of_spread(&Spread::median));
+  add(largest_quotient, of_spread(&Spread::largest));
+  add(wrong_share, [&](const Bin& bin) { return plain(summarize(bin.wrong).mean); });
+  add(wrong_percent, [&](const Bin& bin) { return plain(100 * summarize(bin.wrong).mean); });
+  add(trials_of_bin, [&](const Bin& bin) { return plain(static_cast<double>(bin.actual.size())); });
 
   std::vector<double> ends;  // first and last bin center
   if (!bins.empty()) ends = {center(bins.begin()->first), center(bins.rbegin()->first)};
-  for (const auto& [name, factor] :
-       {std::pair("predicted", 1.0), {"predicted.half", 0.5}, {"predicted.double", 2.0}}) {
+  for (const auto& [measure, factor] :
+       {std::pair(predicted, 1.0), {predicted_half, 0.5}, {predicted_double, 2.0}}) {
     std::vector<double> y;
     for (const double x : ends) y.push_back(factor * x);
-    out.series_of_points(name, predicted_ratio, ends, y);
+    out.series_of_points(measure, predicted_ratio, ends, y);
   }
   std::vector<double> x, y;
   for (const TrialRecord& record : out.records()) {
@@ -592,29 +639,30 @@ void add_series(ResultBuilder& out) {
     x.push_back(record.scalar(predicted_ratio));
     y.push_back(record.scalar(actual_ratio));
   }
-  out.series_of_points("actual_ratio.sample", predicted_ratio, x, y);
+  out.series_of_points(sample, predicted_ratio, x, y);
 }
 
-void add_scalars(ResultBuilder& out) {
+void add_scalars(Numbers& out) {
+  const auto add = [&](const std::initializer_list<Measure>& measures) {
+    for (const Measure& each : measures) out.scalar(each);
+  };
   for (const Inequality* each :
        {&guarantee_gd, &guarantee_spec, &two_sided, &two_sided_mirrored, &within_two, &predicate}) {
     out.scalar(*each);
   }
-  out.scalars({specgd_behind, specgd_ahead, wrong_factor, predicted_ratio, actual_ratio, nr_G, st_A,
-               margin_gd, margin_spec});
-  out.scalar("cases.two_sided", per_trial(out.records(), [](const TrialRecord& record) {
+  add({specgd_behind, specgd_ahead, wrong_factor, predicted_ratio, actual_ratio, nr_G, st_A,
+       margin_gd, margin_spec});
+  out.scalar(two_sided_cases, per_trial(out.records(), [](const TrialRecord& record) {
                return record.has_tally(two_sided.id) ? record.tally(two_sided.id).cases : undefined;
              }));
   out.scalar(eq_4_14);
   out.scalar(eq_4_15);
-  out.scalars({meets_4_16, meets_4_18});
+  add({meets_4_16, meets_4_18});
   out.scalar(implies_4_18);
-  for (const char* loss : smooth_losses) {
-    for (const Inequality* each : {&smooth_gd, &smooth_spec, &smooth_gd_printed})
-      out.scalar(smooth_violations(loss, *each));
-  }
-  out.scalars({conditions_disagree, condition_wrong, condition_wrong_sharp_step,
-               sharp_condition_wrong, constant_ratio, zero_gradient, undetermined_step});
+  for (const SmoothViolations& each : {of_log_cosh, of_logistic})
+    add({each.gd, each.spec, each.gd_printed});
+  add({conditions_disagree, condition_wrong, condition_wrong_sharp_step, sharp_condition_wrong,
+       constant_ratio, zero_gradient, undetermined_step});
 }
 
 std::string rounded_percent(double share) {
@@ -622,24 +670,24 @@ std::string rounded_percent(double share) {
 }
 
 // One row for each kind of features, then for each kind of labels.
-void add_table(ResultBuilder& out, const Config& config) {
-  Table& table = out.result().table;
+void add_table(const Config& config, Display& out) {
+  Table table;
   table.columns = {"drawn as",     "trials",      "nr/st, median",
                    "SpecGD ahead", "nr/st wrong", "by at most"};
   const auto add_rows = [&](const std::string& what, const std::vector<std::string>& names) {
     for (std::size_t i = 0; i < names.size(); ++i) {
-      std::vector<double> predicted, ahead, wrong, factor;
+      std::vector<double> ratios, ahead, wrong, factor;
       for (const TrialRecord& record : out.records()) {
         const double ratio = record.scalar(predicted_ratio);
         if (record.scalar(what) != static_cast<double>(i) || !std::isfinite(ratio)) continue;
-        predicted.push_back(ratio);
+        ratios.push_back(ratio);
         ahead.push_back(record.scalar(actual_ratio) > 1 ? 1.0 : 0.0);
         wrong.push_back(record.tally(predicate.id).violations);
         factor.push_back(record.scalar(wrong_factor));
       }
       const Spread worst = spread_of(factor);
-      table.rows.push_back({say("{} {}", what, names[i]), say("{}", predicted.size()),
-                            predicted.empty() ? "-" : short_number(spread_of(predicted).median),
+      table.rows.push_back({say("{} {}", what, names[i]), say("{}", ratios.size()),
+                            ratios.empty() ? "-" : short_number(spread_of(ratios).median),
                             rounded_percent(summarize(ahead).mean),
                             rounded_percent(summarize(wrong).mean),
                             worst.count == 0 ? "-" : short_number(worst.largest)});
@@ -647,66 +695,67 @@ void add_table(ResultBuilder& out, const Config& config) {
   };
   add_rows(features, config.features);
   add_rows(labels, config.labels);
+  out.table(std::move(table));
 }
 
-void add_figure(ResultBuilder& out) {
-  const Axis predicted = log_axis("predicted ratio nr(G) / st(A)");
+void add_figure(Display& out) {
+  const Axis of_prediction = log_axis("predicted ratio nr(G) / st(A)");
   const auto panel = [&](const std::string& title, Axis y) {
-    return out.panel(title, predicted, std::move(y))
+    return out.panel(title, of_prediction, std::move(y))
         .band(0.5, 2.0, "predicted ratio from 1/2 to 2");
   };
   panel("Decrease of the loss: spectral over Euclidean", log_axis("measured ratio"))
-      .curve("actual_ratio.sample", "one problem", {LineStyle::points, 0})
-      .curve("predicted", "prediction", {LineStyle::line, 1})
-      .curve("predicted.half", "within a factor of 2", {LineStyle::dotted, 1})
-      .curve("predicted.double", "", {LineStyle::dotted, 1})
+      .curve(sample, "one problem", {LineStyle::points, 0})
+      .curve(predicted, "prediction", {LineStyle::line, 1})
+      .curve(predicted_half, "within a factor of 2", {LineStyle::dotted, 1})
+      .curve(predicted_double, "", {LineStyle::dotted, 1})
       .line(1.0, "equal");
   panel("Accuracy of the prediction", log_axis("measured over predicted ratio"))
-      .curve("actual_over_predicted.median", "median", {LineStyle::line, 0})
-      .curve("actual_over_predicted.smallest", "smallest and largest", {LineStyle::dashed, 0})
-      .curve("actual_over_predicted.largest", "", {LineStyle::dashed, 0})
+      .curve(median_quotient, "median", {LineStyle::line, 0})
+      .curve(smallest_quotient, "smallest and largest", {LineStyle::dashed, 0})
+      .curve(largest_quotient, "", {LineStyle::dashed, 0})
       .line(0.5, "limit 1/2")
       .line(2.0, "limit 2");
   panel("How often nr(G) >= st(A) picks the worse step",
         nonnegative_axis("share of the problems (%)"))
-      .curve("predicate_wrong_percent", "problems with the worse step", {LineStyle::line, 0});
+      .curve(wrong_percent, "problems with the worse step", {LineStyle::line, 0});
 }
 
-Result report(const Config& config, const Records& records) {
-  ResultBuilder out("One Euclidean and one spectral step on random regression problems", records);
-  out.claims().set_unit(Unit::draw);
+}  // namespace
+
+void Config::derive(Numbers& out) const {
   add_scalars(out);
   add_series(out);
-  judge(records, out.claims());
-  add_table(out, config);
+}
+
+void Config::show(Display& out) const {
+  add_table(*this, out);
   add_figure(out);
-  if (const double count = total(records, zero_gradient); count > 0) {
+  if (const double count = total(out.records(), zero_gradient); count > 0) {
     out.note(say(
         "In {} trials the gradient is zero up to rounding; they are not cases of the statements "
         "about its steps.",
         count));
   }
-  if (const double count = total(records, undetermined_step); count > 0) {
+  if (const double count = total(out.records(), undetermined_step); count > 0) {
     out.note(say(
         "In {} trials a singular value of the gradient is near its rounding error, so the spectral "
         "step depends on rounding; the statements are checked on the steps that were taken, and "
         "the figure leaves these trials out.",
         count));
   }
-  return out.take();
 }
 
-Work work(const Config& config) {
-  return each_trial([c = config](Trial& trial) { return run_trial(c, trial); });
+Work Config::work() const {
+  return each_trial([c = *this](Trial& trial) { return run_trial(c, trial); });
 }
 
-}  // namespace
 }  // namespace ranklab::regression
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_regression_study() {
-  return study_of<regression::Config>(regression::work, regression::report);
+  return std::make_unique<regression::Config>();
 }
 
 }  // namespace ranklab

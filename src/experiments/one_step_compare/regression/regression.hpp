@@ -13,7 +13,7 @@
 
 namespace ranklab::regression {
 
-struct Config {
+struct Config : Study {
   // Sizes, each drawn log-uniformly: W (m, k), A (k, n).
   std::uint64_t m_low = 1, m_high = 128, k_low = 2, k_high = 128, n_low = 2, n_high = 512;
   // Constructions of A, one drawn per trial: `gaussian`, `power-law` (random singular vectors, s_i
@@ -30,9 +30,16 @@ struct Config {
   std::uint64_t late = 1000;      // largest number of steps of `late` labels, log-uniform from 1
   double coupling_decades = 2.0;  // C_op / L_F = 10^u, u uniform in +-this, eq. (4.16)
 
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "One Euclidean and one spectral step on random regression problems";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 };
 
 // The problem (draw.cpp) --------------------------------------------------------------------------

@@ -105,8 +105,8 @@ double needed_samples(double p0, double c) {
 
 // From the parts to the result --------------------------------------------------------------------
 
-Work work(const Config& config) {
-  return each_trial([c = config](Trial& trial) {
+Work Config::work() const {
+  return each_trial([c = *this](Trial& trial) {
     TrialRecord record;
     measure_spike(c, trial, record);
     measure_laws(c, trial, record);
@@ -116,28 +116,37 @@ Work work(const Config& config) {
   });
 }
 
-namespace {
+void Config::derive(Numbers& out) const {
+  derive_spike(*this, out);
+  derive_laws(*this, out);
+  derive_quadratic(*this, out);
+  derive_gaussian_layer(out);
+}
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out("From the second moment to the stable rank of a sample", records);
-  report_spike(c, out);
-  report_laws(c, out);
-  report_quadratic(c, out);
-  report_gaussian_layer(c, out);
+void Config::judge(const Records& records, Claims& claims) const {
+  judge_spike(*this, records, claims);
+  judge_laws(*this, records, claims);
+  judge_quadratic(*this, records, claims);
+  judge_gaussian_layer(*this, records, claims);
+}
+
+void Config::show(Display& out) const {
+  show_spike(*this, out);
+  show_laws(*this, out);
+  show_quadratic(*this, out);
+  show_gaussian_layer(out);
   out.note(
       "The bound (2.12) of Theorem 2.8 is above 177,147 at the first layer and above 1e16 at the "
       "third, so no matrix that fits in memory can exceed it. The run judges its proof and Theorem "
       "2.2 with the constants of the run's own inputs.");
-  return out.take();
 }
 
-}  // namespace
 }  // namespace ranklab::concentration
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_concentration_study() {
-  return study_of<concentration::Config>(concentration::work, concentration::report);
+  return std::make_unique<concentration::Config>();
 }
 
 }  // namespace ranklab

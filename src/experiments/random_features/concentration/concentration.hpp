@@ -12,7 +12,7 @@
 
 namespace ranklab::concentration {
 
-struct Config {
+struct Config : Study {
   std::uint64_t draws = 20;  // independent samples per trial, for every statement and size
   // Theorem 2.2
   double p0 = 0.001, failure_probability = 0.25;  // c; the bound may fail with probability 2c
@@ -27,33 +27,46 @@ struct Config {
   // Lemmas 2.11 and 2.12
   std::uint64_t vector = 1024, k = 512, columns = 32;
 
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override {
+    return "From the second moment to the stable rank of a sample";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   std::vector<double> sizes() const { return {n.begin(), n.end()}; }
 };
 
-Work work(const Config& config);
-
-// The parts: what a trial records, and the scalars, series, claims and panels from the records ----
+// The parts: what a trial records, and the numbers, claims and panel of the result ----------------
 
 /// Theorem 2.2 (spike.cpp).
 void measure_spike(const Config& c, const Trial& trial, TrialRecord& record);
-void report_spike(const Config& c, ResultBuilder& out);
+void derive_spike(const Config& c, Numbers& out);
+void judge_spike(const Config& c, const Records& records, Claims& claims);
+void show_spike(const Config& c, Display& out);
 
 /// Lemmas 2.1 and 2.5, Theorems 2.3, B.1 and B.2 (laws.cpp).
 void measure_laws(const Config& c, const Trial& trial, TrialRecord& record);
-void report_laws(const Config& c, ResultBuilder& out);
+void derive_laws(const Config& c, Numbers& out);
+void judge_laws(const Config& c, const Records& records, Claims& claims);
+void show_laws(const Config& c, Display& out);
 
 /// Theorem 2.8 (quadratic.cpp), with this many inputs for M.
 void measure_quadratic(const Config& c, const Trial& trial, TrialRecord& record);
-void report_quadratic(const Config& c, ResultBuilder& out);
+void derive_quadratic(const Config& c, Numbers& out);
+void judge_quadratic(const Config& c, const Records& records, Claims& claims);
+void show_quadratic(const Config& c, Display& out);
 inline constexpr std::uint64_t layer_population = 8192;
 
 /// Lemmas 2.11 and 2.12 (gaussian_layer.cpp).
 void measure_gaussian_layer(const Config& c, const Trial& trial, TrialRecord& record);
-void report_gaussian_layer(const Config& c, ResultBuilder& out);
+void derive_gaussian_layer(Numbers& out);
+void judge_gaussian_layer(const Config& c, const Records& records, Claims& claims);
+void show_gaussian_layer(Display& out);
 
 // What the parts share (concentration.cpp) --------------------------------------------------------
 

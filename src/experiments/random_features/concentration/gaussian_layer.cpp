@@ -27,8 +27,14 @@ const char* const activations[] = {"abs", "leaky-relu", "relu2", "gelu", "silu",
 std::string below_of(const std::string& sigma) {
   return sigma + ".share_below";
 }
+constexpr Measure block_quotient = {"quotient", "",
+                                    "largest of the draws' quotients of both sides of (2.16)"},
+                  over_printed = {"deviation.over_printed", "",
+                                  "exact probability of (C.1) over its printed bound"},
+                  over_corrected = {"deviation.over_corrected", "",
+                                    "exact probability of (C.1) over its corrected bound"};
 Quantity quotient_of(const std::string& sigma) {
-  return At("activation", sigma) / "quotient";
+  return At("activation", sigma) / block_quotient;
 }
 constexpr double block_tau = 1.0;  // tau_sigma of Assumption B
 
@@ -124,10 +130,10 @@ void judge_perturbation(const Config& c, const Records& records, Claims& claims)
       const double exponent = eps * eps * dimension;
       const double cap = cap_probability(dimension, eps) / (4.0 * std::exp(-exponent / 64.0));
       caps.count(cap > 1.0, cap);
-      const double over_printed = log_quotient(eps, dimension, 64.0),
-                   over_corrected = log_quotient(eps, dimension, 70.0);
-      printed.count(over_printed > 0.0, std::exp(over_printed));
-      corrected.count(over_corrected > 0.0, std::exp(over_corrected));
+      const double log_printed = log_quotient(eps, dimension, 64.0),
+                   log_corrected = log_quotient(eps, dimension, 70.0);
+      printed.count(log_printed > 0.0, std::exp(log_printed));
+      corrected.count(log_corrected > 0.0, std::exp(log_corrected));
     }
   }
   const auto judge = [&](const Statement& statement, const Tally& tally, const std::string& how) {
@@ -164,16 +170,16 @@ void judge_block(const Config& c, const std::string& sigma, const Records& recor
                           "eps = {}, and the lemma needs eps < 1",
                           epsilon);
   if (!claims.applies(statement, too_large)) return;
-  const double quotient = std::ranges::max(entry_of(records, quotient_of(sigma), 0));
+  const double largest = std::ranges::max(scalars_of(records, quotient_of(sigma)));
   judge_probability(c, statement, entry_of(records, below_of(sigma), 0), at_most(allowed),
                     say("below the bound; tau = {}, p = {}, eps = {}, k = {}, n = {}; largest "
                         "quotient of both sides {}",
-                        block_tau, p, epsilon, c.k, c.columns, quotient),
+                        block_tau, p, epsilon, c.k, c.columns, largest),
                     claims);
 }
 
 // The exact probability of (C.1) over the printed and the corrected bound, eps = 0.499.
-void add_deviation(ResultBuilder& out) {
+void add_deviation(Numbers& out) {
   constexpr double epsilon = 0.499;
   std::vector<double> d, printed, corrected;
   for (double dimension = 64.0; dimension <= 65536.0; dimension *= 2.0) {
@@ -183,13 +189,8 @@ void add_deviation(ResultBuilder& out) {
     printed.push_back(std::exp(log_both + exponent / 64.0));
     corrected.push_back(std::exp(log_both + exponent / 70.0));
   }
-  out.series_of_points("deviation.over_printed", "d", d, printed);
-  out.series_of_points("deviation.over_corrected", "d", d, corrected);
-  out.panel("Eq. (C.1), exact probability over the bound", log_axis("dimension d"),
-            log_axis("quotient; above 1: violated"))
-      .curve("deviation.over_printed", "2 exp(-eps^2 d/64), as printed", {LineStyle::line_points})
-      .curve("deviation.over_corrected", "2 exp(-eps^2 d/70), corrected", {LineStyle::line_points})
-      .line(1.0);
+  out.series_of_points(over_printed, "d", d, printed);
+  out.series_of_points(over_corrected, "d", d, corrected);
 }
 
 }  // namespace
@@ -206,12 +207,22 @@ void measure_gaussian_layer(const Config& c, const Trial& trial, TrialRecord& re
   for (const char* sigma : activations) measure_block(c, sigma, trial, record);
 }
 
-void report_gaussian_layer(const Config& c, ResultBuilder& out) {
-  for (const char* sigma : activations)
-    out.scalar(quotient_of(sigma), entry_of(out.records(), quotient_of(sigma), 0));
-  judge_perturbation(c, out.records(), out.claims());
-  for (const char* sigma : activations) judge_block(c, sigma, out.records(), out.claims());
+void derive_gaussian_layer(Numbers& out) {
+  for (const char* sigma : activations) out.scalar(quotient_of(sigma));
   add_deviation(out);
+}
+
+void judge_gaussian_layer(const Config& c, const Records& records, Claims& claims) {
+  judge_perturbation(c, records, claims);
+  for (const char* sigma : activations) judge_block(c, sigma, records, claims);
+}
+
+void show_gaussian_layer(Display& out) {
+  out.panel("Eq. (C.1), exact probability over the bound", log_axis("dimension d"),
+            log_axis("quotient; above 1: violated"))
+      .curve(over_printed, "2 exp(-eps^2 d/64), as printed", {LineStyle::line_points})
+      .curve(over_corrected, "2 exp(-eps^2 d/70), corrected", {LineStyle::line_points})
+      .line(1.0);
 }
 
 }  // namespace ranklab::concentration

@@ -71,31 +71,39 @@ std::vector<Law> make_laws(std::uint64_t d) {
 
 namespace {
 
-// Arrays over n, after the law's name: the mean of |st(Z_n) - er(M)| / er(M); the share of draws
-// that exceed the bound of Lemma 2.5; and, for each theorem, the share that exceeds its bound and
-// the largest quotient of both sides.
-constexpr char rank_error[] = "rank_error", noise_above[] = "noise.share_above";
+// Arrays over n, for each law.
+constexpr Measure
+    rank_error = {"rank_error", "|st(Z_n) - er(M)| / er(M)",
+                  "relative error of the sample's stable rank, mean over draws"},
+    noise_above = {"noise.share_above", "",
+                   "share of draws whose noise-to-signal ratio is above the bound of Lemma 2.5"},
+    inverse_square_root = {"inverse_square_root", "1/sqrt(n)", "for comparison"};
 struct Bounded {
-  std::string array;
+  Measure share, quotient;
   Place place;
   std::string text;
   double tail;  // factor of exp(-u) in the failure probability
-
-  std::string share() const { return array + ".share"; }
-  std::string quotient() const { return array + ".quotient"; }
 };
-const Bounded theorem_2_3{"rank",
+constexpr char of_quotient[] = "largest of the draws' quotients of both sides, with C = 1";
+const Bounded theorem_2_3{{"rank.share", "", "share of draws that violate Theorem 2.3"},
+                          {"rank.quotient", "", of_quotient},
                           {spectral::thm_2_3, "/", "Theorem 2.3"},
                           "|st(Z_n) - er(M)| / er(M) <= C K^4 sqrt((er(M) + u)/n)",
                           5.0},
-    theorem_B_1{"trace",
+    theorem_B_1{{"trace.share", "", "share of draws that violate Theorem B.1"},
+                {"trace.quotient", "", of_quotient},
                 {spectral::thm_B_1, "/", "Theorem B.1, eq. (B.2)"},
                 "|tr(M_n) - tr(M)| <= C K^2 tr(M) (sqrt(u/n) + u/n)",
                 4.0},
-    theorem_B_2{"moment",
+    theorem_B_2{{"moment.share", "", "share of draws that violate Theorem B.2"},
+                {"moment.quotient", "", of_quotient},
                 {spectral::thm_B_2, "/", "Theorem B.2"},
                 "||M_n - M||_op <= C K^4 (sqrt((er(M) + u)/n) + (er(M) + u)/n) ||M||_op",
                 4.0};
+
+Quantity of(const Law& law, const Measure& measure) {
+  return At("law", law.name) / measure;
+}
 
 // One path: the first n columns, for ascending n.
 class Path {
@@ -147,11 +155,11 @@ void measure_law(const Config& c, const Law& law, const Trial& trial, TrialRecor
       noise_share.add(i, trace_n / arma::dot(mean, mean) > noise_bound ? 1.0 : 0.0);
     }
   }
-  record.set(At("law", law.name) / rank_error, error.values());
-  record.set(At("law", law.name) / noise_above, noise_share.values());
+  record.set(of(law, rank_error), error.values());
+  record.set(of(law, noise_above), noise_share.values());
   const auto set = [&](const Bounded& bounded, const BoundShares& shares) {
-    record.set(At("law", law.name) / bounded.share(), shares.share.values());
-    record.set(At("law", law.name) / bounded.quotient(), shares.quotient);
+    record.set(of(law, bounded.share), shares.share.values());
+    record.set(of(law, bounded.quotient), shares.quotient);
   };
   set(theorem_2_3, rank);
   set(theorem_B_1, of_trace);
@@ -203,7 +211,7 @@ void judge_noise(const Config& c, const Law& law, const Records& records, Claims
           ? ""
           : "at every n of the run the lemma allows a failure probability of at least 1";
   if (!claims.applies(statement, too_few)) return;
-  const std::string array = At("law", law.name) / noise_above;
+  const Quantity array = of(law, noise_above);
   const std::size_t worst = worst_size(records, array, used);
   judge_probability(c, statement, entry_of(records, array, worst), at_most(allowed[worst]),
                     say("samples of {} that violate the inequality at n = {}, the size with the "
@@ -215,7 +223,7 @@ void judge_noise(const Config& c, const Law& law, const Records& records, Claims
 
 // The exponent of n in the mean error of each trial.
 void judge_consistency(const Config& c, const Law& law, const Records& records, Claims& claims) {
-  const std::string array = At("law", law.name) / rank_error;
+  const Quantity array = of(law, rank_error);
   const auto slopes = slopes_over(
       records, c.sizes(),
       [&](const TrialRecord& record, std::size_t i) { return record.array(array).at(i); },
@@ -251,13 +259,12 @@ void judge_bound(const Config& c, const Law& law, const Bounded& bounded, const 
                 needed, c.n.back());
   }
   if (!claims.applies(statement, unmet)) return;
-  const std::string array = At("law", law.name) / bounded.share();
+  const Quantity array = of(law, bounded.share);
   const std::size_t worst = worst_size(records, array, used);
   double quotient = 0.0;
   for (const TrialRecord& record : records) {
     for (std::size_t i = 0; i < used.size(); ++i) {
-      if (used[i])
-        quotient = std::max(quotient, record.array(At("law", law.name) / bounded.quotient()).at(i));
+      if (used[i]) quotient = std::max(quotient, record.array(of(law, bounded.quotient)).at(i));
     }
   }
   judge_probability(c, statement, entry_of(records, array, worst), at_most(allowed),
@@ -291,35 +298,40 @@ void measure_laws(const Config& c, const Trial& trial, TrialRecord& record) {
   for (const Law& law : make_laws(c.d)) measure_law(c, law, trial, record);
 }
 
-void report_laws(const Config& c, ResultBuilder& out) {
-  const std::vector<Law> laws = make_laws(c.d);
-  Claims& claims = out.claims();
-  for (const Law& law : laws) {
-    out.scalar(At("law", law.name) / rank_error,
-               entry_of(out.records(), At("law", law.name) / rank_error, c.n.size() - 1));
-    out.series(At("law", law.name) / rank_error, "n", c.sizes());
-    out.series(At("law", law.name) / noise_above, "n", c.sizes());
+void derive_laws(const Config& c, Numbers& out) {
+  for (const Law& law : make_laws(c.d)) {
+    out.scalar(of(law, rank_error), entry_of(out.records(), of(law, rank_error), c.n.size() - 1));
+    out.series(of(law, rank_error), "n", c.sizes());
+    out.series(of(law, noise_above), "n", c.sizes());
     for (const Bounded* bounded : {&theorem_2_3, &theorem_B_1, &theorem_B_2}) {
-      out.series(At("law", law.name) / bounded->share(), "n", c.sizes());
-      out.series(At("law", law.name) / bounded->quotient(), "n", c.sizes());
+      out.series(of(law, bounded->share), "n", c.sizes());
+      out.series(of(law, bounded->quotient), "n", c.sizes());
     }
-    judge_consistency(c, law, out.records(), claims);
-    judge_bound(c, law, theorem_2_3, out.records(), claims);
-    judge_noise(c, law, out.records(), claims);
-    judge_bound(c, law, theorem_B_1, out.records(), claims);
-    judge_bound(c, law, theorem_B_2, out.records(), claims);
   }
   std::vector<double> root;
   for (const double n : c.sizes()) root.push_back(1.0 / std::sqrt(n));
-  out.series_of_points("inverse_square_root", "n", c.sizes(), root);
+  out.series_of_points(inverse_square_root, "n", c.sizes(), root);
+}
+
+void judge_laws(const Config& c, const Records& records, Claims& claims) {
+  for (const Law& law : make_laws(c.d)) {
+    judge_consistency(c, law, records, claims);
+    judge_bound(c, law, theorem_2_3, records, claims);
+    judge_noise(c, law, records, claims);
+    judge_bound(c, law, theorem_B_1, records, claims);
+    judge_bound(c, law, theorem_B_2, records, claims);
+  }
   judge_cross_term(claims);
+}
+
+void show_laws(const Config& c, Display& out) {
   PanelBuilder error = out.panel("Lemma 2.1 and Theorem 2.3: error of the stable rank",
                                  log_axis("samples n"), log_axis("|st(Z_n) - er(M)| / er(M)"));
-  for (const Law& law : laws) {
-    error.curve(At("law", law.name) / rank_error, law.text,
+  for (const Law& law : make_laws(c.d)) {
+    error.curve(of(law, rank_error), law.text,
                 {.style = LineStyle::line_points, .band = BandKind::interval});
   }
-  error.curve("inverse_square_root", "1/sqrt(n)", {LineStyle::dotted});
+  error.curve(inverse_square_root, "1/sqrt(n)", {LineStyle::dotted});
 }
 
 }  // namespace ranklab::concentration

@@ -17,10 +17,15 @@ namespace {
 
 // A trial -----------------------------------------------------------------------------------------
 
-// Arrays over layers: p0 of (2.2) with c_0 = 1/2 and u_* the top eigenvector, lowered by three
-// standard errors; er(M); the mean of st(A_l), and the share of draws above (2.3).
-constexpr char layer_p0[] = "layer.p0", layer_effective_rank[] = "layer.effective_rank",
-               layer_rank[] = "layer.stable_rank", layer_above[] = "layer.share_above";
+// Arrays over layers.
+constexpr Measure
+    layer_p0 = {"layer.p0", "p0",
+                "p0 of (2.2) for c0 = 1/2 and the top eigenvector, lowered by 3 standard errors"},
+    layer_effective_rank = {"layer.effective_rank", "er(M)",
+                            "effective rank of the second moment of the layer's outputs"},
+    layer_rank = {"layer.stable_rank", "st(A_l)", "stable rank of the layer, mean over draws"},
+    layer_above = {"layer.share_above", "", "share of draws with st(A_l) above the bound (2.3)"},
+    layer_bound = {"layer.bound", "", "bound (2.3) with p0 and er(M) of the trial"};
 constexpr double layer_c0 = 0.5;
 constexpr std::uint64_t layer_samples = 256;
 
@@ -208,23 +213,29 @@ void measure_quadratic(const Config& c, const Trial& trial, TrialRecord& record)
   record.set(layer_above, above.values());
 }
 
-void report_quadratic(const Config& c, ResultBuilder& out) {
-  for (const char* name : {layer_p0, layer_effective_rank, layer_rank, layer_above})
-    out.series(name, "layer", 1.0);
+void derive_quadratic(const Config& c, Numbers& out) {
   std::vector<double> layers;
   for (std::uint64_t l = 1; l <= c.depth; ++l) layers.push_back(static_cast<double>(l));
+  for (const Measure& each : {layer_p0, layer_effective_rank, layer_rank, layer_above})
+    out.series(each, "layer", layers);
   // From the constants of each trial.
-  out.series("layer.bound", "layer", layers, [&](const TrialRecord& record, std::size_t l) {
+  out.series(layer_bound, "layer", layers, [&](const TrialRecord& record, std::size_t l) {
     return bound_2_3(record.array(layer_p0).at(l), c.failure_probability,
                      record.array(layer_effective_rank).at(l));
   });
-  judge_moments(out.claims());
-  judge_every_n(out.claims());
-  for (std::size_t l = 0; l < c.depth; ++l) judge_layer(c, l, out.records(), out.claims());
+}
+
+void judge_quadratic(const Config& c, const Records& records, Claims& claims) {
+  judge_moments(claims);
+  judge_every_n(claims);
+  for (std::size_t l = 0; l < c.depth; ++l) judge_layer(c, l, records, claims);
+}
+
+void show_quadratic(const Config& c, Display& out) {
   out.panel("Quadratic layers, inputs N(1, s^2 I)", {"layer"}, rank_axis("stable rank"))
       .curve(layer_rank, "st(A_l), measured",
              {.style = LineStyle::line_points, .band = BandKind::interval})
-      .curve("layer.bound", "bound (2.3) with the law's own constants",
+      .curve(layer_bound, "bound (2.3) with the law's own constants",
              {.style = LineStyle::line_points, .band = BandKind::interval})
       .line(largest_rank(c), "largest possible rank");
 }

@@ -36,13 +36,22 @@ double printed_samples(double p0, double c) {
 // one.
 constexpr std::size_t at_printed = 0, at_half = 2;
 
-// Arrays over spike_sizes. Shares of a trial's draws: with st(Z_n) above the bound; with st(M_n)
-// above it, which the theorem prints; with tr(M_n) > tr(M) / c; with fewer than p0 n/2 large
-// samples.
-constexpr char share_above[] = "spike.share_above",
-               share_above_moment[] = "spike.share_above_moment",
-               share_trace[] = "spike.share_trace", share_few[] = "spike.share_few",
-               mean_rank[] = "spike.stable_rank";
+// Arrays over spike_sizes.
+constexpr Measure
+    share_above = {"spike.share_above", "", "share of draws with st(Z_n) above the bound (2.3)"},
+    share_above_moment = {"spike.share_above_moment", "",
+                          "share of draws with st(M_n) above the bound, which the theorem prints"},
+    share_trace = {"spike.share_trace", "", "share of draws with tr(M_n) above tr(M)/c"},
+    share_few = {"spike.share_few", "", "share of draws with fewer than p0 n/2 large samples"},
+    mean_rank = {"spike.stable_rank", "st(Z_n)", "stable rank of the sample, mean over draws"};
+// Of the result.
+constexpr Measure
+    above_printed = {"spike.share_above_printed", "",
+                     "share of draws with st(Z_n) above the bound, at n as the theorem prints it"},
+    above_needed = {"spike.share_above_needed", "",
+                    "share of draws with st(Z_n) above the bound, at n as its proof needs it"},
+    no_large_sample = {"spike.no_large_sample", "(1 - p0)^n",
+                       "probability that no sample is large"};
 
 // One sample of n columns from the law: how many are large, and the spectrum of the others.
 struct SpikeSample {
@@ -115,7 +124,9 @@ Tally count_chernoff() {
   return tally;
 }
 
-void judge(const Config& config, const Records& records, Claims& claims) {
+}  // namespace
+
+void judge_spike(const Config& config, const Records& records, Claims& claims) {
   const double c = config.failure_probability, p0 = config.p0;
   const std::vector<double> sizes = spike_sizes(config);
   const auto judge_share = [&](const Statement& statement, std::size_t at) {
@@ -148,8 +159,6 @@ void judge(const Config& config, const Records& records, Claims& claims) {
                             steps.largest),
                         WorstCase::largest);
 }
-
-}  // namespace
 
 // The trial, and the result -----------------------------------------------------------------------
 
@@ -186,21 +195,24 @@ void measure_spike(const Config& c, const Trial& trial, TrialRecord& record) {
   record.set(mean_rank, rank.values());
 }
 
-void report_spike(const Config& c, ResultBuilder& out) {
+void derive_spike(const Config& c, Numbers& out) {
   const std::vector<double> sizes = spike_sizes(c);
-  out.scalar("spike.share_above_printed", entry_of(out.records(), share_above, at_printed));
-  out.scalar("spike.share_above_needed", entry_of(out.records(), share_above, sizes.size() - 1));
-  for (const char* name : {share_above, share_above_moment, share_trace, share_few, mean_rank})
-    out.series(name, "n", sizes);
+  out.scalar(above_printed, entry_of(out.records(), share_above, at_printed));
+  out.scalar(above_needed, entry_of(out.records(), share_above, sizes.size() - 1));
+  for (const Measure& each : {share_above, share_above_moment, share_trace, share_few, mean_rank})
+    out.series(each, "n", sizes);
   std::vector<double> none;
   for (const double n : sizes) none.push_back(std::pow(1.0 - c.p0, n));
-  out.series_of_points("spike.no_large_sample", "n", sizes, none);
-  judge(c, out.records(), out.claims());
+  out.series_of_points(no_large_sample, "n", sizes, none);
+}
+
+void show_spike(const Config& c, Display& out) {
+  const std::vector<double> sizes = spike_sizes(c);
   out.panel("Theorem 2.2: samples above the bound", log_axis("samples n"),
             unit_axis("share of samples"))
       .curve(share_above, "st(Z_n) above the bound (2.3)",
              {.style = LineStyle::line_points, .band = BandKind::interval})
-      .curve("spike.no_large_sample", "no large sample, (1 - p0)^n", {LineStyle::dotted})
+      .curve(no_large_sample, "no large sample, (1 - p0)^n", {LineStyle::dotted})
       .line(2.0 * c.failure_probability, "allowed, 2c")
       .band(sizes[at_printed], sizes[at_printed] * 1.15, "n as printed", 2)
       .band(sizes.back() / 1.15, sizes.back(), "n as the proof needs it", 3);

@@ -49,11 +49,14 @@ std::vector<Field> Config::flags() {
   for (Field& field : model_fields(spec, bare_models())) {
     if (!is_configurable(field.name)) continue;
     // The study runs several models, and tokens in a cone as well.
-    const bool applies = field.name == "cone-width" ||
-                         std::any_of(models.begin(), models.end(), [&](const std::string& name) {
-                           return model_row(name).has(field.name);
-                         });
-    if (applies) field.needs.clear();
+    if (field.name == "cone-width")
+      field.applies = {};
+    else if (field.applies)
+      field.applies = [this, name = field.name, of_one = field.applies] {
+        return of_one() || std::ranges::any_of(models, [&](const std::string& model) {
+                 return model_row(model).has(name);
+               });
+      };
     list.push_back(std::move(field));
   }
   return list;

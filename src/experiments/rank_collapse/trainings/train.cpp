@@ -48,29 +48,32 @@ std::vector<Field> Config::flags() {
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {
     return std::count(list.begin(), list.end(), word) > 0;
   };
-  const auto only = [](bool applies, const char* needs) {
+  const auto only = [](std::function<bool()> applies, const char* needs) {
     return [=](Field field) { return only_if(applies, needs, std::move(field)); };
   };
   const auto learns = [](const std::string& word) {
     return word.find(learned_word) != std::string::npos;
   };
-  const bool removes = has(variant, "de-escalated"),
-             learns_tau = std::any_of(removal.begin(), removal.end(), learns);
-  const auto of_recall = only(task == "recall", "--task recall"),
-             of_ids = only(!is_images(), "--task recall or text"),
-             of_images = only(is_images(), "--task pixels or patches"),
-             of_text = only(is_text(), "--task text"),
-             of_post = only(has(variant, "post"), "--variant post"),
+  const auto removes = [this, has] { return has(variant, "de-escalated"); };
+  const auto learns_tau = [this, learns] {
+    return std::any_of(removal.begin(), removal.end(), learns);
+  };
+  const auto of_recall = only([this] { return task == "recall"; }, "--task recall"),
+             of_ids = only([this] { return !is_images(); }, "--task recall or text"),
+             of_images = only([this] { return is_images(); }, "--task pixels or patches"),
+             of_text = only([this] { return is_text(); }, "--task text"),
+             of_post = only([this, has] { return has(variant, "post"); }, "--variant post"),
              of_de_escalated = only(removes, "--variant de-escalated"),
-             of_place =
-                 only(removes && removal.empty(), "--variant de-escalated, and no --removal"),
-             of_tau = only(removes && (removal.empty() || learns_tau),
+             of_place = only([=, this] { return removes() && removal.empty(); },
+                             "--variant de-escalated, and no --removal"),
+             of_tau = only([=, this] { return removes() && (removal.empty() || learns_tau()); },
                            "--variant de-escalated, and no --removal or a learned one"),
-             of_learned_tau =
-                 only(removes && learns_tau, "--variant de-escalated --removal PLACE:learned"),
+             of_learned_tau = only([=] { return removes() && learns_tau(); },
+                                   "--variant de-escalated --removal PLACE:learned"),
              of_learned_lambda =
-                 only(std::any_of(lambda.begin(), lambda.end(), learns), "--lambda learned"),
-             of_normal = only(has(init, "normal"), "--init normal");
+                 only([=, this] { return std::any_of(lambda.begin(), lambda.end(), learns); },
+                      "--lambda learned"),
+             of_normal = only([this, has] { return has(init, "normal"); }, "--init normal");
   return grouped(
       {
           precision_field(precision),
@@ -317,7 +320,7 @@ std::vector<std::vector<std::string>> Config::table_of_defaults() {
     for (std::size_t i = 0; i < names.size(); ++i) {
       const auto field = std::ranges::find(fields, names[i], &Field::name);
       const bool is_unset = field->zero_is_unset && field->value_text() == "0";
-      std::string value = is_unset || !field->needs.empty() ? "" : field->value_text();
+      std::string value = is_unset || field->is_idle() ? "" : field->value_text();
       // Without the values of single models, as in 1200,mamba2:800.
       if (names[i] == "steps" || names[i] == "lr") value = value.substr(0, value.find(','));
       rows[i + 1].push_back(value.empty() ? "-" : value);

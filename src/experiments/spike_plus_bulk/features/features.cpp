@@ -226,29 +226,26 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
 
 // What the claims have in common ------------------------------------------------------------------
 
-namespace {
-
-// Why the sizes of this run do not satisfy "k proportional to d, d growing"; empty if they do.
-std::string why_no_rates(const Config& c) {
-  const std::vector<Size> sizes = c.sizes();
-  if (sizes.size() < 3)
+std::string Config::why_no_rates() const {
+  const std::vector<Size> all = sizes();
+  if (all.size() < 3)
     return "--k has fewer than three sizes, so no exponent can be fitted with an error";
-  if (sizes.front().d == sizes.back().d)
+  if (all.front().d == all.back().d)
     return "--d is fixed; the statement is about a d that grows with k";
   std::vector<double> samples;  // n/d
-  for (const Size& size : sizes) samples.push_back(real(size.n) / real(size.d));
+  for (const Size& size : all) samples.push_back(real(size.n) / real(size.d));
   const auto [smallest, largest] = std::minmax_element(samples.begin(), samples.end());
   return *largest > 1.1 * *smallest ? "n is not proportional to d over the sizes of this run" : "";
 }
 
-FeatureClaims over(const Config& c, const std::vector<Size>& sizes, At (Size::*place)() const,
-                   const std::string& no_exponents, const Records& records, Claims& claims) {
-  std::vector<std::string> prefixes;
-  for (const Size& size : sizes) prefixes.push_back((size.*place)().text + ".");
+namespace {
+
+FeatureClaims claims_over(const Config& c, const std::vector<Size>& sizes,
+                          At (Size::*place)() const, const std::string& no_exponents,
+                          const Records& records, Claims& claims) {
   const std::string fit = say("exponent of d, fitted to each trial over {} sizes up to d = {}",
                               sizes.size(), sizes.back().d);
-  return {{claims, records, of_each(sizes, &Size::d), prefixes, no_exponents, fit, 3,
-           slack_of_exponents},
+  return {{sizes_over_d(sizes, place), claims, records, no_exponents, fit, 3, slack_of_exponents},
           c,
           sizes};
 }
@@ -256,16 +253,23 @@ FeatureClaims over(const Config& c, const std::vector<Size>& sizes, At (Size::*p
 }  // namespace
 
 FeatureClaims over_sizes(const Config& c, const Records& records, Claims& claims) {
-  return over(c, c.sizes(), &Size::place, why_no_rates(c), records, claims);
+  return claims_over(c, c.sizes(), &Size::place, c.why_no_rates(), records, claims);
 }
 
 FeatureClaims over_wide_sizes(const Config& c, const Records& records, Claims& claims) {
-  return over(c, c.wide(), &Size::wide_place,
-              c.wide_d.size() < 3 ? "--wide-d has fewer than three sizes" : "", records, claims);
+  return claims_over(c, c.wide(), &Size::wide_place,
+                     c.wide_d.size() < 3 ? "--wide-d has fewer than three sizes" : "", records,
+                     claims);
 }
 
-Metric FeatureClaims::of_order(const Order& order) const {
-  return [all = sizes, value = order.at](const AtSize& at) { return value(all[at.i]); };
+Metric of_order(const std::vector<Size>& sizes, const Order& order) {
+  return [sizes, value = order.at](const AtSize& at) { return value(sizes[at.i]); };
+}
+
+Sizes sizes_over_d(const std::vector<Size>& sizes, At (Size::*place)() const) {
+  Sizes out{of_each(sizes, &Size::d), {}};
+  for (const Size& size : sizes) out.places.push_back((size.*place)());
+  return out;
 }
 
 void FeatureClaims::exponent(const Statement& statement, const Metric& metric, Region allowed,
@@ -285,7 +289,7 @@ void FeatureClaims::rate(const Statement& statement, const Metric& metric, const
   rate(statement, ratio(metric, of_order(order)), allowed, say(" times {}{}", order.formula, more));
 }
 
-void FeatureClaims::at_largest(const Statement& statement, const char* name, Region allowed,
+void FeatureClaims::at_largest(const Statement& statement, const Measure& measure, Region allowed,
                                const std::string& threshold, const std::string& detail) const {
   constexpr std::uint64_t fewest_measured =
       64;  // features and samples from which constants are judged
@@ -297,38 +301,38 @@ void FeatureClaims::at_largest(const Statement& statement, const char* name, Reg
           ? say("fewer than {} features or samples even at the largest size", fewest_measured)
           : "";
   if (!claims.applies(judged, unmet)) return;
-  claims.mean(judged, scalars_of(records, size.place() / name), allowed,
+  claims.mean(judged, scalars_of(records, size.place() / measure), allowed,
               say("{}; at k = {}, d = {}, n = {}", detail, size.k, size.d, size.n));
 }
 
-void FeatureClaims::constant(const Statement& statement, const char* name, double expected,
+void FeatureClaims::constant(const Statement& statement, const Measure& measure, double expected,
                              double band, const std::string& detail) const {
-  at_largest(statement, name, within(expected, band * std::fabs(expected)),
+  at_largest(statement, measure, within(expected, band * std::fabs(expected)),
              say("{} % in the coefficient", 100.0 * band), detail);
 }
 
-void judge(const FeatureClaims& over_d) {
-  const Config& c = over_d.config;
-  if (!c.teacher()) {
-    judge_phi(over_d);
-    judge_gram(over_d);
-    return judge_rows(over_d);
+void Config::judge(const Records& records, Claims& claims) const {
+  const FeatureClaims of_sizes = over_sizes(*this, records, claims);
+  if (!teacher()) {
+    judge_phi(of_sizes);
+    judge_gram(of_sizes);
+    return judge_rows(of_sizes);
   }
-  judge_hadamard(over_d.records, over_d.claims);
-  judge_definitions(over_d);
-  const auto relu = over_d.claims.only_where(c.not_relu());
-  judge_theorem_3_7(over_d);
-  judge_theorem_3_9(over_d);
-  judge_proof_3_7(over_d);
+  judge_hadamard(records, claims);
+  judge_definitions(of_sizes);
+  const auto only_relu = claims.only_where(not_relu());
+  judge_theorem_3_7(of_sizes);
+  judge_theorem_3_9(of_sizes);
+  judge_proof_3_7(of_sizes);
   {
-    const auto tall = over_d.claims.only_where(
-        c.tall() && !c.singular()
+    const auto only_tall = claims.only_where(
+        tall() && !singular()
             ? ""
             : "the statement requires k > d and n >= C_0 d; this run has k <= d or n <= k");
-    judge_proof_3_8(over_d);
-    judge_proof_3_9(over_d);
+    judge_proof_3_8(of_sizes);
+    judge_proof_3_9(of_sizes);
   }
-  judge_times(over_d);
+  judge_times(of_sizes);
 }
 
 }  // namespace ranklab::features

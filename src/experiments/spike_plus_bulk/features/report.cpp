@@ -9,34 +9,61 @@
 namespace ranklab::features {
 namespace {
 
-// Series that are derived from the numbers of a trial. The differences are from the formula of phi.
-constexpr char error_order[] = "error_order", inverse_d[] = "inverse_d",
-               linear_limit_above[] = "linear_limit_above",
-               linear_limit_below[] = "linear_limit_below", ratio_squared[] = "ratio_squared",
-               wide_order[] = "wide_order", lower_bound[] = "eq_3_4_lower",
-               upper_bound[] = "eq_3_4_upper", remainder_order[] = "remainder_order",
-               mean_relative_error[] = "mean_relative_error",
-               spike_as_printed[] = "spike_as_printed";
-constexpr char phi[] = "phi", from_formula[] = "_difference", sampled_points[] = "_points";
+// Series that are derived from the numbers of a trial.
+constexpr Measure
+    error_order = {"error_order", "sqrt(k)/d", "order of the error in Theorem 3.7"},
+    inverse_d = {"inverse_d", "1/d", "for comparison"},
+    linear_limit_above = {"linear_limit_above", "(sqrt(k/d) + 1)^2", "limit of s_1(V-bar V')"},
+    linear_limit_below = {"linear_limit_below", "(sqrt(k/d) - 1)^2", "limit of s_d(V-bar V')"},
+    ratio_squared = {"ratio_squared", "||M-bar||_*^2 / ||W-bar||_F^2", "the square of (3.19)"},
+    wide_order = {"wide_order", "sqrt(k)/d", "order of the error in Theorem 3.7, k = d^(7/4)"},
+    lower_bound = {"eq_3_4_lower", "", "lower bound (3.4) on Sigma, without its O term"},
+    upper_bound = {"eq_3_4_upper", "", "upper bound (3.4) on Sigma, without its O term"},
+    remainder_order = {"remainder_order", "k log(k)^2/d^2", "order of the remainder in (3.6)"},
+    mean_relative_error = {"mean_relative_error", "||mu-bar - mu|| / ||mu-bar||",
+                           "relative error of the sample mean of the features"},
+    spike_as_printed = {"spike_as_printed", "||V||_F^2/(4 pi^2)",
+                        "squared norm of the mean feature, as printed"};
+// phi and its derivatives at 0; differences are from the formula of phi.
+constexpr char derivative_of_phi[] = "derivative of phi at 0, by its formula",
+               by_taylor[] = "Taylor polynomial of phi at 0",
+               minus_phi[] = "Taylor polynomial of phi at 0, minus phi";
+constexpr Measure phi = {"phi", "phi(t)", "2 pi times the covariance of two features, by formula"},
+                  phi_derivatives[] = {{"phi_derivative_0", "phi(0)", derivative_of_phi},
+                                       {"phi_derivative_1", "phi'(0)", derivative_of_phi},
+                                       {"phi_derivative_2", "phi''(0)", derivative_of_phi},
+                                       {"phi_derivative_3", "phi^(3)(0)", derivative_of_phi},
+                                       {"phi_derivative_4", "phi^(4)(0)", derivative_of_phi},
+                                       {"phi_derivative_5", "phi^(5)(0)", derivative_of_phi},
+                                       {"phi_derivative_6", "phi^(6)(0)", derivative_of_phi}},
+                  sampled_difference = {"phi_monte_carlo_difference", "", "sampled phi minus phi"},
+                  sampled_points = {"phi_monte_carlo_points", "phi(t)",
+                                    "sampled phi at the points that the figure shows"};
+struct Taylor {
+  std::size_t degree;
+  Measure polynomial, difference;
+};
+constexpr Taylor
+    taylor_1 = {1, {"phi_taylor_1", "", by_taylor}, {"phi_taylor_1_difference", "", minus_phi}},
+    taylor_2 = {2, {"phi_taylor_2", "", by_taylor}, {"phi_taylor_2_difference", "", minus_phi}},
+    taylor_4 = {4, {"phi_taylor_4", "", by_taylor}, {"phi_taylor_4_difference", "", minus_phi}};
 
-std::string phi_taylor(std::size_t degree) {
-  return say("phi_taylor_{}", degree);
-}
-
-std::string of_error(const char* time, double error) {
-  return say("{}_{}", time, error);
+// The steps to an error over d: "relative_time_teacher_0.1".
+Quantity to_error(const Measure& time, double error) {
+  return {say("{}_{}", time.name, error), time, At("error", error)};
 }
 
 // Every number at every size as a scalar, and as a series over k, in this order.
-void add_sizes(ResultBuilder& out, const FeatureClaims& over_d) {
-  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
-  const auto add = [&](std::initializer_list<const char*> names) {
-    for (const char* name : names) {
-      for (const Size& size : over_d.sizes) out.scalar(size.place() / name);
-      out.series(name, "k", k, over_d.at_sizes(name));
+void add_sizes(const Config& c, Numbers& out) {
+  const Sizes sizes = sizes_over_d(c.sizes(), &Size::place);
+  const std::vector<double> k = of_each(c.sizes(), &Size::k);
+  const auto add = [&](std::initializer_list<Measure> measures) {
+    for (const Measure& each : measures) {
+      for (const At& place : sizes.places) out.scalar(place / each);
+      out.series(each, "k", k, sizes.at_sizes(each));
     }
   };
-  if (over_d.config.teacher()) {
+  if (c.teacher()) {
     add({cross_spike, cross_bulk_max, mean_coefficient, teacher_mean_coefficient});
     add({mean_order, definition_as_printed, definition_corrected});
     add({coefficient_linear, coefficient_ones, cross_squared_error, error_as_printed,
@@ -74,52 +101,51 @@ void add_sizes(ResultBuilder& out, const FeatureClaims& over_d) {
 constexpr std::size_t shown_pairs = 11;
 
 // The formula, its Taylor polynomials at 0, the sampled pairs, and differences from the formula.
-void add_phi(ResultBuilder& out, const Config& c) {
+void add_phi(const Config& c, Numbers& out) {
   const Activation& activation = find_activation(c.activation);
   const std::vector<double> t = c.phi_at();
-  const std::vector<double> derivatives = feature_phi_derivatives(activation, 6);
+  const std::vector<double> derivatives =
+      feature_phi_derivatives(activation, std::size(phi_derivatives) - 1);
   for (std::size_t m = 0; m < derivatives.size(); ++m) {
-    out.scalar(say("phi_derivative_{}", m),
-               std::vector<double>(out.records().size(), derivatives[m]));
+    out.scalar(phi_derivatives[m], std::vector<double>(out.records().size(), derivatives[m]));
   }
   std::vector<double> exact;
   for (const double at : t) exact.push_back(feature_phi(activation, at));
   out.series(phi, "t", t, [&](const TrialRecord&, std::size_t i) { return exact[i]; });
-  for (const std::size_t degree : {1u, 2u, 4u}) {
-    const std::string name = phi_taylor(degree);
+  for (const auto& [degree, polynomial, difference] : {taylor_1, taylor_2, taylor_4}) {
     const std::vector<double> kept(derivatives.begin(),
                                    derivatives.begin() + static_cast<std::ptrdiff_t>(degree) + 1);
-    out.series(name, "t", t,
+    out.series(polynomial, "t", t,
                [&](const TrialRecord&, std::size_t i) { return taylor_polynomial(kept, t[i]); });
-    out.series(name + from_formula, "t", t, [&](const TrialRecord&, std::size_t i) {
+    out.series(difference, "t", t, [&](const TrialRecord&, std::size_t i) {
       return taylor_polynomial(kept, t[i]) - exact[i];
     });
   }
   out.series(phi_monte_carlo, "t", t);
-  const std::string sampled = phi_monte_carlo;
-  out.series(sampled + from_formula, "t", t, [&](const TrialRecord& record, std::size_t i) {
+  out.series(sampled_difference, "t", t, [&](const TrialRecord& record, std::size_t i) {
     return record.array(phi_monte_carlo).at(i) - exact[i];
   });
   const std::size_t every = std::max<std::size_t>((t.size() - 1) / (shown_pairs - 1), 1);
   std::vector<double> shown;
   for (std::size_t i = 0; i < t.size(); i += every) shown.push_back(t[i]);
-  out.series(sampled + sampled_points, "t", shown, [&](const TrialRecord& record, std::size_t i) {
+  out.series(sampled_points, "t", shown, [&](const TrialRecord& record, std::size_t i) {
     return record.array(phi_monte_carlo).at(i * every);
   });
 }
 
-void add_bounds(ResultBuilder& out, const FeatureClaims& over_d) {
-  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
-  const auto add = [&](const char* name, const Metric& metric) {
-    out.series(name, "k", k, over_d.at_sizes(metric));
+void add_bounds(const Config& c, Numbers& out) {
+  const Sizes sizes = sizes_over_d(c.sizes(), &Size::place);
+  const std::vector<double> k = of_each(c.sizes(), &Size::k);
+  const auto add = [&](const Measure& measure, const Metric& metric) {
+    out.series(measure, "k", k, sizes.at_sizes(metric));
   };
   add(lower_bound, eq_3_4_lower);
   add(upper_bound, eq_3_4_upper);
-  add(remainder_order, over_d.of_order(k_log_k_over_d_squared));
+  add(remainder_order, of_order(c.sizes(), k_log_k_over_d_squared));
   add(mean_relative_error,
       [](const AtSize& at) { return at(mean_shift) / std::sqrt(at(mean_squared_norm)); });
   // ||mu||^2 is ||V||_F^2/(2 pi) for relu; the paper prints ||V||_F^2/(4 pi^2).
-  if (!over_d.config.relu()) return;
+  if (!c.relu()) return;
   add(spike_as_printed,
       [](const AtSize& at) { return at(spike_formula) / (2.0 * std::numbers::pi); });
 }
@@ -131,21 +157,19 @@ CurveLook look(LineStyle style, int color) {
 
 constexpr char number_of_features[] = "number of features k";
 
-void add_phi_panels(ResultBuilder& out) {
+void add_phi_panels(Display& out) {
   const Axis t{"t, cosine between two rows of V"};
-  const std::string sampled = phi_monte_carlo, label = "sampled pairs of features";
+  const std::string label = "sampled pairs of features";
   out.panel("phi(t): 2 pi times the covariance of two features", t, {"phi(t)"})
       .curve(phi, "formula", look(LineStyle::line, 0))
-      .curve(sampled + sampled_points, label, look(LineStyle::points, 1));
+      .curve(sampled_points, label, look(LineStyle::points, 1));
   out.panel("Differences from the formula", t, {"difference from phi(t)"})
-      .curve(phi_taylor(2) + from_formula, "Taylor polynomial, degree 2",
-             look(LineStyle::dashed, 2))
-      .curve(phi_taylor(4) + from_formula, "Taylor polynomial, degree 4",
-             look(LineStyle::dotted, 3))
-      .curve(sampled + from_formula, label, look(LineStyle::line, 1));
+      .curve(taylor_2.difference, "Taylor polynomial, degree 2", look(LineStyle::dashed, 2))
+      .curve(taylor_4.difference, "Taylor polynomial, degree 4", look(LineStyle::dotted, 3))
+      .curve(sampled_difference, label, look(LineStyle::line, 1));
 }
 
-void add_spectrum_panels(ResultBuilder& out, const Config& c) {
+void add_spectrum_panels(const Config& c, Display& out) {
   const Axis k = log_axis(number_of_features), eigenvalue = log_axis("eigenvalue");
   out.panel("Spike: the largest eigenvalue of A A'/n", k, eigenvalue)
       .curve(spike, "measured", look(LineStyle::points, 0))
@@ -166,7 +190,7 @@ void add_spectrum_panels(ResultBuilder& out, const Config& c) {
       .curve(lower_bound, "", look(LineStyle::dashed, 6));
 }
 
-void add_error_panels(ResultBuilder& out, const Config& c) {
+void add_error_panels(const Config& c, Display& out) {
   const Axis k = log_axis(number_of_features);
   const std::string n = c.n == 0 ? "2k" : word(c.n);
   out.panel(say("Sampled mean and covariance, n = {} samples", n), k, log_axis("relative error"))
@@ -182,35 +206,40 @@ void add_error_panels(ResultBuilder& out, const Config& c) {
       .curve(remainder_order, "order in the theorem, k log(k)^2/d^2", look(LineStyle::dashed, 6));
 }
 
-void add_gram_figures(ResultBuilder& out, const Config& c) {
+void add_gram_figures(const Config& c, Display& out) {
   add_phi_panels(out);
-  add_spectrum_panels(out, c);
+  add_spectrum_panels(c, out);
   out.next_figure("Errors of the sampled moments and of the expansion (3.6)");
-  add_error_panels(out, c);
+  add_error_panels(c, out);
 }
 
-// The steps to each error over d, one series per error: "relative_time_teacher_0.1".
-void add_times(ResultBuilder& out, const FeatureClaims& over_d) {
-  const auto add = [&](const char* name, const std::array<double, 3>& errors) {
+// The steps to each error over d, one series per error.
+void add_times(const Sizes& sizes, Numbers& out) {
+  const auto add = [&](const Measure& time, const std::array<double, 3>& errors) {
     for (std::size_t j = 0; j < errors.size(); ++j) {
-      out.series({of_error(name, errors[j]), name, At("error", errors[j])}, "d", over_d.x,
-                 over_d.at_sizes([name, j](const AtSize& at) {
-                   return at.record.array(at.prefix + name).at(j) / at.x;
+      out.series(to_error(time, errors[j]), "d", sizes.x,
+                 sizes.at_sizes([time, j](const AtSize& at) {
+                   return at.record.array(at.place / time).at(j) / at.x;
                  }));
     }
   };
-  for (const char* name : relative_time) add(name, relative_errors);
-  for (const char* name : absolute_time) add(name, absolute_errors);
+  for (const Measure& time : relative_time) add(time, relative_errors);
+  for (const Measure& time : absolute_time) add(time, absolute_errors);
 }
 
-void add_cross_series(ResultBuilder& out, const FeatureClaims& over_d) {
-  const std::vector<double> k = of_each(over_d.sizes, &Size::k);
-  for (const char* name : {cross_singular_values, cross_bulk_singular_values}) {
-    out.series(series_over_trials(name, "index",
-                                  arrays_of(out.records(), over_d.prefixes.back() + name), 1.0));
+void add_cross_series(const Config& c, Numbers& out) {
+  const Sizes sizes = sizes_over_d(c.sizes(), &Size::place);
+  const std::vector<double> k = of_each(c.sizes(), &Size::k);
+  std::vector<double> indices;
+  for (double i = 1; i <= k.back(); ++i) indices.push_back(i);
+  for (const Measure& each : {cross_singular_values, cross_bulk_singular_values}) {
+    out.series(each, "index", indices,
+               [of = sizes.places.back() / each](const TrialRecord& record, std::size_t i) {
+                 return record.array(of).at(i);
+               });
   }
-  const auto add = [&](const char* name, const Metric& metric) {
-    out.series(name, "k", k, over_d.at_sizes(metric));
+  const auto add = [&](const Measure& measure, const Metric& metric) {
+    out.series(measure, "k", k, sizes.at_sizes(metric));
   };
   add(error_order, [&](const AtSize& at) { return std::sqrt(k[at.i]) / at.x; });
   add(inverse_d, [](const AtSize& at) { return 1.0 / at.x; });
@@ -220,18 +249,18 @@ void add_cross_series(ResultBuilder& out, const FeatureClaims& over_d) {
   add(linear_limit_below,
       [&](const AtSize& at) { return std::pow(std::sqrt(k[at.i] / at.x) - 1.0, 2); });
   add(ratio_squared, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); });
-  const FeatureClaims wide = over_wide_sizes(over_d.config, out.records(), out.claims());
-  for (const char* name : {wide_ones, wide_norms}) {
-    for (const Size& size : wide.sizes) out.scalar(size.wide_place() / name);
-    out.series(name, "d", wide.x, wide.at_sizes(name));
+  const Sizes wide = sizes_over_d(c.wide(), &Size::wide_place);
+  for (const Measure& each : {wide_ones, wide_norms}) {
+    for (const At& place : wide.places) out.scalar(place / each);
+    out.series(each, "d", wide.x, wide.at_sizes(each));
   }
-  out.series(wide_order, "d", wide.x, wide.at_sizes(wide.of_order(root_k_over_d)));
-  add_times(out, over_d);
+  out.series(wide_order, "d", wide.x, wide.at_sizes(of_order(c.wide(), root_k_over_d)));
+  add_times(sizes, out);
 }
 
 constexpr LineStyle measured = LineStyle::line_points, formula = LineStyle::dashed;
 
-void add_cross_figure(ResultBuilder& out, const Config& c) {
+void add_cross_figure(const Config& c, Display& out) {
   const Axis k = log_axis(number_of_features);
   out.panel(say("Singular values, k = {}", c.sizes().back().k),
             log_axis("index of the singular value"), log_axis("singular value"))
@@ -266,7 +295,7 @@ void add_cross_figure(ResultBuilder& out, const Config& c) {
       .curve(stable_rank_A, "st(A)", look(formula, 6));
 }
 
-void add_proof_figure(ResultBuilder& out, const Config& c) {
+void add_proof_figure(const Config& c, Display& out) {
   if (!c.relu()) return;
   out.next_figure("Proofs of Section 3.2.1 and 3.2.3, and the time of gradient descent");
   const Axis k = log_axis(number_of_features), d = log_axis("input dimension d");
@@ -284,15 +313,15 @@ void add_proof_figure(ResultBuilder& out, const Config& c) {
       .curve(Q_min, "s_k(Q)", look(measured, 1))
       .curve(block_row, "||r_0'L_0||", look(measured, 2))
       .curve(corner_error, "||E||", look(measured, 3));
-  const auto add_times = [&](const std::string& title, const std::array<const char*, 2>& names,
+  const auto add_times = [&](const std::string& title, const TwoMeasures& times,
                              const std::array<double, 3>& errors, const std::string& symbol) {
     PanelBuilder panel = out.panel(title, d, log_axis("steps / d"));
     for (std::size_t j = 0; j < errors.size(); ++j) {
       const int color = static_cast<int>(j);
       panel
-          .curve(of_error(names[0], errors[j]), say("{} = {}", symbol, errors[j]),
+          .curve(to_error(times[0], errors[j]), say("{} = {}", symbol, errors[j]),
                  look(measured, color))
-          .curve(of_error(names[1], errors[j]), "", look(formula, color));
+          .curve(to_error(times[1], errors[j]), "", look(formula, color));
     }
   };
   add_times("Steps to a relative error (dashed: teacher)", relative_time, relative_errors, "delta");
@@ -301,25 +330,27 @@ void add_proof_figure(ResultBuilder& out, const Config& c) {
 
 }  // namespace
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out(c.teacher() ? say("Cross-Gram matrix of two maps of {} features", c.activation)
-                                : say("Spike and bulk of {} features", c.activation),
-                    records);
-  const FeatureClaims over_d = over_sizes(c, records, out.claims());
-  add_sizes(out, over_d);
-  judge(over_d);
-  if (c.teacher()) {
-    add_cross_series(out, over_d);
-    add_cross_figure(out, c);
-    add_proof_figure(out, c);
+std::string Config::title() const {
+  return teacher() ? say("Cross-Gram matrix of two maps of {} features", activation)
+                   : say("Spike and bulk of {} features", activation);
+}
+
+void Config::derive(Numbers& out) const {
+  add_sizes(*this, out);
+  if (teacher()) return add_cross_series(*this, out);
+  add_phi(*this, out);
+  add_bounds(*this, out);
+}
+
+void Config::show(Display& out) const {
+  if (teacher()) {
+    add_cross_figure(*this, out);
+    add_proof_figure(*this, out);
   } else {
-    add_phi(out, c);
-    add_bounds(out, over_d);
-    add_gram_figures(out, c);
+    add_gram_figures(*this, out);
   }
-  if (!over_d.no_exponents.empty())
-    out.note(say("No exponents of d are judged: {}.", over_d.no_exponents));
-  return out.take();
+  const std::string unmet = why_no_rates();
+  if (!unmet.empty()) out.note(say("No exponents of d are judged: {}.", unmet));
 }
 
 // Flags, memory, work -----------------------------------------------------------------------------
@@ -386,20 +417,16 @@ Estimate Config::memory() const {
   return cost;
 }
 
-namespace {
-
-Work work(const Config& config) {
-  return each_trial([config](Trial& trial) { return run_trial(config, trial); });
+Work Config::work() const {
+  return each_trial([config = *this](Trial& trial) { return run_trial(config, trial); });
 }
-
-}  // namespace
 
 }  // namespace ranklab::features
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_features_study(LabelModel model) {
-  return study_of<features::Config>(features::work, features::report, {model});
+  return std::make_unique<features::Config>(model);
 }
 
 }  // namespace ranklab

@@ -119,8 +119,8 @@ void judge_hessian_ratio(const FeatureClaims& over_d) {
           gains.cases > 0 ? say("{} to {}", gains.smallest, gains.largest) : "no case"),
       WorstCase::smallest);
   const Tally ratios = over_d.tally([](const AtSize& at, Tally& tally) {
-    for (const char* name : hessian_ratio) {
-      const double quotient = at(name) / at(stable_rank_A);
+    for (const Measure& each : hessian_ratio) {
+      const double quotient = at(each) / at(stable_rank_A);
       tally.count(!(quotient <= 1.0 + rounding_of_norms), quotient);
     }
   });
@@ -144,10 +144,10 @@ void judge_descent(const FeatureClaims& over_d) {
   for (std::size_t i = 0; i < labels.size(); ++i) {
     const std::string with = say("{} labels", labels[i]), id = say("gd-time/{}", labels[i]);
     const Metric relative = [=](const AtSize& at) {
-      return at.record.array(at.prefix + relative_time[i]).at(judged_relative);
+      return at.record.array(at.place / relative_time[i]).at(judged_relative);
     };
     const Metric absolute = [=](const AtSize& at) {
-      return at.record.array(at.prefix + absolute_time[i]).at(judged_absolute);
+      return at.record.array(at.place / absolute_time[i]).at(judged_absolute);
     };
     const Metric printed =
         ratio(relative, [=](const AtSize& at) { return at.x * std::log(at.x / delta); });
@@ -174,8 +174,8 @@ void judge_descent(const FeatureClaims& over_d) {
                         over_d.range(to_epsilon), epsilon));
   }
   const Tally bound = over_d.tally([](const AtSize& at, Tally& tally) {
-    for (const char* times : relative_time) {
-      const std::vector<double>& steps = at.record.array(at.prefix + times);
+    for (const Measure& times : relative_time) {
+      const std::vector<double>& steps = at.record.array(at.place / times);
       for (std::size_t j = 0; j < steps.size(); ++j) {
         if (!std::isfinite(steps[j])) continue;
         const double allowed = std::ceil(-std::log(relative_errors[j]) / at(decay));

@@ -59,7 +59,7 @@ Place place(const SpikeFamily& family, const std::string& statement_id, const st
 }
 
 // The means over trials at every size, divided by the prediction.
-std::string means(const SpikeFamily& family, const Records& records, const char* quantity,
+std::string means(const SpikeFamily& family, const Records& records, const Measure& quantity,
                   Prediction prediction) {
   std::vector<std::string> texts;
   for (const Setting& at : family.settings) {
@@ -82,7 +82,7 @@ std::string too_few_sizes(const SizeClaims& over_d, const std::string& detail) {
 // Claim: nr is at least the level over the predicted span, in every trial at every size. A size
 // whose span is empty is not a case.
 void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const Statement& statement,
-                   const char* start, const char* end, Span Setting::*predicted) {
+                   const Measure& start, const Measure& end, Span Setting::*predicted) {
   std::vector<std::string> empty;
   const auto is_empty = [&](const Setting& at) {
     const Span span = at.*predicted;
@@ -106,7 +106,7 @@ void judge_passage(const SpikeFamily& family, const SizeClaims& over_d, const St
 
 // Claim: the quantity is at least of the order of the prediction.
 void judge_order(const Config& config, const SpikeFamily& family, const SizeClaims& over_d,
-                 const Statement& statement, const char* quantity, Prediction prediction,
+                 const Statement& statement, const Measure& quantity, Prediction prediction,
                  const char* name) {
   judge_exponent(over_d, statement, over(quantity, family.pair, prediction),
                  at_least(-exponent_tolerance(config)),
@@ -248,8 +248,8 @@ void judge_norms(const Config& config, const SpikeFamily& family, const SizeClai
 
 }  // namespace
 
-Metric over(const char* quantity, const SpikePair& pair, Prediction prediction) {
-  return ratio(quantity, [=, &pair](const AtSize& at) { return (pair.*prediction)(at.x); });
+Metric over(const Measure& measure, const SpikePair& pair, Prediction prediction) {
+  return ratio(measure, [=, &pair](const AtSize& at) { return (pair.*prediction)(at.x); });
 }
 
 std::vector<double> burn_in_slopes(const SpikeFamily& family, const Records& records) {
@@ -275,10 +275,15 @@ std::string id_suffix(const At& place) {
   return place.text.empty() ? "" : "/" + place.text;
 }
 
+Sizes sizes_over_d(const Config& config, const At& place) {
+  Sizes out{{config.d.begin(), config.d.end()}, {}};
+  for (const std::uint64_t d : config.d) out.places.push_back(at_size(place, d));
+  return out;
+}
+
 SizeClaims over_sizes(const Config& config, const At& place, const Records& records,
                       Claims& claims) {
-  SizeClaims over_d{claims, records, {config.d.begin(), config.d.end()}, {}};
-  for (const std::uint64_t d : config.d) over_d.prefixes.push_back(at_size(place, d).text + ".");
+  SizeClaims over_d{sizes_over_d(config, place), claims, records};
   over_d.slack = say("{} (a factor log d) in the exponent of d", exponent_tolerance(config));
   return over_d;
 }
@@ -299,23 +304,23 @@ void judge_exponent(const SizeClaims& over_d, const Statement& statement, const 
     over_d.claims.mean(judged, exponents, allowed, text);
 }
 
-void judge(const Config& config, const Records& records, Claims& claims) {
-  for (const SpikePair& pair : config.pairs()) {
-    const auto hypothesis = claims.only_where(unmet_bound_on_spikes(config, pair));
-    judge_matrices(config, pair, over_sizes(config, pair.place, records, claims));
+void Config::judge(const Records& records, Claims& claims) const {
+  for (const SpikePair& pair : pairs()) {
+    const auto hypothesis = claims.only_where(unmet_bound_on_spikes(*this, pair));
+    judge_matrices(*this, pair, over_sizes(*this, pair.place, records, claims));
   }
-  for (const SpikeFamily& family : config.families()) {
-    const SizeClaims over_d = over_sizes(config, family.place, records, claims);
+  for (const SpikeFamily& family : families()) {
+    const SizeClaims over_d = over_sizes(*this, family.place, records, claims);
     {
-      const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(config, family),
+      const auto hypothesis = claims.only_where(unmet_hypothesis_of_window(*this, family),
                                                 Claims::Unmet::reason_and_measured);
-      judge_window(config, family, over_d);
-      judge_longer_window(config, family, over_d);
+      judge_window(*this, family, over_d);
+      judge_longer_window(*this, family, over_d);
     }
-    const auto hypothesis = claims.only_where(unmet_hypothesis(config, family));
-    judge_norms(config, family, over_d);
+    const auto hypothesis = claims.only_where(unmet_hypothesis(*this, family));
+    judge_norms(*this, family, over_d);
   }
-  judge_spike_order(config, claims);
+  judge_spike_order(*this, claims);
 }
 
 }  // namespace ranklab::multi_spike

@@ -104,8 +104,8 @@ void judge_subspaces(const SpikePair& pair, const SizeClaims& over_d) {
                    Part::proof},
       right{left.statement_id, left.prefix, "Proof of Theorem 3.11, eq. (3.25)", Part::proof};
   const std::string quantity = "distance times d^l";
-  const auto scaled = [&](const char* name) {
-    return [&pair, name](const AtSize& at) { return at(name) * pair.smallest_spike(at.x); };
+  const auto scaled = [&](const Measure& distance) {
+    return [&pair, distance](const AtSize& at) { return at(distance) * pair.smallest_spike(at.x); };
   };
   judge_every(
       over_d, left(id("eq-3.24", pair), "||UU' - L_1 L_1'||_op <= ||Gamma||_op / d^l"), quantity,

@@ -54,8 +54,10 @@ struct SpikeFamily {
 /// The name of a scalar, series or claim contains l=, u=, c= if the flag has several values, and
 /// always d=. The plain names `burn_in`, `window_end` and so on belong to the last value of every
 /// list.
-struct Config {
-  LabelModel model = LabelModel::realizable;
+struct Config : Study {
+  Config(LabelModel of = LabelModel::realizable) : model(of) {}
+
+  LabelModel model;
   std::vector<std::uint64_t> d = {64, 128,
                                   256};  // k = m = d; exponents require at least three sizes
   std::uint64_t spikes = 4;  // r of Assumption F, p of Assumption H, at most the smallest d
@@ -67,9 +69,16 @@ struct Config {
   double epsilon =
       0.5;  // eps of Remarks 1 and 2: the longer window has nr >= d^(1 - eps), in (0, 1)
 
-  std::vector<Field> flags();
-  void check() const;
-  Estimate memory() const;
+  std::vector<Field> flags() override;
+  void check() const override;
+  Estimate memory() const override;
+  Work work() const override;
+  std::string title() const override;
+  void derive(Numbers& out) const override;
+  /// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem
+  /// 3.11, Remark 1 or 2.
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool teacher() const { return model == LabelModel::teacher; }
   std::vector<SpikePair> pairs() const;       // every l with every u >= l
@@ -82,63 +91,80 @@ inline constexpr double c_1 = SpikedShape{}.bulk_low, c_2 = SpikedShape{}.bulk_h
 /// A pair or family at one size: "l=0.6,u=1,d=64".
 At at_size(const At& place, std::uint64_t d);
 /// Of a pair or family over its sizes: "l=0.6,u=1,burn_in".
-Quantity over_all_sizes(const At& place, const std::string& quantity);
+Quantity over_all_sizes(const At& place, const Measure& measure);
 
 // Numbers of a trial ------------------------------------------------------------------------------
 // Events that do not happen up to the horizon are NaN.
 
 // Of every family and size.
-inline constexpr char ranks[] = "nuclear_rank";  // over the setting's iterations
-inline constexpr char nuclear_rank_0[] = "nuclear_rank_0",
-                      nuclear_rank_1[] = "nuclear_rank_1";  // at W_0, W_1
-inline constexpr char burn_in[] = "burn_in";  // the first t with nr at the level or above
-inline constexpr char burn_in_crossing[] =
-    "burn_in_crossing";  // between iterations, by linear interpolation of log nr
-inline constexpr char window_end[] = "window_end",
-                      window_length[] = "window_length";  // the first later t with nr below
-inline constexpr char remark_burn_in[] = "remark_burn_in",
-                      remark_window_end[] = "remark_window_end";  // of the remark's level
-inline constexpr char peak[] = "peak", peak_iteration[] = "peak_iteration";
-inline constexpr char window_nuclear[] =
-    "window_nuclear";  // smallest ||G_t||_* over the predicted window
-inline constexpr char window_frobenius[] = "window_frobenius";  // largest ||G_t||_F
-inline constexpr char evaluations[] = "evaluations";            // singular value decompositions
+inline constexpr Measure
+    ranks = {"nuclear_rank", "nr(G_t)", "nuclear rank of the gradient at iteration t"},
+    nuclear_rank_0 = {"nuclear_rank_0", "nr(G_0)", "nuclear rank of the gradient at W_0"},
+    nuclear_rank_1 = {"nuclear_rank_1", "nr(G_1)",
+                      "nuclear rank of the gradient after the first step"},
+    burn_in = {"burn_in", "", "first t at which nr(G_t) reaches the level, a multiple of d"},
+    burn_in_crossing = {"burn_in_crossing", "",
+                        "the same between iterations, by linear interpolation of log nr"},
+    window_end = {"window_end", "", "first later t at which nr(G_t) is below the level"},
+    window_length = {"window_length", "", "iterations from the burn-in to the end of the window"},
+    remark_burn_in = {"remark_burn_in", "", "first t with nr(G_t) >= d^(1 - eps)"},
+    remark_window_end = {"remark_window_end", "", "first later t with nr(G_t) < d^(1 - eps)"},
+    peak = {"peak", "max_t nr(G_t)", "largest nuclear rank of the gradient, up to 0.1 %"},
+    peak_iteration = {"peak_iteration", "t", "iteration of the largest nuclear rank"},
+    window_nuclear = {"window_nuclear", "min_t ||G_t||_*",
+                      "smallest nuclear norm of the gradient over the predicted window"},
+    window_frobenius = {"window_frobenius", "max_t ||G_t||_F",
+                        "largest Frobenius norm of the gradient over the predicted window"},
+    evaluations = {"evaluations", "", "singular value decompositions that the search needed"};
 // M-bar: the columns of W# U beyond the spikes, or columns p + 1 to r - p of W-bar L-bar. M_nuclear
 // is also recorded for every pair and size.
-inline constexpr char M_nuclear[] = "M_nuclear", M_frobenius[] = "M_frobenius",
-                      W_frobenius[] = "W_frobenius";
+inline constexpr Measure M_nuclear = {"M_nuclear", "||M-bar||_*", "nuclear norm of M-bar"},
+                         M_frobenius = {"M_frobenius", "||M-bar||_F", "Frobenius norm of M-bar"},
+                         W_frobenius = {"W_frobenius", "||W||_F",
+                                        "Frobenius norm of the weights behind the labels"};
 
 // Of every pair and size: the hypotheses as measured, where S is the signal of the Gram matrix.
-inline constexpr char bulk_smallest[] = "bulk_smallest", bulk_largest[] = "bulk_largest";
-inline constexpr char spike_smallest[] = "spike_smallest", spike_largest[] = "spike_largest";
-inline constexpr char signal_smallest[] = "signal_smallest";  // eigenvalue of S
-inline constexpr char signal_remainder[] =
-    "signal_remainder";  // of S outside the spikes, 0 to rounding
-inline constexpr char eigenvalue_gap[] = "eigenvalue_gap";  // lambda_r(B) / lambda_(r+1)(B)
-inline constexpr char W_norm[] = "W_norm";
+inline constexpr Measure
+    bulk_smallest = {"bulk_smallest", "lambda_k(Sigma)", "smallest eigenvalue of the bulk"},
+    bulk_largest = {"bulk_largest", "||Sigma||", "largest eigenvalue of the bulk"},
+    spike_smallest = {"spike_smallest", "lambda_r(S)", "smallest spike"},
+    spike_largest = {"spike_largest", "||S||", "largest spike"},
+    signal_smallest = {"signal_smallest", "lambda_k(S)", "smallest eigenvalue of the signal"},
+    signal_remainder = {"signal_remainder", "",
+                        "largest eigenvalue of the signal outside the spikes, 0 to rounding"},
+    eigenvalue_gap = {"eigenvalue_gap", "lambda_r(B)/lambda_(r+1)(B)",
+                      "smallest spike of the Gram matrix over the rest"},
+    W_norm = {"W_norm", "||W||", "operator norm of the weights behind the labels"};
 // For the teacher, also the cross-Gram matrix and the subspaces of the proof of Theorem 3.11.
-inline constexpr char cross_bulk_norm[] = "cross_bulk_norm",
-                      cross_bulk_smallest[] = "cross_bulk_smallest",
-                      cross_bulk_remainder[] = "cross_bulk_remainder";
-inline constexpr char lambda_cross_rank[] = "lambda_cross_rank",
-                      lambda_spikes[] = "lambda_spikes";  // lambda_r, lambda_p of B
-inline constexpr char left_distance[] = "left_distance",
-                      right_distance[] = "right_distance";  // (3.24), (3.25)
-inline constexpr char left_vector_distance[] = "left_vector_distance",
-                      right_vector_distance[] = "right_vector_distance";  // (3.21), (3.22)
-inline constexpr char leak[] = "leak";                                    // ||S-bar_1 R_1' L_2||_op
+inline constexpr Measure
+    cross_bulk_norm = {"cross_bulk_norm", "||Sigma||", "norm of the bulk of the cross-Gram matrix"},
+    cross_bulk_smallest = {"cross_bulk_smallest", "s_r(Sigma)", "its smallest singular value"},
+    cross_bulk_remainder = {"cross_bulk_remainder", "s_(r+1)(Sigma)", "0 to rounding"},
+    lambda_cross_rank = {"lambda_cross_rank", "lambda_r(B)", "eigenvalue at the rank r of Sigma"},
+    lambda_spikes = {"lambda_spikes", "lambda_p(B)", "eigenvalue at the number p of spikes"},
+    left_distance = {"left_distance", "||UU' - L_1 L_1'||",
+                     "distance of the spikes from the top eigenvectors of B, (3.24)"},
+    right_distance =
+        {"right_distance", "||UU' - R_1 R_1'||",
+         "distance of the spikes from the top right singular vectors of B-bar, (3.25)"},
+    left_vector_distance = {"left_vector_distance", "", "the distance in (3.21)"},
+    right_vector_distance = {"right_vector_distance", "", "the distance in (3.22)"},
+    leak = {"leak", "||S-bar_1 R_1' L_2||",
+            "what the spikes of the cross-Gram matrix pass to the bulk directions of B"};
 
 // From a trial to the result ----------------------------------------------------------------------
 
 TrialRecord run_trial(const Config& config, const Trial& trial);
 
+/// The sizes of a family or a pair.
+Sizes sizes_over_d(const Config& config, const At& place);
 /// Makes the claims over d from the numbers of a family or a pair.
 SizeClaims over_sizes(const Config& config, const At& place, const Records& records,
                       Claims& claims);
 
 using Prediction = double (SpikePair::*)(double d) const;
-/// The quantity of a family, divided by its prediction; refers to the pair.
-Metric over(const char* quantity, const SpikePair& pair, Prediction prediction);
+/// A number of a family, divided by its prediction; refers to the pair.
+Metric over(const Measure& measure, const SpikePair& pair, Prediction prediction);
 
 /// Per trial, b of burn_in / d^(u-l) = a + b log d; NaN if fewer than three sizes reach the level.
 /// A burn-in that crosses the level within the first iteration counts as one iteration, the
@@ -175,11 +201,5 @@ S with_spike_order(S statement) {
   statement.text += ", if lambda_1(B) is of order d^u";
   return statement;
 }
-
-/// Claims on every pair and family: the matrices, the window, the burn-in, (3.11) or Theorem 3.11,
-/// Remark 1 or 2.
-void judge(const Config& config, const Records& records, Claims& claims);
-
-Result report(const Config& config, const Records& records);
 
 }  // namespace ranklab::multi_spike

@@ -7,58 +7,72 @@
 namespace ranklab::multi_spike {
 namespace {
 
-constexpr char predicted_burn_in[] = "predicted_burn_in",
-               predicted_window_end[] = "predicted_window_end";
+constexpr Measure predicted_burn_in = {"predicted_burn_in", "c u d^(u-l) log d",
+                                       "predicted start of the window"},
+                  predicted_window_end = {"predicted_window_end", "c d^u",
+                                          "predicted end of the window"},
+                  burn_in_slope = {"burn_in_slope", "b",
+                                   "slope in burn-in / d^(u-l) = a + b log d"};
+struct ExponentOverD {
+  Measure exponent, of;
+  Prediction over;
+};
+constexpr ExponentOverD exponents[] = {
+    {{"burn_in_exponent", "", "exponent of d in burn-in / (d^(u-l) log d)"},
+     burn_in_crossing,
+     &SpikePair::burn_in_scale},
+    {{"window_exponent", "", "exponent of d in length of the window / d^u"},
+     window_length,
+     &SpikePair::window_scale},
+    {{"remark_window_exponent", "", "exponent of d in end of the longer window / (d^u log d)"},
+     remark_window_end,
+     &SpikePair::remark_scale}};
 
-void add_scalars(ResultBuilder& out, const Config& c) {
+void add_scalars(const Config& c, Numbers& out) {
   const auto of_family = {burn_in,        burn_in_crossing,  window_end, window_length,
                           remark_burn_in, remark_window_end, peak,       peak_iteration,
                           nuclear_rank_0, nuclear_rank_1,    evaluations};
   const std::vector<SpikeFamily> families = c.families();
   const At& last = families.back().settings.back().place;
-  for (const char* name : of_family) out.scalar(name, scalars_of(out.records(), last / name));
+  for (const Measure& each : of_family) out.scalar(each, scalars_of(out.records(), last / each));
   for (const SpikeFamily& family : families) {
     for (const Setting& at : family.settings) {
-      for (const char* name : of_family) out.scalar(at.place / name);
+      for (const Measure& each : of_family) out.scalar(at.place / each);
     }
     if (c.d.size() < 3) continue;
-    const SizeClaims over_d = over_sizes(c, family.place, out.records(), out.claims());
-    const auto exponent = [&](const char* name, const char* quantity, Prediction prediction) {
-      out.scalar(over_all_sizes(family.place, name),
+    const Sizes over_d = sizes_over_d(c, family.place);
+    for (const auto& [exponent, of, prediction] : exponents) {
+      out.scalar(over_all_sizes(family.place, exponent),
                  slopes_over(out.records(), over_d.x,
-                             over_d.at_sizes(over(quantity, family.pair, prediction)), fit_power));
-    };
-    exponent("burn_in_exponent", burn_in_crossing, &SpikePair::burn_in_scale);
-    exponent("window_exponent", window_length, &SpikePair::window_scale);
-    exponent("remark_window_exponent", remark_window_end, &SpikePair::remark_scale);
-    out.scalar(over_all_sizes(family.place, "burn_in_slope"),
-               burn_in_slopes(family, out.records()));
+                             over_d.at_sizes(over(of, family.pair, prediction)), fit_power));
+    }
+    out.scalar(over_all_sizes(family.place, burn_in_slope), burn_in_slopes(family, out.records()));
   }
   for (const SpikePair& pair : c.pairs()) {
     for (const std::uint64_t d : c.d) {
       const At at = at_size(pair.place, d);
-      for (const char* name :
+      for (const Measure& each :
            {bulk_smallest, bulk_largest, spike_smallest, spike_largest, eigenvalue_gap, W_norm}) {
-        out.scalar(at / name);
+        out.scalar(at / each);
       }
       if (!c.teacher()) continue;
-      for (const char* name : {left_distance, right_distance, leak}) out.scalar(at / name);
+      for (const Measure& each : {left_distance, right_distance, leak}) out.scalar(at / each);
     }
   }
 }
 
-void add_series(ResultBuilder& out, const Config& c) {
+void add_series(const Config& c, Numbers& out) {
   for (const SpikeFamily& family : c.families()) {
     for (const Setting& at : family.settings) {
       out.series(at.place / ranks, "iteration",
                  std::vector<double>(at.iterations.begin(), at.iterations.end()));
     }
-    const SizeClaims over_d = over_sizes(c, family.place, out.records(), out.claims());
-    const auto series = [&](const char* name, const Metric& metric) {
-      out.series(over_all_sizes(family.place, name), "d", over_d.x, over_d.at_sizes(metric));
+    const Sizes over_d = sizes_over_d(c, family.place);
+    const auto series = [&](const Measure& measure, const Metric& metric) {
+      out.series(over_all_sizes(family.place, measure), "d", over_d.x, over_d.at_sizes(metric));
     };
-    for (const char* name : {burn_in, burn_in_crossing, window_end, remark_window_end})
-      series(name, name);
+    for (const Measure& each : {burn_in, burn_in_crossing, window_end, remark_window_end})
+      series(each, each);
     const auto predicted = [&](std::uint64_t Span::*end) {
       return [&family, end](const AtSize& at) { return real(family.settings[at.i].window.*end); };
     };
@@ -105,8 +119,8 @@ std::string step_text(double c) {
 // The nuclear rank over the iterations and the windows in which it should exceed the level, one
 // color per step. Each size has its own panel, because windows of several sizes would cover each
 // other. W_0 is at 1, because iteration 0 has no place on a logarithmic axis.
-void add_path_panel(ResultBuilder& out, const Config& c, const SpikePair& pair, std::size_t size,
-                    std::string title, std::string y_label) {
+void add_path_panel(const Config& c, const SpikePair& pair, std::size_t size, std::string title,
+                    std::string y_label, Display& out) {
   PanelBuilder panel =
       out.panel(std::move(title), log_axis("iteration + 1"), rank_axis(std::move(y_label)));
   panel.group("path");
@@ -126,23 +140,22 @@ void add_path_panel(ResultBuilder& out, const Config& c, const SpikePair& pair, 
 }
 
 // The last size in the first figure, and the sizes before it, one row each, in a further one.
-void add_paths(ResultBuilder& out, const Config& c) {
+void add_paths(const Config& c, Display& out) {
   const std::vector<SpikePair> pairs = c.pairs();
   const std::size_t shown = shown_pairs(c), last = c.d.size() - 1,
                     others = std::min(last, most_sizes);
   const auto size_text = [&](std::size_t size) { return say("d = {}", c.d[size]); };
   for (std::size_t i = 0; i < shown; ++i) {
-    add_path_panel(out, c, pairs[i], last, spikes_text(c, pairs[i]),
-                   "nuclear rank nr(G) at " + size_text(last));
+    add_path_panel(c, pairs[i], last, spikes_text(c, pairs[i]),
+                   "nuclear rank nr(G) at " + size_text(last), out);
   }
   out.columns(shown);
   if (others == 0) return;
   out.next_figure("Nuclear rank along gradient descent at the other dimensions d");
   for (std::size_t size = last - others; size < last; ++size) {
     for (std::size_t i = 0; i < shown; ++i) {
-      add_path_panel(out, c, pairs[i], size,
-                     say("{}, {}", size_text(size), exponents_text(pairs[i])),
-                     "nuclear rank nr(G)");
+      add_path_panel(c, pairs[i], size, say("{}, {}", size_text(size), exponents_text(pairs[i])),
+                     "nuclear rank nr(G)", out);
     }
   }
   out.columns(shown > 1 ? shown : others);
@@ -150,11 +163,13 @@ void add_paths(ResultBuilder& out, const Config& c) {
 
 // An end of the window over d in one panel per pair; `formula` is the prediction in terms of c.
 struct WindowEnd {
-  const char *title, *measured, *predicted, *formula;
+  const char* title;
+  Measure measured, predicted;
+  const char* formula;
   std::string y_label;
 };
 
-void add_scaling_row(ResultBuilder& out, const Config& c, const WindowEnd& end) {
+void add_scaling_row(const Config& c, const WindowEnd& end, Display& out) {
   const std::vector<SpikePair> pairs = c.pairs();
   for (std::size_t i = 0; i < shown_pairs(c); ++i) {
     PanelBuilder panel = out.panel(say("{}, {}", end.title, exponents_text(pairs[i])),
@@ -174,20 +189,22 @@ void add_scaling_row(ResultBuilder& out, const Config& c, const WindowEnd& end) 
   }
 }
 
-void add_figures(ResultBuilder& out, const Config& c) {
-  add_paths(out, c);
+void add_figures(const Config& c, Display& out) {
+  add_paths(c, out);
   if (c.d.size() == 1) return;
   out.next_figure("Burn-in and end of the window over the dimension d");
-  add_scaling_row(out, c,
+  add_scaling_row(c,
                   {"Burn-in", burn_in_crossing, predicted_burn_in, "c u d^(u-l) log d",
-                   "iteration at which nr(G) reaches " + level_text(c)});
-  add_scaling_row(out, c,
+                   "iteration at which nr(G) reaches " + level_text(c)},
+                  out);
+  add_scaling_row(c,
                   {"End of the window", window_end, predicted_window_end, "c d^u",
-                   "iteration at which nr(G) falls below " + level_text(c)});
+                   "iteration at which nr(G) falls below " + level_text(c)},
+                  out);
   out.columns(shown_pairs(c));
 }
 
-void add_notes(ResultBuilder& out, const Config& c) {
+void add_notes(const Config& c, Display& out) {
   out.note(say(
       "A nuclear rank counts as large if it is at least {}; the paper leaves the multiple of d "
       "unspecified. Burn-in and window end are exact: every iteration was evaluated or enclosed by "
@@ -225,17 +242,19 @@ void add_notes(ResultBuilder& out, const Config& c) {
 
 }  // namespace
 
-Result report(const Config& c, const Records& records) {
-  ResultBuilder out(c.teacher()
-                        ? "Nuclear rank of the gradient with several spikes, labels of a teacher"
-                        : "Nuclear rank of the gradient with several spikes, realizable labels",
-                    records);
-  add_scalars(out, c);
-  add_series(out, c);
-  judge(c, records, out.claims());
-  add_figures(out, c);
-  add_notes(out, c);
-  return out.take();
+std::string Config::title() const {
+  return teacher() ? "Nuclear rank of the gradient with several spikes, labels of a teacher"
+                   : "Nuclear rank of the gradient with several spikes, realizable labels";
+}
+
+void Config::derive(Numbers& out) const {
+  add_scalars(*this, out);
+  add_series(*this, out);
+}
+
+void Config::show(Display& out) const {
+  add_figures(*this, out);
+  add_notes(*this, out);
 }
 
 // Flags, memory, work -----------------------------------------------------------------------------
@@ -288,20 +307,16 @@ Estimate Config::memory() const {
   return cost;
 }
 
-namespace {
-
-Work work(const Config& config) {
-  return each_trial([config](Trial& trial) { return run_trial(config, trial); });
+Work Config::work() const {
+  return each_trial([config = *this](Trial& trial) { return run_trial(config, trial); });
 }
-
-}  // namespace
 
 }  // namespace ranklab::multi_spike
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_multi_spike_study(LabelModel model) {
-  return study_of<multi_spike::Config>(multi_spike::work, multi_spike::report, {model});
+  return std::make_unique<multi_spike::Config>(model);
 }
 
 }  // namespace ranklab

@@ -59,8 +59,8 @@ At at_size(const At& place, std::uint64_t d) {
   return place & At("d", d);
 }
 
-Quantity over_all_sizes(const At& place, const std::string& quantity) {
-  return {place.text.empty() ? quantity : place.text + "," + quantity, quantity, place};
+Quantity over_all_sizes(const At& place, const Measure& measure) {
+  return {place.text.empty() ? measure.name : place.text + "," + measure.name, measure, place};
 }
 
 std::vector<SpikePair> Config::pairs() const {

@@ -309,6 +309,20 @@ TEST_CASE("worked examples come near the bounds of Sections 4.2 and 4.4") {
   }
 }
 
+TEST_CASE("a training whose bounds overflow has diverged, although its weights are finite") {
+  const Result result = run({{"activation", "identity"},
+                             {"optimizer", "sgd"},
+                             {"lr", "30"},
+                             {"layers", "3"},
+                             {"steps", "8"},
+                             {"measure-steps", "0,1,2,3,4,5,6,7,8"}},
+                            2);
+  CHECK(result.diverged);
+  CHECK(find_scalar(result, "diverged") == std::vector<double>{1, 1});
+  CHECK(std::isfinite(find_series(result, "loss").mean.front()));
+  CHECK(std::isnan(find_series(result, "loss").mean.back()));
+}
+
 TEST_CASE("threads do not change a number") {
   const Result one = run({}, 3), four = run({}, 3, 4);
   for (const char* name : {"gradient.bound_over_curvature", "layer2.advantage", "C_F.over_n"})
@@ -328,10 +342,10 @@ std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& c
          {&first_order, &second_order, &hessian_bound, &euclidean_decrease, &spectral_decrease})
       record.count(statement->id, false, 0.5);
     // Like 1/sqrt(n).
-    record.set(diverged_name, 0.0);
+    record.set(diverged, 0.0);
     record.set(C_F_over_n, std::vector<double>{2 + seed, std::sqrt(2.0), 1, std::sqrt(0.5)});
     for (const JointDirection& direction : joint_directions)
-      record.set(direction.own_share(), std::vector<double>{0.7 + seed, 0.8});
+      record.set(direction.of(own_share), std::vector<double>{0.7 + seed, 0.8});
     for (std::size_t l = 1; l <= 2; ++l) {
       const double of_layer = static_cast<double>(l);
       record.set(of_matrix(config.matrices()[l - 1], rank_ratio),
@@ -346,7 +360,7 @@ std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& c
     records.push_back(record);
   }
   Claims claims;
-  judge(config, records, claims);
+  config.judge(records, claims);
   std::map<std::string, Verdict> out;
   for (const Claim& claim : claims.take()) out[claim.id] = claim.verdict;
   return out;
@@ -401,9 +415,9 @@ TEST_CASE("a training that diverged violates nothing afterwards, and two of thre
   const auto diverging = [](int trials) {
     return judged([left = trials](TrialRecord& record) mutable {
       if (left-- <= 0) return;
-      record.set(diverged_name, 1.0);
+      record.set(diverged, 1.0);
       for (const JointDirection& direction : joint_directions)
-        record.set(direction.own_share(), std::vector<double>{0.7, std::nan("")});
+        record.set(direction.of(own_share), std::vector<double>{0.7, std::nan("")});
     });
   };
   for (const char* id : {"own-share/gradient", "own-share/polar", "constant", "order"}) {

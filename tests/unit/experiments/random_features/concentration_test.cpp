@@ -70,21 +70,23 @@ FlagValues tiny_flags(const FlagValues& more = {}) {
 }
 
 Config tiny() {
-  return {.draws = 3,
-          .p0 = 0.05,
-          .bulk = 12,
-          .d = 3,
-          .n = {40, 160},
-          .depth = 2,
-          .width = 6,
-          .vector = 20,
-          .k = 700,
-          .columns = 4};
+  Config config;
+  config.draws = 3;
+  config.p0 = 0.05;
+  config.bulk = 12;
+  config.d = 3;
+  config.n = {40, 160};
+  config.depth = 2;
+  config.width = 6;
+  config.vector = 20;
+  config.k = 700;
+  config.columns = 4;
+  return config;
 }
 
 TrialRecord tiny_record(std::uint64_t index) {
   Trial trial(seed, index, 0);
-  return work(tiny()).trial(trial);
+  return tiny().work().trial(trial);
 }
 
 std::vector<TrialRecord> tiny_records(std::uint64_t trials) {

@@ -15,7 +15,7 @@ using namespace ranklab::stable_ranks;
 namespace {
 
 Claim judged(const Config& config, const Records& records, const std::string& id) {
-  return find_claim(report(config, records), id);
+  return find_claim(config.report(records), id);
 }
 
 Verdict verdict(const Config& config, const Records& records, const std::string& id) {
@@ -116,7 +116,7 @@ TEST_CASE("Theorem 2.7 fails with n in the exponent and holds with the rows of W
   CHECK(failure_of_copies() == doctest::Approx(fails).epsilon(1e-8));
 
   const auto evidence = [](const Claim& claim) { return std::get<CountEvidence>(claim.evidence); };
-  const Result result = report(tiny(), {measure(tiny())});
+  const Result result = tiny().report({measure(tiny())});
   const Claim printed = find_claim(result, "spectral/thm-2.7/exponent/as-printed"),
               corrected = find_claim(result, "spectral/thm-2.7/exponent/corrected");
   CHECK(printed.verdict == Verdict::fails);
@@ -132,7 +132,7 @@ TEST_CASE("Theorem 2.7 fails with n in the exponent and holds with the rows of W
 }
 
 TEST_CASE("each row of Figure 12 belongs to the table, its last column to Lemma 2.4") {
-  const Result result = report(tiny(), {measure(tiny())});
+  const Result result = tiny().report({measure(tiny())});
   const auto judged = [&](const std::string& id) {
     return find_claim(result, "spectral/fig-12/" + id);
   };

@@ -1,6 +1,9 @@
 // Tests of `ranks` use these matrices with known ranks, stored in a temporary folder.
 #pragma once
 
+#include <doctest/doctest.h>
+
+#include <algorithm>
 #include <armadillo>
 #include <cmath>
 #include <string>
@@ -50,6 +53,27 @@ struct MatrixFolder {
   }
 };
 
+/// The result of the study, whose numbers it must have declared with their place and meaning.
+inline ranklab::Result run_declared(const ranklab::Study& study, std::uint64_t trials = 1,
+                                    std::uint64_t threads = 1) {
+  study.memory();
+  const std::vector<ranklab::DeclaredQuantity> declared = study.quantities();
+  ranklab::Result result = study.report(records_of(study, trials, threads));
+  const auto check = [&](const auto& of, const std::string& x_name) {
+    CAPTURE(of.name);
+    const auto found = std::ranges::find_if(declared, [&](const auto& each) {
+      return each.quantity.name == of.name && each.x_name == x_name;
+    });
+    REQUIRE(found != declared.end());
+    CHECK(found->quantity.kind == of.quantity);
+    CHECK(found->quantity.at.coordinates == of.at);
+    CHECK(std::string(found->quantity.meaning) != "");
+  };
+  for (const ranklab::Scalar& scalar : result.scalars) check(scalar, "");
+  for (const ranklab::Series& series : result.series) check(series, series.x_name);
+  return result;
+}
+
 /// Runs the study on a list of --pair values, with further flags.
 inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
                                  const FlagValues& values = {}, std::uint64_t trials = 1,
@@ -57,9 +81,7 @@ inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
   auto study = ranklab::make_files_study();
   const ranklab::Field pair = find_field(*study, "pair");
   pair.set(pair.read_elements({pairs.begin(), pairs.end()}, "--pair"));
-  study = configured(std::move(study), values);
-  study->memory();
-  return study->report(records_of(*study, trials, threads));
+  return run_declared(*configured(std::move(study), values), trials, threads);
 }
 
 /// Runs the study on manifests.
@@ -68,9 +90,7 @@ inline ranklab::Result run_manifests(const std::vector<std::string>& paths,
   auto study = ranklab::make_files_study();
   const ranklab::Field manifest = find_field(*study, "manifest");
   manifest.set(manifest.read_elements({paths.begin(), paths.end()}, "--manifest"));
-  study = configured(std::move(study), values);
-  study->memory();
-  return study->report(records_of(*study));
+  return run_declared(*configured(std::move(study), values));
 }
 
 /// Writes manifests to one folder, one per step and batch.

@@ -46,8 +46,7 @@ Result ranks_of(const std::vector<std::string>& paths) {
   const Field from = find_field(*study, "from");
   from.set(from.read_elements({paths.begin(), paths.end()}, "--from"));
   study->check();
-  study->memory();
-  return study->report(records_of(*study));
+  return run_declared(*study);
 }
 
 std::string failure(const std::vector<std::string>& paths) {

@@ -21,8 +21,7 @@ using Shape = std::vector<std::uint64_t>;
 
 Result weights_in(const std::string& path) {
   auto study = configured(make_files_study(), {{"weights-only", path}});
-  study->memory();
-  return study->report(records_of(*study));
+  return run_declared(*study);
 }
 
 struct Archive {

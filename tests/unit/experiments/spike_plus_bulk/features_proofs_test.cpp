@@ -324,7 +324,7 @@ TEST_CASE("descent_time counts steps of a geometric decay") {
 TEST_CASE("statements about the proofs: misprints fail, corrections and inequalities hold") {
   Config config{LabelModel::teacher};
   config.k = {64, 96, 128, 192};
-  const Result result = report(config, records_of(config, 8));
+  const Result result = config.report(records_of(config, 8));
   for (const std::string id : {"eq-3.16/derivative/as-printed", "thm-3.7/regime/as-printed",
                                "eq-3.15/singular-values/as-printed", "cor-3.8/expansion/as-printed",
                                "cor-3.8/tail/as-printed", "section-1/gd-time/realizable/as-printed",
@@ -371,7 +371,7 @@ TEST_CASE("the time of gradient descent to an absolute error is bounded from abo
                    std::vector<double>(3, steps * std::pow(d, power)));
       }
     }
-    return find_claim(report(config, records), "spectral/section-3.1.4/gd-time/realizable").verdict;
+    return find_claim(config.report(records), "spectral/section-3.1.4/gd-time/realizable").verdict;
   };
   CHECK(verdict(0.0) == Verdict::holds);
   CHECK(verdict(-0.5) == Verdict::holds);
@@ -380,7 +380,7 @@ TEST_CASE("the time of gradient descent to an absolute error is bounded from abo
 
 TEST_CASE("times need more samples than features, and the proofs' statements need relu") {
   const auto judged = [](const Config& config, const std::string& id) {
-    return find_claim(report(config, records_of(config, 3)), id);
+    return find_claim(config.report(records_of(config, 3)), id);
   };
   Config few{LabelModel::teacher};
   few.k = {8, 12, 16};

@@ -40,8 +40,8 @@ TrialRecord measure(LabelModel model, Config config = tiny()) {
 Result run_study(LabelModel model, Config config, std::uint64_t trials) {
   config.model = model;
   Pool pool({.seed = seed, .trials = trials}, nullptr);
-  return report(config,
-                pool.run(each_trial([&](Trial& trial) { return run_trial(config, trial); })));
+  return config.report(
+      pool.run(each_trial([&](Trial& trial) { return run_trial(config, trial); })));
 }
 
 doctest::Approx close(double expected) {
@@ -161,28 +161,29 @@ TEST_CASE(
 }
 
 TEST_CASE("exponents are fitted to the numbers of the trials") {
+  constexpr Measure falls = {"falls"}, zero = {"zero"};
   Config config = tiny();
   Records records(3);
   for (std::size_t t = 0; t < 3; ++t) {
     for (const Size& size : config.sizes()) {
       const double d = static_cast<double>(size.d), wobble = 1.0 + 0.01 * static_cast<double>(t);
-      records[t].set(size.place() / "falls", wobble * std::pow(d, -0.7));
-      records[t].set(size.place() / "zero", 0.0);
+      records[t].set(size.place() / falls, wobble * std::pow(d, -0.7));
+      records[t].set(size.place() / zero, 0.0);
     }
   }
   Claims claims;
   const Statement text{"spectral/thm-3.7", "spectral/eq-0", "", ""};
   const SizeClaims over_d = over_sizes(config, records, claims);
-  for (const double slope : slopes_over(records, over_d.x, over_d.at_sizes("falls"), fit_power))
+  for (const double slope : slopes_over(records, over_d.x, over_d.at_sizes(falls), fit_power))
     CHECK(slope == close(-0.7));
-  over_d.exponent(text, "falls", {-0.8, -0.6}, "");
-  over_d.exponent(text, "falls", {-0.6, 0.0}, "");
-  over_d.exponent(text, "zero", {-1.0, 1.0}, "");
-  over_d.everywhere(text, "falls", "");
+  over_d.exponent(text, falls, {-0.8, -0.6}, "");
+  over_d.exponent(text, falls, {-0.6, 0.0}, "");
+  over_d.exponent(text, zero, {-1.0, 1.0}, "");
+  over_d.everywhere(text, falls, "");
   over_d.everywhere(
       text, [](const AtSize& at) { return at.x == 16.0 ? -1.0 : 1.0; }, "");
   config.d = 8;  // with a fixed d, nothing grows
-  over_sizes(config, records, claims).exponent(text, "falls", {-0.8, -0.6}, "");
+  over_sizes(config, records, claims).exponent(text, falls, {-0.8, -0.6}, "");
   const std::vector<Claim>& made = claims.list();
   CHECK(made[0].verdict == Verdict::holds);
   CHECK(made[0].kind == Kind::asymptotic);
@@ -194,7 +195,7 @@ TEST_CASE("exponents are fitted to the numbers of the trials") {
   CHECK(made[4].measured == 3.0);
   CHECK(made[5].verdict == Verdict::not_applicable);
   CHECK(made[5].detail.starts_with("--d is fixed"));
-  CHECK(over_d.range("falls").starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
+  CHECK(over_d.range(falls).starts_with(short_number(std::pow(32.0, -0.7)) + " to "));
 }
 
 TEST_CASE("the bounds of Lemma 3.3 have the right sign") {

@@ -145,8 +145,7 @@ TrialRecord conforming_record(const multi_spike::Config& config, double burn_in_
 Result judged(multi_spike::Config config, LabelModel model, double burn_in_power = 0,
               double end_power = 1) {
   config.model = model;
-  return multi_spike::report(config,
-                             Records(3, conforming_record(config, burn_in_power, end_power)));
+  return config.report(Records(3, conforming_record(config, burn_in_power, end_power)));
 }
 
 }  // namespace
