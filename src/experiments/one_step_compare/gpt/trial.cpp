@@ -201,7 +201,7 @@ class Training {
     const At stage = (static_cast<double>(t) < early_steps ? early : late).at();
     const SequenceBatch<T> other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
-    const auto append = [&](const char* name, const std::vector<double>& values) {
+    const auto append = [&](const Measure& name, const std::vector<double>& values) {
       for (const double value : values) track_.add(stage / name, value);
     };
     append(predicted_ratio, ratios.predicted);
@@ -331,20 +331,16 @@ double run_flops(const Run& run, std::uint64_t vocabulary) {
 
 TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial) {
   std::uint64_t steps = 0;
-  std::vector<double> costs;
-  for (const Run& run : plan.runs) {
+  for (const Run& run : plan.runs)
     steps += run.config.steps + (run.follows_criterion() ? watched_steps.back() : 0);
-    costs.push_back(run_flops(run, corpus.vocabulary));
-  }
   trial.expect(steps, "step");
-  std::vector<TrialRecord> records(plan.runs.size());
-  trial.for_each_part(costs, [&](std::size_t i) {
-    records[i] = plan.config().single_precision() ? train<float>(plan.runs[i], corpus, trial)
-                                                  : train<double>(plan.runs[i], corpus, trial);
-  });
-  TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");
-  out.set(indicator, records.front().array(indicator));
+  TrialRecord out = trainings::train_each(
+      plan.runs, trial, [&](const Run& run) { return run_flops(run, corpus.vocabulary); },
+      [&](const Run& run) {
+        return plan.config().single_precision() ? train<float>(run, corpus, trial)
+                                                : train<double>(run, corpus, trial);
+      });
+  out.set(indicator, out.array(plan.runs.front().key(indicator)));
   return out;
 }
 
