@@ -63,6 +63,17 @@ double RunRecords::times_diverged() const {
   return std::accumulate(in_trial.begin(), in_trial.end(), 0.0);
 }
 
+void DotPanel::derive(Numbers& out) const {
+  for (const Dots& each : dots) out.series(each.series, x_name, each.places, each.value);
+}
+
+PanelBuilder DotPanel::show(Display& out) const {
+  PanelBuilder panel = out.panel(title, x, y);
+  for (const Dots& each : dots)
+    panel.curve(each.series, each.label, trials_look(LineStyle::points, each.color, each.offset));
+  return panel;
+}
+
 std::vector<double> places_to(std::size_t n) {
   std::vector<double> out(n);
   std::iota(out.begin(), out.end(), 1.0);

@@ -195,29 +195,27 @@ inline CurveLook trials_look(LineStyle style, int color, double x_offset = 0) {
   return {.style = style, .color = color, .x_offset = x_offset, .band = BandKind::trials};
 }
 
-/// 1 ... n: the places of an axis with n named ones.
-std::vector<double> places_to(std::size_t n);
-/// An axis with a named place for each of some runs, above which their trainings are dots.
-inline Axis named_places(std::string label, std::vector<std::string> names) {
-  return {std::move(label), Scale::linear, std::move(names)};
-}
-
-/// A column of a table with a row for each run, or for each group of runs.
-template <class R>
-struct RunColumn {
-  std::string head;
-  std::function<std::string(const R&)> cell;
+/// The trainings of some runs as dots of one color, each run at its place.
+struct Dots {
+  Quantity series;
+  std::vector<double> places;
+  ValueAtSize value;  // of the run at the i-th place
+  std::string label;
+  int color = 0;
+  double offset = 0;  // to the right
 };
-template <class R>
-FigureTable table_of(std::string title, const std::vector<RunColumn<R>>& columns,
-                     const std::vector<R>& rows) {
-  FigureTable table{std::move(title), {}, {}};
-  for (const RunColumn<R>& column : columns) table.columns.push_back(column.head);
-  for (const R& of_row : rows) {
-    std::vector<std::string>& cells = table.rows.emplace_back();
-    for (const RunColumn<R>& column : columns) cells.push_back(column.cell(of_row));
-  }
-  return table;
-}
+
+/// A panel of dots with named places 1, 2, ..., such as one for each run. Described once: derive()
+/// adds its series, show() draws them.
+struct DotPanel {
+  std::string title, x_name;  // x_name: of the series
+  Axis x, y;
+  std::vector<Dots> dots = {};
+
+  void derive(Numbers& out) const;
+  PanelBuilder show(Display& out) const;
+};
+/// 1 ... n.
+std::vector<double> places_to(std::size_t n);
 
 }  // namespace ranklab::trainings

@@ -16,6 +16,14 @@ bool is_comparable(const Run& run, const Plan& plan) {
   return run.same_on(plan.runs.front(), {"dim", "layers", "steps"});
 }
 
+std::vector<const Run*> comparable_runs(const Plan& plan) {
+  std::vector<const Run*> out;
+  for (const Run& run : plan.runs) {
+    if (is_comparable(run, plan)) out.push_back(&run);
+  }
+  return out;
+}
+
 /// Adam's run with the same settings, except for the optimizers' own: their learning rates and the
 /// matrices that they update. It has the same embedding rate if the plan has such a run. Null for a
 /// run of Adam and for a run without such a partner.
@@ -65,8 +73,6 @@ std::string mean_difference(const Trained& all, const RunPair& pair) {
 
 // Tables ------------------------------------------------------------------------------------------
 
-using TableColumn = trainings::RunColumn<const Run*>;
-
 std::string in_percent(std::vector<double> values) {
   for (double& value : values) value *= 100;
   return mean_text(values);
@@ -76,20 +82,9 @@ bool is_measured(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
 }
 
-TableColumn names_of_runs() {
-  return {"run", [](const Run* run) { return run->figure_label(); }};
-}
-
-TableColumn means_of(const Trained& all, const std::string& head, const Measure& number) {
-  return {head, [all, number](const Run* run) { return mean_text(all.of(*run).numbers(number)); }};
-}
-
-std::vector<const Run*> runs_where(const Plan& plan, const std::function<bool(const Run&)>& ok) {
-  std::vector<const Run*> out;
-  for (const Run& run : plan.runs) {
-    if (ok(run)) out.push_back(&run);
-  }
-  return out;
+/// Final numbers of a run: their mean over trials.
+std::string mean_of(const Trained& all, const Run& run, const Measure& number) {
+  return mean_text(all.of(run).numbers(number));
 }
 
 /// [Spectral] Table 2, as printed.
@@ -112,7 +107,7 @@ std::vector<std::string> measured_cells(const Trained& all, const Share& share) 
   const Run *const adam = share.adam, *const on_W2 = share.on_W2, *const muon = share.muon;
   std::vector<std::string> out;
   for (const Run* run : {adam, on_W2, muon})
-    out.push_back(run ? mean_text(all.of(*run).numbers(final_validation_loss)) : "not run");
+    out.push_back(run ? mean_of(all, *run, final_validation_loss) : "not run");
   for (const Run* run : {on_W2, muon})
     out.push_back(run && adam ? mean_difference(all, {adam, run}) : "not run");
   out.push_back(!share.has_runs()        ? "not run"
@@ -123,62 +118,67 @@ std::vector<std::string> measured_cells(const Trained& all, const Share& share) 
 
 /// Adds a table of how many matrices of each name meet (1.8) early, if runs follow it.
 void add_criterion_table(Display& out, const Trained& all) {
-  const std::vector<std::string> blocks = all.plan.runs.front().blocks();
-  const std::vector<const Run*> rows = runs_where(
-      all.plan, [&](const Run& run) { return run.follows_criterion() && run.blocks() == blocks; });
-  if (rows.empty()) return;
-  std::vector<TableColumn> columns = {names_of_runs()};
-  for (const std::string& block : blocks) {
-    columns.push_back({block, [&](const Run* run) {
-                         const auto met = all.of(*run).numbers(criterion_met_by(block));
-                         return say("{} of {}", summarize(met).mean, run->config.layers);
-                       }});
-  }
-  out.figure_table(trainings::table_of(
+  FigureTable table{
       say("Matrices with nr(G) >= st(A) at steps 4 to {} of Adam with each run's learning rates "
           "(mean over seeds)",
           watched_steps.back()),
-      columns, rows));
+      {"run"},
+      {}};
+  const std::vector<std::string> blocks = all.plan.runs.front().blocks();
+  table.columns.insert(table.columns.end(), blocks.begin(), blocks.end());
+  for (const Run& run : all.plan.runs) {
+    if (!run.follows_criterion() || run.blocks() != blocks) continue;
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run.figure_label()};
+    for (const std::string& block : blocks) {
+      const auto met = all.of(run).numbers(criterion_met_by(block));
+      cells.push_back(say("{} of {}", summarize(met).mean, run.config.layers));
+    }
+  }
+  if (!table.rows.empty()) out.figure_table(std::move(table));
 }
 
 /// Adds a table of the losses after training of all comparable runs; if runs choose the matrices or
 /// the scale, of all runs. On the text of facts also those of frequent and rare facts.
 void add_loss_table(Display& out, const Trained& all) {
   const Plan& plan = all.plan;
-  std::vector<TableColumn> columns = {
-      names_of_runs(),
-      means_of(all, "loss (\u00B1 99 %)", final_validation_loss),
-      {"minus Adam's" + same_settings(plan) + " (\u00B1 99 %)", [&](const Run* run) {
-         const Run* const adam = adam_for(*run, plan);
-         return adam ? mean_difference(all, {run, adam}) : "";
-       }}};
-  if (plan.config().has_facts()) {
-    columns.push_back(means_of(all, "of frequent facts", frequent_loss));
-    columns.push_back(means_of(all, "of rare facts", rare_loss));
+  FigureTable table{
+      "Held-out loss after training, nats per token",
+      {"run", "loss (\u00B1 99 %)", "minus Adam's" + same_settings(plan) + " (\u00B1 99 %)"},
+      {}};
+  const bool has_facts = plan.config().has_facts();
+  if (has_facts) table.columns.insert(table.columns.end(), {"of frequent facts", "of rare facts"});
+  for (const Run& run : plan.runs) {
+    if (!is_comparable(run, plan) && !chooses(plan)) continue;
+    const Run* const adam = adam_for(run, plan);
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run.figure_label(), mean_of(all, run, final_validation_loss),
+             adam ? mean_difference(all, {&run, adam}) : ""};
+    for (const Measure& loss : {frequent_loss, rare_loss}) {
+      if (has_facts) cells.push_back(mean_of(all, run, loss));
+    }
   }
-  out.figure_table(trainings::table_of(
-      "Held-out loss after training, nats per token", columns,
-      runs_where(plan, [&](const Run& run) { return is_comparable(run, plan) || chooses(plan); })));
+  out.figure_table(std::move(table));
 }
 
 /// Adds a table of the shares of cases that violate condition (1.8).
 void add_violation_table(Display& out, const Trained& all) {
-  const std::vector<const Run*> rows =
-      runs_where(all.plan, [&](const Run& run) { return is_comparable(run, all.plan); });
-  std::vector<TableColumn> columns = {names_of_runs()};
+  FigureTable table{
+      "Cases with nr(G) < st, of all matrices inside the layers at all measured steps",
+      {"run"},
+      {}};
+  const std::vector<const Run*> runs = comparable_runs(all.plan);
+  for (const Run* run : runs) table.rows.push_back({run->figure_label()});
   for (const Stage& stage : {early, late}) {
-    const auto shares_of = [&](const Run* run) { return all.of(*run).numbers(stage.violations); };
-    if (std::ranges::none_of(rows, [&](const Run* run) { return is_measured(shares_of(run)); }))
-      continue;
-    columns.push_back({say("{}, % (\u00B1 99 %)", stage.when), [=, &all](const Run* run) {
-                         const auto shares = all.of(*run).numbers(stage.violations);
-                         return is_measured(shares) ? in_percent(shares) : "not measured";
-                       }});
+    const auto shares = [&](const Run* run) { return all.of(*run).numbers(stage.violations); };
+    if (std::ranges::none_of(runs, is_measured, shares)) continue;
+    table.columns.push_back(say("{}, % (\u00B1 99 %)", stage.when));
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::vector<double> of_run = shares(runs[i]);
+      table.rows[i].push_back(is_measured(of_run) ? in_percent(of_run) : "not measured");
+    }
   }
-  if (columns.size() == 1) return;
-  out.figure_table(trainings::table_of(
-      "Cases with nr(G) < st, of all matrices inside the layers at all measured steps", columns,
-      rows));
+  if (table.columns.size() > 1) out.figure_table(std::move(table));
 }
 
 /// Whether the plan has the runs of Table 2, without or with a gate.
@@ -224,9 +224,10 @@ const Run& base_of(const Plan& plan) {
 }
 std::vector<const Run*> compared_with_base(const Plan& plan) {
   const Run& base = base_of(plan);
-  return runs_where(plan, [&](const Run& run) {
-    return &run != &base && is_comparable(run, plan) && run.measured == base.measured;
-  });
+  std::vector<const Run*> out = comparable_runs(plan);
+  std::erase_if(out,
+                [&](const Run* run) { return run == &base || run->measured != base.measured; });
+  return out;
 }
 
 constexpr Measure loss_difference = {"validation_loss_difference", "",
@@ -255,34 +256,30 @@ void derive_differences(Numbers& out, const Plan& plan) {
   }
 }
 
-/// The runs of one optimizer among pairs: their places on an axis with a name for each pair.
-struct PlacesOf {
-  const Run* first;  // of this optimizer
-  std::vector<double> places;
-
-  Quantity series() const { return At("optimizer", first->optimizer) / final_loss_difference; }
-};
-std::vector<PlacesOf> by_optimizer(const Plan& plan, const std::vector<RunPair>& pairs) {
-  std::vector<PlacesOf> out;
+/// The final losses minus those of adam_for(). One name below the axis for each run that has a run
+/// of Adam to be compared with, and one series for each optimizer.
+trainings::DotPanel final_differences(const Plan& plan) {
+  trainings::DotPanel panel{
+      "Final held-out loss minus Adam's" + same_settings(plan), "run", {""}, {"nats per token"}};
+  const std::vector<RunPair> pairs = pairs_with_adam(plan);
+  for (const RunPair& pair : pairs) panel.x.ticks.push_back(pair.first->tick_label(chooses(plan)));
   for (const auto& runs : trainings::grouped(
            plan.runs, [](const Run&a, const Run&b) { return a.optimizer == b.optimizer; })) {
-    PlacesOf& of = out.emplace_back(PlacesOf{runs.front(), {}});
+    const Run& first = *runs.front();
+    std::vector<double> places;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (pairs[i].first->optimizer == of.first->optimizer)
-        of.places.push_back(static_cast<double>(i + 1));
+      if (pairs[i].first->optimizer == first.optimizer)
+        places.push_back(static_cast<double>(i + 1));
     }
+    if (places.empty()) continue;
+    panel.dots.push_back({At("optimizer", first.optimizer) / final_loss_difference, places,
+                          [=](const TrialRecord& record, std::size_t i) {
+                            return final_difference(record,
+                                                    pairs[static_cast<std::size_t>(places[i]) - 1]);
+                          },
+                          optimizer_named(first.optimizer).figure_label, color_of(first, plan)});
   }
-  std::erase_if(out, [](const PlacesOf& of) { return of.places.empty(); });
-  return out;
-}
-
-void derive_final_differences(Numbers& out, const Plan& plan) {
-  const std::vector<RunPair> pairs = pairs_with_adam(plan);
-  for (const PlacesOf& of : by_optimizer(plan, pairs)) {
-    out.series(of.series(), "run", of.places, [&](const TrialRecord& record, std::size_t i) {
-      return final_difference(record, pairs[static_cast<std::size_t>(of.places[i]) - 1]);
-    });
-  }
+  return panel;
 }
 
 /// The look of a run in panels that compare runs: the same color in all of them.
@@ -292,9 +289,8 @@ CurveLook look_of(const Run& run, const Plan& plan) {
 
 /// The runs with a curve each: all comparable ones if they are few, otherwise the main ones.
 std::vector<const Run*> shown_runs(const Plan& plan) {
-  std::vector<const Run*> comparable, main;
+  std::vector<const Run*> comparable = comparable_runs(plan), main;
   for (const Run& run : plan.runs) {
-    if (is_comparable(run, plan)) comparable.push_back(&run);
     if (run.is_main) main.push_back(&run);
   }
   return comparable.size() <= most_runs ? comparable : main;
@@ -316,39 +312,28 @@ void draw_losses(Display& out, const Plan& plan) {
   difference.line(0.0, base.figure_label());
 }
 
-/// Adds a panel of the final losses minus those of adam_for(). One name below the axis for each run
-/// that has a run of Adam to be compared with, and one series for each optimizer.
-void draw_final_differences(Display& out, const Plan& plan) {
-  const std::vector<RunPair> pairs = pairs_with_adam(plan);
-  std::vector<std::string> names;
-  for (const RunPair& pair : pairs) names.push_back(pair.first->tick_label(chooses(plan)));
-  PanelBuilder panel = out.panel("Final held-out loss minus Adam's" + same_settings(plan),
-                                 trainings::named_places("", names), {"nats per token"});
-  for (const PlacesOf& of : by_optimizer(plan, pairs)) {
-    panel.curve(of.series(), optimizer_named(of.first->optimizer).figure_label,
-                trials_look(LineStyle::points, color_of(*of.first, plan)));
-  }
-  panel.line(0.0, "Adam");
-}
-
 // With and without the mean token -----------------------------------------------------------------
 
 /// Geometric means over layers and steps, arithmetic means over trials.
 void add_mean_token_table(Display& out, const std::vector<const Run*>& runs, const Trained& all) {
-  std::vector<TableColumn> columns = {names_of_runs()};
-  for (const MeanTokenEffect& effect : mean_token_effects()) {
-    columns.push_back({effect.column, [&all, effect](const Run* run) -> std::string {
-                         if (effect.of_single_steps && run->one_steps(late).empty())
-                           return "not measured";
-                         const RunRecords view(*run, all.records);
-                         return mean_text(view.per_trial([&](const trainings::InTrial& trained) {
-                           return std::exp(effect.mean_log_of(view, trained.record));
-                         }));
-                       }});
+  FigureTable table{
+      "With and without the mean token, means from step 32 on (\u00B1 99 %)", {"run"}, {}};
+  for (const MeanTokenEffect& effect : mean_token_effects()) table.columns.push_back(effect.column);
+  table.columns.push_back("final held-out loss, nats per token");
+  for (const Run* run : runs) {
+    const RunRecords view(*run, all.records);
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run->figure_label()};
+    for (const MeanTokenEffect& effect : mean_token_effects()) {
+      const auto mean = [&](const trainings::InTrial& trained) {
+        return std::exp(effect.mean_log_of(view, trained.record));
+      };
+      const bool is_missing = effect.of_single_steps && run->one_steps(late).empty();
+      cells.push_back(is_missing ? "not measured" : mean_text(view.per_trial(mean)));
+    }
+    cells.push_back(mean_of(all, *run, final_validation_loss));
   }
-  columns.push_back(means_of(all, "final held-out loss, nats per token", final_validation_loss));
-  out.figure_table(trainings::table_of(
-      "With and without the mean token, means from step 32 on (\u00B1 99 %)", columns, runs));
+  out.figure_table(std::move(table));
 }
 
 /// Draws the runs with and without the mean token: a table, inputs, gradients, losses. Returns
@@ -558,10 +543,10 @@ void draw_one_step(Display& out, const Run& run) {
 void derive_comparisons(Numbers& out, const Trained& all) {
   const Plan& plan = all.plan;
   const bool is_first = has_table_2(all) || chooses(plan);
-  if (is_first) derive_final_differences(out, plan);
+  if (is_first) final_differences(plan).derive(out);
   if (chooses(plan)) return;
   derive_differences(out, plan);
-  if (!is_first) derive_final_differences(out, plan);
+  if (!is_first) final_differences(plan).derive(out);
   if (plan.config().one_step) derive_one_step_points(out, plan.runs.front());
 }
 
@@ -575,14 +560,14 @@ void draw(Display& out, const Trained& all) {
     add_loss_table(out, all);
     add_criterion_table(out, all);
   }
-  if (shows_table_2 || has_choices) draw_final_differences(out, plan);
+  if (shows_table_2 || has_choices) final_differences(plan).show(out).line(0.0, "Adam");
   if (has_choices) return;  // spectral-gpt draws the ranks and the curves
   if (shows_table_2) out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
   draw_mlp_and_inputs(out, plan.shown_run());
   out.next_figure("Losses of the optimizers");
   if (!shows_table_2 && plan.runs.size() > 1) add_loss_table(out, all);
   draw_losses(out, plan);
-  if (!shows_table_2) draw_final_differences(out, plan);
+  if (!shows_table_2) final_differences(plan).show(out).line(0.0, "Adam");
   draw_other_gradients(out, plan.shown_run());
   draw_condition(out, all);
   draw_gate(out, plan);

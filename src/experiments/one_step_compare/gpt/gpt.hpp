@@ -399,8 +399,9 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial
 
 /// All runs in all trials: what claims and figures are made from.
 struct Trained {
-  const Plan& plan;
+  const Config& config;
   const Records& records;
+  const Plan plan = plan_of(config);
 
   trainings::RunRecords of(const Run& run) const { return {run, records}; }
   /// Final losses; infinite if the run diverged.

@@ -311,8 +311,8 @@ void derive_shares(Numbers& out, const Trained& all) {
 }  // namespace
 
 void Config::derive(Numbers& out) const {
-  const Plan plan = plan_of(*this);
-  const Trained all{plan, out.records()};
+  const Trained all{*this, out.records()};
+  const Plan& plan = all.plan;
   for (const Run& run : plan.runs) derive_run(out, run);
   out.series(indicator, "step", plan.runs.front().measured);
   derive_shares(out, all);
@@ -324,13 +324,12 @@ void Config::derive(Numbers& out) const {
 }
 
 void Config::judge(const Records& records, Claims& claims) const {
-  const Plan plan = plan_of(*this);
-  gpt::judge({plan, records}, claims);
+  gpt::judge({*this, records}, claims);
 }
 
 void Config::show(Display& out) const {
-  const Plan plan = plan_of(*this);
-  draw(out, {plan, out.records()});
+  const Trained all{*this, out.records()};
+  draw(out, all);
   const Corpus& read = corpus();
   out.note(
       say("The text is {} ({} bytes, checksum {}): {} training tokens and {} held-out tokens, "
@@ -338,7 +337,7 @@ void Config::show(Display& out) const {
           read.text, read.bytes, read.checksum, read.training.size(), read.validation.size(),
           read.vocabulary));
   trainings::note_divergences(
-      out, plan.runs, [](const Run& run) { return run.figure_label(); },
+      out, all.plan.runs, [](const Run& run) { return run.figure_label(); },
       " After a divergence, its curves show the other trials only and look better than they are.");
 }
 

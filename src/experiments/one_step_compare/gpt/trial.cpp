@@ -137,12 +137,14 @@ class Training {
     }
   }
 
+  double loss_of(const SequenceBatch<T>& batch) {
+    return model_.loss_by_parts(
+        batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
+  }
+
   double validation(std::uint64_t batches) {
     double sum = 0;
-    for (std::uint64_t i = 0; i < batches; ++i) {
-      sum += model_.loss_by_parts(
-          validation_[i], false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
-    }
+    for (std::uint64_t i = 0; i < batches; ++i) sum += loss_of(validation_[i]);
     return sum / static_cast<double>(batches);
   }
 
@@ -156,11 +158,7 @@ class Training {
       if (weight.role != WeightRole::in_layer ||
           !run_.updates(weight.role, weight.block, chosen_.contains(weight.parameter->name)))
         continue;
-      const auto loss_now = [&] {
-        return model_.loss_by_parts(
-            batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
-      };
-      logs[i] = std::log(best_polar_step(*weight.parameter, loss, loss_now));
+      logs[i] = std::log(best_polar_step(*weight.parameter, loss, [&] { return loss_of(batch); }));
     }
     const double mean = mean_of_finite(logs);
     for (std::size_t i = 0; i < logs.size(); ++i) {
@@ -242,8 +240,7 @@ class Training {
       batch.labeled.push_back(i);
       batch.targets.push_back(tokens[i + 1]);
     }
-    return model_.loss_by_parts(
-        batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
+    return loss_of(batch);
   }
 
   void count_chosen() {

@@ -102,44 +102,41 @@ std::string warning(const std::string& printed_guess, const Task& task) {
 /// One row per model, one column per lambda.
 FigureTable table_1_of(const Trained& all, const std::vector<Group>& groups) {
   const bool recall = all.config.task == "recall";
-  std::vector<trainings::RunColumn<Group>> columns = {
-      {"model", [](const Group& group) { return capitalized(group_name(*group.front())); }},
-      {"paper, lambda = 1",
-       [=](const Group& group) { return printed_in_table_1(group.front()->model, recall).first; }},
-      {"paper, learned lambda", [=](const Group& group) {
-         return printed_in_table_1(group.front()->model, recall).second;
-       }}};
-  for (std::size_t i = 0; i < groups.front().size(); ++i) {
-    columns.push_back(
-        {(recall ? "here (median): " : "here (\u00B1 99 %): ") + groups.front()[i]->skip.label(),
-         [&all, recall, i](const Group& group) {
-           const std::vector<double> percents = percents_of(all, *group[i]);
-           return recall ? median_and_solved(percents) : mean_text(percents);
-         }});
+  FigureTable table{(recall ? "Accuracy in %. The paper's models are much larger: "
+                            : "Accuracy in %. The paper's models are much larger and its "
+                              "images differ: ") +
+                        warning(recall ? "1.6" : "10", all.task()),
+                    {"model", "paper, lambda = 1", "paper, learned lambda"},
+                    {}};
+  for (const Run* run : groups.front())
+    table.columns.push_back((recall ? "here (median): " : "here (\u00B1 99 %): ") +
+                            run->skip.label());
+  for (const Group& group : groups) {
+    const auto [at_1, with_learned] = printed_in_table_1(group.front()->model, recall);
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {capitalized(group_name(*group.front())), at_1, with_learned};
+    for (const Run* run : group) {
+      const std::vector<double> percents = percents_of(all, *run);
+      cells.push_back(recall ? median_and_solved(percents) : mean_text(percents));
+    }
   }
-  return trainings::table_of((recall ? "Accuracy in %. The paper's models are much larger: "
-                                     : "Accuracy in %. The paper's models are much larger and its "
-                                       "images differ: ") +
-                                 warning(recall ? "1.6" : "10", all.task()),
-                             columns, groups);
+  return table;
 }
 
 /// One row per lambda, one column per start.
 FigureTable figure_5_of(const Trained& all, const std::vector<Group>& groups) {
-  std::vector<trainings::RunColumn<const Run*>> columns = {
-      {"lambda", [](const Run* run) { return run->skip.text(); }},
-      {"paper", [](const Run* run) { return printed_in_figure_5(*run); }}};
+  FigureTable table{"Accuracy in %. The paper's model is larger and its images differ: " +
+                        warning("10", all.task()),
+                    {"lambda", "paper"},
+                    {}};
+  for (const Run* run : groups.front())
+    table.rows.push_back({run->skip.text(), printed_in_figure_5(*run)});
   for (const Group& group : groups) {
-    columns.push_back({capitalized(group_name(*group.front())) + ": median (range)",
-                       [&all, group](const Run* run) {
-                         const Run* const here = trainings::first_where(
-                             group, [&](const Run& each) { return each.skip == run->skip; });
-                         return median_and_range(percents_of(all, *here));
-                       }});
+    table.columns.push_back(capitalized(group_name(*group.front())) + ": median (range)");
+    for (std::size_t i = 0; i < group.size(); ++i)
+      table.rows[i].push_back(median_and_range(percents_of(all, *group[i])));
   }
-  return trainings::table_of("Accuracy in %. The paper's model is larger and its images differ: " +
-                                 warning("10", all.task()),
-                             columns, groups.front());
+  return table;
 }
 
 /// Adds Table 1 or Figure 5 of [LambdaSkip] with our accuracies, unless it would be too wide.
@@ -188,6 +185,22 @@ bool compares_accuracies(const Trained& all, const std::vector<Group>& groups) {
   return !all.config.is_text() && groups.front().size() > 1;
 }
 
+/// Every training's accuracy, at one named place per lambda.
+trainings::DotPanel accuracies_of(const Group& group, std::string title) {
+  trainings::DotPanel panel{std::move(title),
+                            "skip",
+                            {"strength of the skip, lambda"},
+                            unit_axis("accuracy after training")};
+  for (const Run* run : group) panel.x.ticks.push_back(run->skip.text());
+  panel.dots = {{group.front()->group_place() / accuracy_by_skip,
+                 trainings::places_to(group.size()),
+                 [group](const TrialRecord& record, std::size_t i) {
+                   return InTrial{*group[i], record}(final_accuracy);
+                 },
+                 "single trainings and their median"}};
+  return panel;
+}
+
 /// The law of initial weights, if they have one of two names.
 std::string start_law(const std::string& init) {
   return init == "fan" ? "variance 1 / fan-in" : init == "small" ? "standard deviation 0.02" : init;
@@ -233,13 +246,10 @@ class LambdaFigures {
     return differs ? names_[i] + " (" + start_law(run.init) + ")" : names_[i];
   }
 
-  /// Every training's accuracy, at one named place per lambda.
   void add_accuracies() {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      out_.panel(title_of(i), trainings::named_places("strength of the skip, lambda", skips_),
-                 unit_axis("accuracy after training"))
-          .curve(groups_[i].front()->group_place() / accuracy_by_skip,
-                 "single trainings and their median", trials_look(LineStyle::points, 0))
+      accuracies_of(groups_[i], title_of(i))
+          .show(out_)
           .line(task_.chance(), "guessing")
           .group("accuracy");
     }
@@ -405,13 +415,7 @@ void derive_lambdas(Numbers& out, const Trained& all) {
       derive_points(out, {learns}, place / accuracy_of_learned);
   }
   if (!compares_accuracies(all, groups)) return;
-  for (const Group& group : groups) {
-    out.series(group.front()->group_place() / accuracy_by_skip, "skip",
-               trainings::places_to(group.size()),
-               [&group](const TrialRecord& record, std::size_t i) {
-                 return InTrial{*group[i], record}(final_accuracy);
-               });
-  }
+  for (const Group& group : groups) accuracies_of(group, "").derive(out);
 }
 
 void draw_lambdas(Display& out, const Trained& all) {

@@ -78,21 +78,15 @@ class OneSetting {
 
   void derive(Numbers& out) const {
     derive_loss_over_depth(out);
-    for (const FinalLoss& what : final_losses) {
-      for (const Family& family : families_) {
-        out.series((place_ & family.place) / what.by_depth, "place",
-                   trainings::places_to(families_.front().runs.size()),
-                   [&](const TrialRecord& record, std::size_t i) {
-                     return InTrial{*family.runs[i], record}(what.loss);
-                   });
-      }
-    }
+    for (const FinalLoss& what : final_losses) dots_of(what).derive(out);
     for (const Family& family : families_) derive_later_test_loss(out, deepest_of(family));
   }
 
   /// Final losses at every depth, and losses over the steps at the largest depth.
   void add_losses(Display& out) const {
-    for (const FinalLoss& what : final_losses) add_final_losses(out, what);
+    for (const FinalLoss& what : final_losses) {
+      dots_of(what).show(out).line(all_.task().guessing_loss(), "guessing").group("final loss");
+    }
     add_loss_curves(out, "Training loss", train_loss);
     add_loss_curves(out, "Held-out loss", later_test_loss);
     out.columns(2);
@@ -185,20 +179,23 @@ class OneSetting {
   }
 
   /// Every training at one named place per depth, where the variants are side by side.
-  void add_final_losses(Display& out, const FinalLoss& what) const {
-    std::vector<std::string> depths;
-    for (const Run* run : families_.front().runs) depths.push_back(std::to_string(run->layers));
-    PanelBuilder panel =
-        out.panel(what.title + where_, trainings::named_places("number of blocks", depths),
-                  nonnegative_axis("loss (nats)"));
+  trainings::DotPanel dots_of(const FinalLoss& what) const {
+    trainings::DotPanel panel{
+        what.title + where_, "place", {"number of blocks"}, nonnegative_axis("loss (nats)")};
+    const Group& runs = families_.front().runs;
+    for (const Run* run : runs) panel.x.ticks.push_back(std::to_string(run->layers));
     const double distance = 0.8 / static_cast<double>(families_.size());
     double offset = -0.4 + distance / 2;
     for (const Family& family : families_) {
-      panel.curve((place_ & family.place) / what.by_depth, family.name,
-                  trials_look(LineStyle::points, family.color, offset));
+      panel.dots.push_back({(place_ & family.place) / what.by_depth,
+                            trainings::places_to(runs.size()),
+                            [&family, &what](const TrialRecord& record, std::size_t i) {
+                              return InTrial{*family.runs[i], record}(what.loss);
+                            },
+                            family.name, family.color, offset});
       offset += distance;
     }
-    panel.line(all_.task().guessing_loss(), "guessing").group("final loss");
+    return panel;
   }
 
   void add_loss_curves(Display& out, const std::string& title, const Measure& loss) const {
@@ -221,71 +218,57 @@ std::vector<Group> settings_of(const Trained& all) {
   return trainings::grouped(all.runs, std::mem_fn(&Run::same_setting));
 }
 
-/// Each de-escalated run with one of another variant, of the same depth and setting.
-struct Shares {
-  const char *variant, *title;
-  std::vector<trainings::Pair<Run>> pairs;
-
-  Quantity at(const std::string& moment) const {
-    return {say("share_of_{}.{}.by_setting", title, moment), share_by_setting,
-            At("of", title) & At("moment", moment)};
-  }
-};
-
-/// Attention's share in the de-escalated runs, relative to pre-norm and post-norm, if there are
-/// such pairs and initial weights are compared.
-std::vector<Shares> shares_of(const Trained& all) {
-  std::vector<Shares> out = {{"pre", "pre-norm", {}}, {"post", "post-norm", {}}};
-  for (Shares& shares : out) {
+/// Attention's share in the de-escalated runs, relative to pre-norm and post-norm: a place for each
+/// start and depth. Only if initial weights are compared.
+std::vector<trainings::DotPanel> shares_of(const Trained& all) {
+  std::vector<trainings::DotPanel> out;
+  if (all.config.init.size() < 2) return out;
+  for (const auto& [variant, title] : {std::pair("pre", "pre-norm"), {"post", "post-norm"}}) {
+    trainings::DotPanel panel{say("Attention's share, de-escalated over {}", title),
+                              "place",
+                              {"initial weights, number of blocks"},
+                              log_axis("ratio of ||A|| / ||X||, mean over blocks")};
+    std::vector<trainings::Pair<Run>> pairs;
     for (const Run& run : all.runs) {
-      const Run* const other = trainings::first_where(all.runs, [&](const Run& each) {
-        return each.variant == shares.variant && each.layers == run.layers &&
-               each.same_setting(run);
+      const Run* const other = trainings::first_where(all.runs, [&, of = variant](const Run& each) {
+        return each.variant == of && each.layers == run.layers && each.same_setting(run);
       });
-      if (run.variant == "de-escalated" && other) shares.pairs.push_back({&run, other});
+      if (run.variant != "de-escalated" || !other) continue;
+      pairs.push_back({&run, other});
+      panel.x.ticks.push_back(run.init + ", " + std::to_string(run.layers));
     }
+    if (pairs.empty()) continue;
+    const auto add = [&, of = title](const std::string& moment, const std::string& when, int color,
+                                     double offset) {
+      const Quantity name{say("share_of_{}.{}.by_setting", of, moment), share_by_setting,
+                          At("of", of) & At("moment", moment)};
+      panel.dots.push_back(
+          {name, trainings::places_to(pairs.size()),
+           [pairs, moment](const TrialRecord& record, std::size_t i) {
+             return attention_share({*pairs[i].first, record}, *pairs[i].second, moment);
+           },
+           when, color, offset});
+    };
+    add("start", "before training", 6, -0.15);
+    add("end", "after training", 3, 0.15);
+    out.push_back(std::move(panel));
   }
-  std::erase_if(out, [&](const Shares& shares) {
-    return shares.pairs.empty() || all.config.init.size() < 2;
-  });
   return out;
-}
-
-void derive_shares(Numbers& out, const Shares& shares) {
-  for (const std::string moment : {"start", "end"}) {
-    out.series(shares.at(moment), "place", trainings::places_to(shares.pairs.size()),
-               [&](const TrialRecord& record, std::size_t i) {
-                 const auto& [run, other] = shares.pairs[i];
-                 return attention_share({*run, record}, *other, moment);
-               });
-  }
-}
-
-/// One place for each start and depth.
-void draw_shares(Display& out, const Shares& shares) {
-  std::vector<std::string> names;
-  for (const auto& pair : shares.pairs)
-    names.push_back(pair.first->init + ", " + std::to_string(pair.first->layers));
-  out.panel(say("Attention's share, de-escalated over {}", shares.title),
-            trainings::named_places("initial weights, number of blocks", names),
-            log_axis("ratio of ||A|| / ||X||, mean over blocks"))
-      .curve(shares.at("start"), "before training", trials_look(LineStyle::points, 6, -0.15))
-      .curve(shares.at("end"), "after training", trials_look(LineStyle::points, 3, 0.15))
-      .line(1, "no discount")
-      .group("share");
-  out.columns(1);
 }
 
 }  // namespace
 
 void derive_variants(Numbers& out, const Trained& all) {
-  for (const Shares& shares : shares_of(all)) derive_shares(out, shares);
+  for (const trainings::DotPanel& shares : shares_of(all)) shares.derive(out);
   for (const Group& setting : settings_of(all)) OneSetting(all, setting).derive(out);
 }
 
 void draw_variants(Display& out, const Trained& all) {
   const bool compares_starts = all.config.init.size() > 1;
-  for (const Shares& shares : shares_of(all)) draw_shares(out, shares);
+  for (const trainings::DotPanel& shares : shares_of(all)) {
+    shares.show(out).line(1, "no discount").group("share");
+    out.columns(1);
+  }
   bool is_first = true;
   for (const Group& setting : settings_of(all)) {
     const OneSetting figures(all, setting);

@@ -57,8 +57,7 @@ std::string Config::title() const {
 }
 
 void Config::derive(Numbers& out) const {
-  const std::vector<Run> all_runs = runs();
-  const Trained all{*this, all_runs, out.records()};
+  const Trained all{*this, out.records()};
   for (const Run& run : all.runs) {
     out.add(columns_of(*this, run), run.place);
     if (!run.skip.learned) continue;
@@ -76,8 +75,7 @@ void Config::derive(Numbers& out) const {
 }
 
 void Config::judge(const Records& records, Claims& claims) const {
-  const std::vector<Run> all_runs = runs();
-  const Trained all{*this, all_runs, records};
+  const Trained all{*this, records};
   claims.set_unit(Unit::training);
   judge_groups(all, claims);  // variants too, if several lambdas are given as well
   if (compares_variants()) {
@@ -89,8 +87,7 @@ void Config::judge(const Records& records, Claims& claims) const {
 }
 
 void Config::show(Display& out) const {
-  const std::vector<Run> all_runs = runs();
-  const Trained all{*this, all_runs, out.records()};
+  const Trained all{*this, out.records()};
   out.note(all.task().description());
   if (compares_variants()) {
     draw_variants(out, all);

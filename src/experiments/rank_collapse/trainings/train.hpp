@@ -314,8 +314,8 @@ const Run* learned(const Group& group);
 /// All runs in all trials: what claims and figures are made from.
 struct Trained {
   const Config& config;
-  const std::vector<Run>& runs;
   const Records& records;
+  const std::vector<Run> runs = config.runs();
 
   const Task& task() const { return config.read_task(); }
   std::vector<Group> groups() const {

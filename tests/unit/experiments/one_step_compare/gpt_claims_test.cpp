@@ -298,7 +298,7 @@ TEST_CASE("groups of matrices are judged by the losses of Adam, of Muon and of e
       return losses[static_cast<std::size_t>(&run - plan.runs.data())];
     });
     Claims claims;
-    gpt::judge_blocks({plan, records}, claims);
+    gpt::judge_blocks({of, records}, claims);
     Result result;
     result.claims = claims.take();
     return find_claim(result, "spectral/eq-1.8/facts/" + id).verdict;
@@ -333,7 +333,7 @@ TEST_CASE("scales are judged against the original one, and their rates at twice 
       return losses[static_cast<std::size_t>(&run - plan.runs.data())];
     });
     Claims claims;
-    gpt::judge_scales({plan, records}, claims);
+    gpt::judge_scales({of, records}, claims);
     Result result;
     result.claims = claims.take();
     return find_claim(result, "spectral/section-1/scale/" + id).verdict;
@@ -391,7 +391,7 @@ TEST_CASE(
       records.push_back(record);
     }
     Claims claims;
-    gpt::judge_mean_token({plan, records}, claims);
+    gpt::judge_mean_token({both, records}, claims);
     std::map<std::string, Verdict> out;
     for (const Claim& claim : claims.take())
       out[claim.id.substr(std::string("spectral/eq-1.8/mean-token/").size())] = claim.verdict;
@@ -498,7 +498,7 @@ TEST_CASE("Table 2 is judged by the activation that the runs have, whichever fla
     return 4 - std::vector<double>{0, 0.2,
                                    0.2 * 0.27}[static_cast<std::size_t>(&run - plan.runs.data())];
   });
-  const gpt::Table2 table = gpt::table_2({plan, records});
+  const gpt::Table2 table = gpt::table_2({of, records});
   CHECK(table.plain.missing != "");
   CHECK(table.gated.missing == "");
   // The noise of Adam's run is in both gains; its sum over the seeds is 0.

@@ -260,9 +260,10 @@ TEST_CASE("runs take the setting for all, for their model or for their start") {
   config.steps = {"100", "mamba2:80"};
   config.lr = {"fan:0.1", "small:0.2"};
   config.norm = {"layer", "mamba2:rms"};
-  const std::vector<train::Run> runs = config.runs();
-  REQUIRE(runs.size() == 4);
-  const train::Run &first = runs[0], &last = runs[3];
+  const Records none;
+  const Trained all{config, none};
+  REQUIRE(all.runs.size() == 4);
+  const train::Run &first = all.runs[0], &last = all.runs[3];
   CHECK(first.name() == "attention,lambda=learned,init=fan");
   CHECK(first.group() == "attention,init=fan");
   CHECK(first.skip.lambda == -0.5);
@@ -273,8 +274,7 @@ TEST_CASE("runs take the setting for all, for their model or for their start") {
   CHECK(last.steps == 80);
   CHECK(last.lr == 0.2);
   CHECK(last.norm == Norm::rms);
-  const Records none;
-  const std::vector<Group> groups = Trained{config, runs, none}.groups();
+  const std::vector<Group> groups = all.groups();
   CHECK(groups.size() == 4);
   CHECK(learned(groups.back()) == &last);
   CHECK(with_lambda(groups.back(), -0.5) == nullptr);

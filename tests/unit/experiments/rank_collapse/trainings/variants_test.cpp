@@ -58,8 +58,7 @@ class Judged {
   /// The claims in the order in which they are judged.
   std::vector<Claim> claims() const {
     Records records(3);
-    const std::vector<train::Run> runs = config_.runs();
-    for (const train::Run& run : runs) {
+    for (const train::Run& run : config_.runs()) {
       const RunValues& values = values_.at(run.name());
       for (std::size_t t = 0; t < records.size(); ++t) {
         const std::string prefix = run.name() + ".";
@@ -69,7 +68,8 @@ class Judged {
         records[t].set(prefix + std::string(diverged), std::isnan(values.loss));
         records[t].set(prefix + std::string(future_excess), values.excess);
         if (run.removal.learned)
-          records[t].set(prefix + std::string(learned_tau), {1, std::vector<double>{0.5, values.tau}[t % 2]});
+          records[t].set(prefix + std::string(learned_tau),
+                         {1, std::vector<double>{0.5, values.tau}[t % 2]});
         for (const std::string& moment : moments) {
           std::vector<double> branch(run.layers,
                                      values.branch * (1 + 0.001 * static_cast<double>(t))),
@@ -85,7 +85,7 @@ class Judged {
       }
     }
     Claims claims;
-    judge_variants({config_, runs, records}, claims);
+    judge_variants({config_, records}, claims);
     return claims.list();
   }
   bool has(const std::string& id) const {
