@@ -200,21 +200,14 @@ inline Quantity criterion_met_by(const std::string& block) {
 // tables), and the loss decrease along polar(G) over that along G, each at its best step size, on
 // the batch that gave G and on an independent batch. "joint": all hidden blocks at once. The names
 // begin with the prefix of their stage.
-inline constexpr Measure predicted_ratio = {"one_step.predicted", "nr(G) / st",
-                                            "ratio that eq. (1.1) predicts"},
-                         curvature_ratio = {"one_step.by_curvature", "",
-                                            "ratio that the curvature predicts"},
-                         batch_ratio = {"one_step.batch", "",
-                                        "best decrease along polar(G) over that along G, on the "
-                                        "batch that gave G"},
-                         independent_ratio = {"one_step.independent", "",
-                                              "the same on an independent batch"},
-                         joint_batch_ratio = {"one_step.joint.batch", "",
-                                              "the same of all matrices inside layers, on "
-                                              "the batch that gave their gradients"},
-                         joint_independent_ratio = {
-                             "one_step.joint.independent", "",
-                             "the same of all matrices inside layers, on an independent batch"};
+inline constexpr Measure
+    predicted_ratio = {"one_step.predicted", "nr(G) / st", "ratio that eq. (1.1) predicts"},
+    curvature_ratio = {"one_step.by_curvature", "", "ratio that the curvature predicts"},
+    batch_ratio = {"one_step.batch", "", "best decrease along polar(G) over that along G"},
+    independent_ratio = {"one_step.independent", "", "the same on an independent batch"},
+    joint_batch_ratio = {"one_step.joint.batch", "", "the same, all hidden blocks at once"},
+    joint_independent_ratio = {"one_step.joint.independent", "",
+                               "the same, all hidden blocks at once, on an independent batch"};
 
 /// A quantity of one layer: "layer0.W2.ratio".
 inline Quantity in_layer(std::size_t layer, const Quantity& what) {
@@ -242,13 +235,9 @@ std::string input_of(const GptWeight<P>& weight) {
 // Runs --------------------------------------------------------------------------------------------
 
 // The axes of settings that compare runs: the model that a run trains, and for how many steps; the
-// same with or without the mean token; the learning rates of the matrices inside layers, which may
-// be tuned for each run, and the others.
-inline const trainings::Axes of_workload = {"layers", "dim",      "heads",   "steps", "activation",
-                                            "norm",   "position", "qk-norm", "init",  "mean-token"},
-                             of_workload_but_mean_token = {"layers",   "dim",        "heads",
-                                                           "steps",    "activation", "norm",
-                                                           "position", "qk-norm",    "init"},
+// learning rates of the matrices inside layers, which may be tuned for each run, and the others.
+inline const trainings::Axes of_model = {"layers", "dim",      "heads",   "steps", "activation",
+                                         "norm",   "position", "qk-norm", "init"},
                              inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
                              outer_rates = {"lr-embedding", "lr-outer"};
 
@@ -266,7 +255,8 @@ inline bool takes_scale(Rule rule) {
 
 /// What a run computes. Two runs with equal ones train the same weights on the same batches.
 struct Training {
-  std::vector<trainings::Setting> workload;
+  std::vector<trainings::Setting> model;
+  std::string mean_token;
   // Of each block: if it meets (1.8), and if it does not. If they differ, also `criterion_word`:
   // the run of Adam that decides, inside layers and outside.
   std::map<std::string, std::pair<Update, Update>> updates;
@@ -274,9 +264,10 @@ struct Training {
   bool operator==(const Training&) const = default;
 };
 
-/// One training: a model and an optimizer. Its settings are the optimizer and all that --also can
-/// change, by name; those of its own --also vary. Their words are the values as their fields write
-/// them. It reads as the user typed it: "muon,spectral-on=W2", and in claims "Muon,spectral-on=W2".
+/// One training: a model and an optimizer. Its settings are all that --also can change, by name;
+/// those of its own --also vary. Their words are the values as their fields write them. Its place
+/// has the optimizer and the settings that differ from the config's; it reads as the user typed it:
+/// "muon,spectral-on=W2", and in claims "Muon,spectral-on=W2".
 struct Run : trainings::Run {
   std::string optimizer;
   bool is_main = false;  // of --optimizer, not of --also
@@ -313,7 +304,9 @@ struct Run : trainings::Run {
   Training training() const;
   /// The settings that another run does not have.
   std::vector<trainings::Setting> changes_from(const Run& other) const;
-  bool same_workload(const Run& other) const { return same_on(other, of_workload); }
+  bool same_workload(const Run& other) const {
+    return same_on(other, of_model) && config.mean_token == other.config.mean_token;
+  }
   /// The name in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate 0.03".
   std::string figure_label() const;
   /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".

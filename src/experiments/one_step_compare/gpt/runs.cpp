@@ -172,8 +172,7 @@ RunPair Plan::mean_token_pair(const std::string& optimizer) const {
   const auto run_with = [&](const std::string& mean_token) {
     return first_where([&](const Run& run) {
       return run.optimizer == optimizer && run.config.mean_token == mean_token &&
-             run.same_on(runs.front(), of_workload_but_mean_token) &&
-             run.config.spectral_on == config().spectral_on;
+             run.same_on(runs.front(), of_model) && run.config.spectral_on == config().spectral_on;
     });
   };
   return {run_with("keep"), run_with("remove")};
@@ -252,7 +251,7 @@ std::vector<Setting> Run::changes_from(const Run& other) const {
 }
 
 Training Run::training() const {
-  Training out{on(of_workload), {}, ""};
+  Training out{on(of_model), config.mean_token, {}, ""};
   const auto add = [&](WeightRole role, const std::string& block) {
     const Update met = update_of(role, block, true), unmet = update_of(role, block, false);
     out.updates[block] = {met, unmet};

@@ -18,25 +18,21 @@ struct Accuracy {
   double mean, error;
 };
 
-/// The trials in which a run diverged; it has the accuracy of guessing there.
-struct Diverged {
-  double count = 0;
-  std::size_t of = 0;
+// A run that diverged has the accuracy of guessing.
+std::string diverged_text(const Trained& all, const Run& run) {
+  const double times = all.of(run).times_diverged();
+  return times == 0 ? ""
+                    : say("diverged in {} of {}, which count as guessing", times,
+                          plural(all.records.size(), "trial"));
+}
 
-  std::string text() const {
-    return count == 0
-               ? ""
-               : say("diverged in {} of {}, which count as guessing", count, plural(of, "trial"));
-  }
-  std::string unmet() const {
-    return count > 0 && 2 * count >= static_cast<double>(of)
-               ? "at least half of the trials diverged"
-               : "";
-  }
-};
-
-Diverged diverged_of(const Trained& all, const Run& run) {
-  return {all.of(run).times_diverged(), all.records.size()};
+/// Returns the reason if so many trainings of a run diverged that their mean says nothing,
+/// otherwise an empty string.
+std::string mostly_diverged(const Trained& all, const Run& run) {
+  const double times = all.of(run).times_diverged();
+  return times > 0 && 2 * times >= static_cast<double>(all.records.size())
+             ? "at least half of the trials diverged"
+             : "";
 }
 
 /// The mean over trials of a run's accuracy and its standard error. The standard error is the
@@ -124,8 +120,7 @@ void judge_zero(const Trained& all, const Group& group, Claims& claims) {
   const std::vector<double> accuracies = all.accuracies(*zero);
   const Tally guessed =
       count(accuracies, [&](double accuracy) { return is_guess(accuracy, all.task()); });
-  const Diverged diverged = diverged_of(all, *zero);
-  const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
+  const auto scope = claims.only_where(mostly_diverged(all, *zero), Claims::Unmet::verdict_alone);
   claims.mean(
       statement, accuracies, at_most(most_of_a_guess(all.task())),
       clauses(
@@ -135,7 +130,8 @@ void judge_zero(const Trained& all, const Group& group, Claims& claims) {
               plural(static_cast<std::uint64_t>(guessed.cases), "run"), percent(guessed.smallest),
               percent(guessed.largest), percent_of(all, *one), percent(all.task().chance()),
               percent(all.task().best_guess())),
-          clauses(is_in_figure_5(all.config, *one) ? scale_text(all, *one) : "", diverged.text())));
+          clauses(is_in_figure_5(all.config, *one) ? scale_text(all, *one) : "",
+                  diverged_text(all, *zero))));
 }
 
 /// One claim about several comparisons: every mean lies within `margin` of zero. It holds if the
@@ -260,8 +256,8 @@ void judge_recall(const Trained& all, Claims& claims) {
       const Tally tally = count(accuracies, [&](double accuracy) {
         return is_high ? accuracy > bound : accuracy <= bound;
       });
-      const Diverged diverged = diverged_of(all, *one);
-      const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
+      const auto scope =
+          claims.only_where(mostly_diverged(all, *one), Claims::Unmet::verdict_alone);
       claims.mean(
           reading_unless_ours(table_1_place(*one)(id, say("Mean accuracy of {} on recall is {}",
                                                           group_name(*one), what)),
@@ -272,7 +268,7 @@ void judge_recall(const Trained& all, Claims& claims) {
                       count_text(tally.cases - tally.violations),
                       plural(static_cast<std::uint64_t>(tally.cases), "run"),
                       percent(tally.smallest), percent(tally.largest), printed),
-                  diverged.text()));
+                  diverged_text(all, *one)));
     };
     switch (mixer_row(one->model).recall) {
       case MixerRow::Recall::solves:
