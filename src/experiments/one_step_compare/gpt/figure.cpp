@@ -493,12 +493,14 @@ struct DrawnSteps {
 };
 constexpr DrawnSteps drawn_steps[] = {
     {batch_ratio,
-     {"one_step.batch.points", "", "ratios of decreases on the batch that gave G"},
+     {"one_step.batch.points", "",
+      "best decrease along polar(G) over that along G, on the batch of G"},
      "on the batch that gave G"},
     {independent_ratio,
-     {"one_step.independent.points", "", "ratios of decreases on an independent batch"},
+     {"one_step.independent.points", "",
+      "best decrease along polar(G) over that along G, on an independent batch"},
      "on an independent batch"}};
-constexpr Measure as_predicted = {"one_step.as_predicted", "", "equal to the predicted ratio"};
+constexpr Measure as_predicted = {"one_step.as_predicted", "", "ratio that eq. (1.1) predicts"};
 
 void derive_points(Numbers& out, const At& place, const DrawnSteps& steps) {
   std::vector<double> x, y;

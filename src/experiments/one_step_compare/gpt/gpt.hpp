@@ -58,10 +58,6 @@ struct Config : Study {
   void fill_defaults() override;
   void check() const override;
   Estimate memory() const override;
-  // Points at which no trial has a ratio are left out.
-  std::vector<std::string> names_of_some_trials() const override {
-    return {"one_step.batch", "one_step.independent"};
-  }
   std::vector<Output> outputs(std::uint64_t trial) const override;
   Work work() const override;
 
@@ -141,8 +137,12 @@ inline constexpr MatrixMeasure stable_rank{"matrix",
     gradient_rank{"block", {"nuclear_rank", "nr(G)", "nuclear rank of a gradient"}},
     // nr(G) over the stable rank of what [Spectral] Table 1 compares the matrix with. This is its
     // input, except for Wo: it multiplies H, and the table compares it with A.
-    rank_ratio{"block", {"ratio", "nr(G) / st", "nuclear rank over the stable rank of Table 1"}},
-    ratio_to_H{"block", {"ratio_to_H", "nr(G) / st(H)", "the same over that of H, for Wo"}};
+    rank_ratio{"block",
+               {"ratio", "nr(G) / st",
+                "nuclear rank of a gradient over the stable rank that it is compared with"}},
+    ratio_to_H{"block",
+               {"ratio_to_H", "nr(G) / st(H)",
+                "nuclear rank of the gradient of Wo over the stable rank of H"}};
 
 /// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
 /// step of run.probed.
@@ -187,7 +187,7 @@ inline constexpr Measure
                  "mean loss at the objects of the rare half of the facts", "nats"},
     // Of the batch. Also recorded without a prefix, at the measured steps of the first run.
     indicator = {"indicator.stable_rank", "1 / p_max", "stable rank of the tokens' indicator"},
-    met_early = {"criterion", "", "matrices of this name that meet (1.8) early"};
+    met_early = {"criterion", "", "layers in which a matrix meets (1.8) early"};
 using trainings::diverged;
 /// A run that follows the criterion: of the matrices with this name in all layers, how many meet
 /// it.
@@ -203,11 +203,16 @@ inline Quantity criterion_met_by(const std::string& block) {
 inline constexpr Measure
     predicted_ratio = {"one_step.predicted", "nr(G) / st", "ratio that eq. (1.1) predicts"},
     curvature_ratio = {"one_step.by_curvature", "", "ratio that the curvature predicts"},
-    batch_ratio = {"one_step.batch", "", "best decrease along polar(G) over that along G"},
-    independent_ratio = {"one_step.independent", "", "the same on an independent batch"},
-    joint_batch_ratio = {"one_step.joint.batch", "", "the same, all hidden blocks at once"},
+    batch_ratio = {"one_step.batch", "",
+                   "best decrease along polar(G) over that along G, on the batch of G"},
+    independent_ratio = {"one_step.independent", "",
+                         "best decrease along polar(G) over that along G, on an independent batch"},
+    joint_batch_ratio =
+        {"one_step.joint.batch", "",
+         "best decrease along polar(G) over that along G in all hidden blocks, on the batch of G"},
     joint_independent_ratio = {"one_step.joint.independent", "",
-                               "the same, all hidden blocks at once, on an independent batch"};
+                               "best decrease along polar(G) over that along G in all hidden "
+                               "blocks, on an independent batch"};
 
 /// A quantity of one layer: "layer0.W2.ratio".
 inline Quantity in_layer(std::size_t layer, const Quantity& what) {

@@ -291,9 +291,11 @@ void derive_one_step(Numbers& out, const Run& run, const Stage& stage) {
 
 /// The measured shares of Table 2 and the printed ones, without and with a gate.
 void derive_shares(Numbers& out, const Trained& all) {
-  constexpr Measure measured = {"table_2.share", "",
-                                "share of Muon's gain over Adam that Muon on W2 alone achieves"},
-                    printed = {"table_2.printed", "", "the same, as printed"};
+  constexpr Measure
+      measured = {"table_2.share", "",
+                  "share of Muon's gain over Adam that Muon on W2 alone achieves"},
+      printed = {"table_2.printed", "",
+                 "share of Muon's gain over Adam that Muon on W2 alone achieves, as printed"};
   const Table2 table = table_2(all);
   if (!table.plain.has_runs() || !table.gated.has_runs()) return;
   out.sometimes(table.plain.missing.empty() && table.gated.missing.empty(), [&] {

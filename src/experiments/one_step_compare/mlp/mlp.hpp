@@ -108,7 +108,7 @@ inline constexpr LayerName stable_rank_name{
         "W",
         {"condition_share", "", "share of the recorded iterations with a ratio of at least 1"}};
 inline constexpr Measure stable_rank_X = {"X.stable_rank", "st(X)", "stable rank of the input"},
-                         rank = {"rank", "", "rank at the initial weights"};
+                         rank = {"rank", "", "rank of a matrix at the initial weights"};
 /// The rank of A_l ("A") or of the gradient of W_l ("W") at the initial weights, which bounds its
 /// stable or nuclear rank.
 inline Quantity rank_name(const std::string& matrix, std::size_t l) {
@@ -121,10 +121,11 @@ inline Quantity rank_name(const std::string& matrix, std::size_t l) {
 /// last iteration of the phase, NaN if the phase is empty.
 inline constexpr Measure initial_phase_end = {"initial_phase_end", "t",
                                               "last iteration of the initial phase of GD"};
-/// log10 of the method's loss over GD's at the end of that phase, and at the last iteration;
-/// infinite if one of them diverged.
+/// log10 of the method's loss over GD's at the end of GD's initial phase, and at the last
+/// iteration; infinite if one of them diverged.
 inline constexpr MethodName early_ratio_name{
-    {"early_log10_loss_ratio", "", "log10 of the loss over GD's, at the end of that phase"}},
+    {"early_log10_loss_ratio", "",
+     "log10 of the loss over GD's, at the end of GD's initial phase"}},
     final_ratio_name{{"final_log10_loss_ratio", "", "log10 of the final loss over GD's"}};
 
 /// What a trial records of a method; values after a divergence are NaN. And all of a trial.

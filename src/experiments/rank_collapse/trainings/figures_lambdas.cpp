@@ -174,12 +174,12 @@ void derive_points(Numbers& out, const Group& runs, const Quantity& name) {
   out.series_of_points(name, "lambda", x, y);
 }
 
-constexpr Measure accuracy_over_lambda = {"accuracy_over_lambda", "",
-                                          "final accuracy of each training, over lambda"},
-                  accuracy_of_learned = {"accuracy_of_learned", "",
-                                         "the same over the mean of a learned lambda"},
-                  accuracy_by_skip = {"accuracy_by_skip", "",
-                                      "final accuracy at one place for each lambda"};
+constexpr Measure
+    accuracy_over_lambda = {"accuracy_over_lambda", "",
+                            "final accuracy of each training, over lambda"},
+    accuracy_of_learned = {"accuracy_of_learned", "",
+                           "final accuracy of each training, over its mean learned lambda"},
+    accuracy_by_skip = {"accuracy_by_skip", "", "final accuracy at one place for each lambda"};
 
 bool compares_accuracies(const Trained& all, const std::vector<Group>& groups) {
   return !all.config.is_text() && groups.front().size() > 1;

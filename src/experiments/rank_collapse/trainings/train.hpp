@@ -264,7 +264,8 @@ inline Quantity learned_lambda_of(std::uint64_t block) {
 // At moments of a run, over the representations R_0 ... R_L or the blocks 1 ... L. If variants are
 // compared, also those of the second list.
 inline constexpr Measure
-    mu_normalized = {"mu_normalized", "mu / ||R||", "distance of the tokens from their mean"},
+    mu_normalized = {"mu_normalized", "mu / ||R||",
+                     "distance of the tokens from their mean, over their norm"},
     token_similarity = {"token_similarity", "", "share of the tokens' mean in their norm"},
     dispersion = {"dispersion", "||v - mean v||_F / ||v||_F",
                   "distance of the sequences' mean tokens v, of the normalized R, from their mean"},
@@ -278,8 +279,8 @@ inline constexpr Measure cosine = {"cosine_similarity", "", "mean cosine of two 
 inline constexpr Measure
     future_loss = {"future_loss", "", "loss of tokens whose successors are replaced by other text",
                    "nats"},
-    future_excess = {"future_excess", "", "that loss above the one with the true successors",
-                     "nats"},
+    future_excess = {"future_excess", "",
+                     "rise of the loss of tokens if other text replaces their successors", "nats"},
     future_gradient = {"future_gradient_share", "",
                        "share of ||d logits_t / d R_0||^2 on tokens after t"};
 
