@@ -9,8 +9,17 @@
 namespace ranklab {
 namespace {
 
+/// Whether one list has all of the other.
+bool are_nested(const std::vector<double>& a, const std::vector<double>& b) {
+  const std::vector<double>&shorter = a.size() < b.size() ? a : b,
+        &longer = a.size() < b.size() ? b : a;
+  return std::ranges::all_of(
+      shorter, [&](double x) { return std::ranges::find(longer, x) != longer.end(); });
+}
+
 bool is_at_same_axes(const ListedQuantity& listed, const DeclaredQuantity& declared) {
   return listed.kind == declared.quantity.kind && listed.x_name == declared.x_name &&
+         are_nested(listed.x, declared.x) &&
          std::ranges::equal(std::views::keys(listed.at),
                             std::views::keys(declared.quantity.at.coordinates));
 }

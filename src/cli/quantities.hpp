@@ -20,7 +20,8 @@ struct ListedQuantity {
   bool always = true;  // else only some runs have all of these
 };
 
-/// In the order of the result. Places on different axes, or over another x, are listed apart.
+/// In the order of the result. Places on different axes are listed apart, and curves over other x
+/// than a part of the same ones, such as the steps of a shorter run.
 std::vector<ListedQuantity> listed(const std::vector<DeclaredQuantity>& declared);
 
 /// A few lines for each.

@@ -1,8 +1,6 @@
 // Claims about one run: activations, gradients, condition (1.8), embedding and head.
 #include "experiments/one_step_compare/gpt/claims.hpp"
 
-#include <limits>
-
 namespace ranklab::gpt {
 
 double mean_of_finite(const std::vector<double>& values) {
@@ -18,19 +16,7 @@ double mean_log(std::vector<double> values) {
   return mean_of_finite(values);
 }
 
-std::vector<double> RunRecords::losses(const std::string& name) const {
-  std::vector<double> out = numbers(name);
-  for (double& loss : out) {
-    if (std::isnan(loss)) loss = std::numeric_limits<double>::infinity();
-  }
-  return out;
-}
-
-std::string RunRecords::losses_text() const {
-  return say("{} {}", run_.label, summarize(losses()).mean);
-}
-
-std::vector<std::string> RunRecords::in_layers(const Measure& measure,
+std::vector<std::string> RunRecords::in_layers(const MatrixMeasure& measure,
                                                const std::vector<std::string>& of) const {
   std::vector<std::string> out;
   for (std::size_t l = 0; l < layers(); ++l) {
@@ -149,7 +135,7 @@ double mean_log_Wv_over_smallest(const RunRecords& view, const TrialRecord& reco
 void judge_attention_gradients(const RunRecords& view, const Named& named, Claims& claims) {
   for (const MeasuredOn text : {MeasuredOn::training_batch, MeasuredOn::held_out_text}) {
     const bool held_out = text == MeasuredOn::held_out_text;
-    const auto ratios = view.per_trial(
+    const auto ratios = view.of_whole_runs(
         [&](const TrialRecord& record) { return mean_log_Wv_over_smallest(view, record, text); });
     // The paper shows gradients of the training batch.
     const Place place = in_text(
@@ -179,7 +165,7 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
               "Share of the matrices inside the layers and measured steps from 32 on with nr(G) >= "
               "st(A), (1.8): at least 0.9",
               "0.9 and step 32, ours; the paper says \"typically\""),
-        view.per_trial([&](const TrialRecord& record) {
+        view.of_whole_runs([&](const TrialRecord& record) {
           const std::vector<double> ratios = view.points(record, all, late.steps);
           return static_cast<double>(std::ranges::count_if(ratios, holds)) /
                  static_cast<double>(ratios.size());
@@ -270,7 +256,7 @@ void judge_embedding(const RunRecords& view, const Named& named, Claims& claims)
       say("st(E[id]) over 1/p_max is {} on average, at most {}",
           mean_of_finite(view.at_steps(looseness)), loose.largest),
       WorstCase::largest);
-  const auto growth = view.per_trial([&](const TrialRecord& record) {
+  const auto growth = view.of_whole_runs([&](const TrialRecord& record) {
     return last_over_first(view.series(record, gradient_rank.of("embedding")), view.run().measured);
   });
   claims.mean(
@@ -326,16 +312,18 @@ void judge_indicator_above(const RunRecords& view, Claims& claims) {
 
 }  // namespace
 
-void judge(const Plan& plan, const Records& records, Claims& claims) {
-  judge_indicator({plan.shown_run(), records}, claims);
+void judge(const Trained& all, Claims& claims) {
+  const Plan& plan = all.plan;
+  claims.set_unit(Unit::training);
+  judge_indicator({plan.shown_run(), all.records}, claims);
   if (plan.paper_run()) {
-    const auto of_run = claims.about(divergences({plan.paper_run()}, records));
-    judge_indicator_above({*plan.paper_run(), records}, claims);
+    const auto of_run = claims.about(all.divergences({plan.paper_run()}));
+    judge_indicator_above({*plan.paper_run(), all.records}, claims);
   }
   for (const Run& run : plan.runs) {
     if (!run.is_main) continue;
-    const auto of_run = claims.about(divergences({&run}, records));
-    const RunRecords view(run, records);
+    const auto of_run = claims.about(all.divergences({&run}));
+    const RunRecords view(run, all.records);
     const Named named(plan, run);
     judge_activations(view, named, claims);
     judge_mlp_gradients(view, named, claims);
@@ -344,7 +332,7 @@ void judge(const Plan& plan, const Records& records, Claims& claims) {
     judge_embedding(view, named, claims);
     if (run.config.one_step && run.is_first()) judge_one_step(view, named, claims);
   }
-  judge_comparisons(plan, records, claims);
+  judge_comparisons(all, claims);
 }
 
 }  // namespace ranklab::gpt

@@ -11,30 +11,22 @@ double mean_of_finite(const std::vector<double>& values);
 /// The mean of the logarithms of the finite positive values; NaN without one.
 double mean_log(std::vector<double> values);
 
-/// One run and the records of all trials.
-class RunRecords {
+/// One run in all trials.
+class RunRecords : public trainings::RunRecords {
  public:
-  RunRecords(const Run& run, const Records& records) : run_(run), records_(records) {}
+  RunRecords(const Run& run, const Records& records)
+      : trainings::RunRecords(run, records), run_(run) {}
 
   const Run& run() const { return run_; }
-  const Records& records() const { return records_; }
   std::size_t layers() const { return run_.config.layers; }
   double dim() const { return static_cast<double>(run_.config.dim); }
   const std::vector<double>& series(const TrialRecord& record, const std::string& name,
                                     MeasuredOn text = MeasuredOn::training_batch) const {
     return record.array(run_.key(place_of(text) / name));
   }
-  /// One number of every trial.
-  std::vector<double> numbers(const std::string& name) const {
-    return scalars_of(records_, run_.key(name));
-  }
-  /// The final validation losses, or other final losses. Infinite if the run diverged.
-  std::vector<double> losses(const std::string& name = final_validation_loss) const;
-  /// "Adam 3.76", for the detail of a claim.
-  std::string losses_text() const;
 
   /// The names of a quantity of these activations or matrices in every layer.
-  std::vector<std::string> in_layers(const Measure& measure,
+  std::vector<std::string> in_layers(const MatrixMeasure& measure,
                                      const std::vector<std::string>& of) const;
   /// The indices of the steps of `when`.
   std::vector<std::size_t> steps(Region when, MeasuredOn text = MeasuredOn::training_batch) const;
@@ -76,15 +68,15 @@ class RunRecords {
   /// value(record) of every trial, undefined if the run diverged: an average over its steps would
   /// be one over the steps before that.
   template <class Value>
-  std::vector<double> per_trial(const Value& value) const {
-    return ranklab::per_trial(records_, [&](const TrialRecord& record) {
-      return record.scalar(run_.key(diverged)) > 0 ? undefined : value(record);
+  std::vector<double> of_whole_runs(const Value& value) const {
+    return per_trial([&](const trainings::InTrial& trained) {
+      return trained(diverged) > 0 ? undefined : value(trained.record);
     });
   }
   /// Of every trial: the mean of the finite value(record, i) over the measured steps i of `when`.
   template <class ValueAt>
   std::vector<double> mean_over_steps(const ValueAt& value, Region when) const {
-    return per_trial([&](const TrialRecord& record) {
+    return of_whole_runs([&](const TrialRecord& record) {
       std::vector<double> values;
       for (const std::size_t i : steps(when)) values.push_back(value(record, i));
       return mean_of_finite(values);
@@ -93,7 +85,6 @@ class RunRecords {
 
  private:
   const Run& run_;
-  const Records& records_;
 };
 
 /// A place of the text that says what the paper's figures show.
@@ -112,7 +103,7 @@ class Named {
   /// With a threshold of ours, a statement that the paper makes about its run is a reading.
   Statement operator()(const Place& place, const std::string& id, const std::string& text,
                        const std::string& threshold = {}) const {
-    const std::string of_run = is_paper_run_ ? "" : run_.name + "/";
+    const std::string of_run = is_paper_run_ ? "" : run_.name() + "/";
     const Statement statement = place(of_run + id, say("{} ({})", text, run_.label));
     if (!is_paper_run_ || place.kind == Kind::beyond) return beyond(statement);
     return threshold.empty() ? statement : reading(statement, threshold);
@@ -133,11 +124,12 @@ struct Share {
   std::string detail = {}, missing = {};
 
   std::vector<const Run*> runs() const { return {adam, muon, on_W2}; }
+  bool has_runs() const { return adam && muon && on_W2; }
 };
 struct Table2 {
   Share plain, gated;  // without and with a gated activation
 };
-Table2 table_2(const Plan& plan, const Records& records);
+Table2 table_2(const Trained& all);
 
 /// What may change without the mean token, from step 32 on.
 struct MeanTokenEffect {
@@ -155,12 +147,9 @@ void judge_one_step(const RunRecords& view, const Named& named, Claims& claims);
 /// Claims that compare runs (claims_between_runs.cpp): all of them; about Muon on groups of
 /// matrices, about scales of its step, and about runs with and without the mean token, if there are
 /// any.
-void judge_comparisons(const Plan& plan, const Records& records, Claims& claims);
-void judge_blocks(const Plan& plan, const Records& records, Claims& claims);
-void judge_scales(const Plan& plan, const Records& records, Claims& claims);
-void judge_mean_token(const Plan& plan, const Records& records, Claims& claims);
-
-/// The trials in which each run diverged; a null run is left out.
-std::vector<Divergence> divergences(const std::vector<const Run*>& runs, const Records& records);
+void judge_comparisons(const Trained& all, Claims& claims);
+void judge_blocks(const Trained& all, Claims& claims);
+void judge_scales(const Trained& all, Claims& claims);
+void judge_mean_token(const Trained& all, Claims& claims);
 
 }  // namespace ranklab::gpt

@@ -8,38 +8,21 @@
 
 namespace ranklab::gpt {
 
-std::vector<Divergence> divergences(const std::vector<const Run*>& runs, const Records& records) {
-  std::vector<Divergence> out;
-  for (const Run* run : runs) {
-    if (run) out.push_back(divergence_of(records, run->label, run->key(diverged)));
-  }
-  return out;
-}
-
 namespace {
 
-std::vector<double> losses_of(const Run& run, const Records& records) {
-  return RunRecords(run, records).losses();
-}
-
-std::string losses_text(const RunPair& pair, const Records& records) {
+std::string losses_text(const RunPair& pair, const Trained& all) {
   return say("difference of the final validation losses in nats; {}, {}",
-             RunRecords(*pair.first, records).losses_text(),
-             RunRecords(*pair.second, records).losses_text());
+             all.losses_text(*pair.first), all.losses_text(*pair.second));
 }
 
-std::vector<double> loss_differences(const RunPair& pair, const Records& records) {
-  return differences(losses_of(*pair.first, records), losses_of(*pair.second, records));
-}
-
-/// Judges that the final validation loss of the first run is at most that of the second. If a run
-/// is null, the claim does not apply, because of `missing`.
+/// Judges the final validation loss of the first run minus that of the second, trial by trial, at
+/// most 0. If a run is null, the claim does not apply, because of `missing`.
 void judge_pair(const Statement& statement, const RunPair& pair, const std::string& missing,
-                const Records& records, Claims& claims) {
+                const Trained& all, Claims& claims, double most = 0) {
   if (!claims.applies(statement, pair ? "" : missing)) return;
-  const auto runs = claims.about(divergences({pair.first, pair.second}, records));
-  claims.mean(statement, loss_differences(pair, records), compared(at_most(0.0)),
-              losses_text(pair, records));
+  const auto runs = claims.about(all.divergences({pair.first, pair.second}));
+  claims.mean(statement, all.loss_differences(pair), compared(at_most(most)),
+              losses_text(pair, all));
 }
 
 // Optimizers --------------------------------------------------------------------------------------
@@ -47,28 +30,35 @@ void judge_pair(const Statement& statement, const RunPair& pair, const std::stri
 // Nats. "Changes little" is judged as a change by less than this.
 constexpr double slight = 0.05;
 
+/// What a run changes in the config, but for the learning rates of the matrices inside layers.
+std::vector<trainings::Setting> changes_but_for_rates(const Plan& plan, const Run& run) {
+  std::vector<trainings::Setting> out = run.changes_from(plan.runs.front());
+  std::erase_if(out, [](const auto& setting) { return contains(inner_rates, setting.axis); });
+  return out;
+}
+
 // That Muon matches Adam is cited from others, about large models.
-void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) {
+void judge_optimizers(const Trained& all, Claims& claims) {
   const Place one = beyond(in_text(spectral::section_1_muon, "spectral/section-1/", "Section 1"));
   judge_pair(one("muon", "The final validation loss of Muon is at most that of Adam"),
-             {plan.main_run("muon"), plan.main_run("adam")}, "needs --optimizer adam,muon", records,
-             claims);
-  for (const Run& muon : plan.runs) {
-    const Settings changes = muon.changes_without(inner_rates);
+             {all.plan.main_run("muon"), all.plan.main_run("adam")}, "needs --optimizer adam,muon",
+             all, claims);
+  for (const Run& muon : all.plan.runs) {
+    const std::vector<trainings::Setting> changes = changes_but_for_rates(all.plan, muon);
     if (muon.optimizer != "muon" || changes.size() != 1) continue;
-    const Run* const adam = plan.first_where([&](const Run& run) {
-      return run.optimizer == "adam" && run.changes_without(inner_rates) == changes;
+    const Run* const adam = all.plan.first_where([&](const Run& run) {
+      return run.optimizer == "adam" && changes_but_for_rates(all.plan, run) == changes;
     });
     if (!adam) continue;
-    const std::string what = changes.front().name + "=" + changes.front().value;
+    const std::string& what = changes.front().name;
     judge_pair(one(what + "/muon",
                    say("The final validation loss of Muon is at most that of Adam ({})", what)),
-               {&muon, adam}, "", records, claims);
+               {&muon, adam}, "", all, claims);
   }
-  const Run* const main = plan.main_run("muon");
+  const Run* const main = all.plan.main_run("muon");
   const RunPair with_embedding = {
-      plan.find("muon", on_matrices({"hidden", "embedding"})),
-      main && main == plan.find("muon", on_matrices({"hidden"})) ? main : nullptr};
+      all.plan.find("muon", on_matrices({"hidden", "embedding"})),
+      main && main == all.plan.find("muon", on_matrices({"hidden"})) ? main : nullptr};
   const Statement small_change =
       reading(in_text(spectral::section_1_2_1_emb_muon, "spectral/section-1.2.1/", "Section 1.2.1")(
                   "emb-muon",
@@ -79,15 +69,14 @@ void judge_optimizers(const Plan& plan, const Records& records, Claims& claims) 
           small_change,
           with_embedding ? "" : "needs --optimizer muon --also muon,spectral-on=hidden+embedding"))
     return;
-  const auto runs =
-      claims.about(divergences({with_embedding.first, with_embedding.second}, records));
-  claims.equivalent(small_change, loss_differences(with_embedding, records), slight,
-                    losses_text(with_embedding, records));
+  const auto runs = claims.about(all.divergences({with_embedding.first, with_embedding.second}));
+  claims.equivalent(small_change, all.loss_differences(with_embedding), slight,
+                    losses_text(with_embedding, all));
 }
 
 // Ranks at initialization and at several widths ---------------------------------------------------
 
-void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
+void judge_initial(const Trained& all, Claims& claims) {
   const Statement statement =
       asymptotic(Statement{spectral::cor_2_15, "spectral/cor-2.15/init", "Corollary 2.15",
                            "With Gaussian weights and ReLU, the stable ranks of the "
@@ -95,9 +84,9 @@ void judge_initial(const Plan& plan, const Records& records, Claims& claims) {
                  "before the first step, every layer; the C of d >= C L^2 log n is left open by "
                  "the paper");
   Tally tally;
-  for (const Run& run : plan.runs) {
+  for (const Run& run : all.plan.runs) {
     if (run.config.init != "gauss" || run.config.activation != "relu") continue;
-    const RunRecords view(run, records);
+    const RunRecords view(run, all.records);
     tally.add(view.count(
         view.in_layers(stable_rank, {"S"}), [](double st) { return st <= 2 * std::acos(-1.0); },
         at_most(0.0)));
@@ -141,8 +130,8 @@ Widths widths_of(const Plan& plan) {
 
 /// Exponents of the width for the mean nuclear rank of the gradients inside the layers and for the
 /// mean stable rank of A, Am and S.
-void judge_width(const Plan& plan, const Records& records, Claims& claims) {
-  const Widths compared_widths = widths_of(plan);
+void judge_width(const Trained& all, Claims& claims) {
+  const Widths compared_widths = widths_of(all.plan);
   const std::vector<const Run*>& runs = compared_widths.runs;
   const std::vector<double>& widths = compared_widths.widths;
   const std::optional<double> step = compared_widths.step;
@@ -154,7 +143,7 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
       in_text(spectral::section_1_2_1_width, "spectral/section-1.2.1/", "Section 1.2.1");
   const struct {
     const char *id, *text;
-    Measure quantity;
+    MatrixMeasure quantity;
     std::vector<std::string> of;
     Region allowed;
   } both[] = {{"nr/width",
@@ -171,13 +160,13 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
   for (const auto& each : both) {
     const Statement statement = asymptotic(place(each.id, each.text), "an exponent of 1/4, ours");
     if (!claims.applies(statement, missing)) continue;
-    const auto compared_runs = claims.about(divergences(runs, records), true);
+    const auto compared_runs = claims.about(all.divergences(runs), true);
     std::vector<std::vector<double>> ranks;  // of each run, in every trial
     std::vector<std::string> means;
     for (const Run* run : runs) {
-      const RunRecords view(*run, records);
+      const RunRecords view(*run, all.records);
       const std::size_t i = view.steps({*step, *step}).front();
-      ranks.push_back(per_trial(records, [&](const TrialRecord& record) {
+      ranks.push_back(per_trial(all.records, [&](const TrialRecord& record) {
         return view.mean_at(record, view.in_layers(each.quantity, each.of), i);
       }));
       means.push_back(
@@ -185,9 +174,9 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
     }
     const auto rank_of = [&](std::size_t t, std::size_t i) { return ranks[i][t]; };
     std::vector<double> slopes = slopes_over(
-        records, widths,
+        all.records, widths,
         [&](const TrialRecord& record, std::size_t i) {
-          return rank_of(static_cast<std::size_t>(&record - records.data()), i);
+          return rank_of(static_cast<std::size_t>(&record - all.records.data()), i);
         },
         fit_power);
     // A fit without the width at which a run diverged would be about other runs.
@@ -203,14 +192,14 @@ void judge_width(const Plan& plan, const Records& records, Claims& claims) {
 
 // Gated activations -------------------------------------------------------------------------------
 
-void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
-  const std::vector<RunPair> pairs = plan.gated_pairs();
+void judge_gate(const Trained& all, Claims& claims) {
+  const std::vector<RunPair> pairs = all.plan.gated_pairs();
   const RunPair pair = pairs.empty() ? RunPair{} : pairs.front();
   const Place place =
       in_text(spectral::section_1_2_2_gated, "spectral/section-1.2.2/", "Section 1.2.2");
   const struct {
     const char* id;
-    Measure quantity;
+    MatrixMeasure quantity;
     Region allowed;
     bool after_training;
     const char* text;
@@ -234,14 +223,14 @@ void judge_gate(const Plan& plan, const Records& records, Claims& claims) {
                                           "--also adam,activation=swiglu"))
       continue;
     const auto means_of = [&](const Run& run) {
-      const RunRecords view(run, records);
+      const RunRecords view(run, all.records);
       const std::size_t i = each.after_training ? run.measured.size() - 1 : 0;
-      return per_trial(records, [&](const TrialRecord& record) {
+      return per_trial(all.records, [&](const TrialRecord& record) {
         return view.mean_at(record, view.in_layers(each.quantity, {"S"}), i);
       });
     };
     const std::vector<double> plain = means_of(*pair.first), gated = means_of(*pair.second);
-    const auto runs = claims.about(divergences({pair.first, pair.second}, records), true);
+    const auto runs = claims.about(all.divergences({pair.first, pair.second}), true);
     claims.mean(statement, differences(gated, plain), compared(each.allowed),
                 say("difference of the means over layers; with a gate {}, without {}",
                     summarize(gated).mean, summarize(plain).mean));
@@ -254,23 +243,23 @@ double sum_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-Share share_of_gain(const Plan& plan, const Records& records, bool gated, double printed) {
+Share share_of_gain(const Trained& all, bool gated, double printed) {
   const auto run_on = [&](const char* optimizer, const char* matrices) -> const Run* {
-    if (!gated && plan.config().is_gated()) return nullptr;
-    return plan.find(optimizer, [&](Config& config) {
+    if (!gated && all.plan.config().is_gated()) return nullptr;
+    return all.plan.find(optimizer, [&](Config& config) {
       if (gated) with_gate(config);
       config.spectral_on = {matrices};
     });
   };
   Share out{run_on("adam", "hidden"), run_on("muon", "W2"), run_on("muon", "hidden"), printed};
-  if (!out.adam || !out.muon || !out.on_W2) {
+  if (!out.has_runs()) {
     out.missing = "needs runs of Adam, Muon and Muon on W2 alone, as in the preset spectral-table2";
     return out;
   }
-  const auto gain = loss_differences({out.adam, out.muon}, records),
-             part = loss_differences({out.adam, out.on_W2}, records);
+  const auto gain = all.loss_differences({out.adam, out.muon}),
+             part = all.loss_differences({out.adam, out.on_W2});
   std::vector<std::string> losses;
-  for (const Run* run : out.runs()) losses.push_back(RunRecords(*run, records).losses_text());
+  for (const Run* run : out.runs()) losses.push_back(all.losses_text(*run));
   out.detail = joined(losses);
   const Summary summary = summarize(gain);
   if (summary.n == gain.size() && !(summary.mean > confidence_half_width(summary)))
@@ -289,13 +278,13 @@ Share share_of_gain(const Plan& plan, const Records& records, bool gated, double
   return out;
 }
 
-void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
-  const auto [plain, gated] = table_2(plan, records);
+void judge_table_2(const Trained& all, Claims& claims) {
+  const auto [plain, gated] = table_2(all);
   // The table is quoted from another paper, about a larger model.
   const Place place = beyond(in_figure(spectral::table_2, "/", "Table 2"));
   const auto judge_share = [&](const Statement& statement, const Share& share) {
     if (!claims.applies(statement, share.missing)) return;
-    const auto runs = claims.about(divergences(share.runs(), records), true);
+    const auto runs = claims.about(all.divergences(share.runs()), true);
     claims.mean(statement, share.per_trial, within(share.printed, 0.15), share.detail);
   };
   judge_share(place("table2",
@@ -313,15 +302,15 @@ void judge_table_2(const Plan& plan, const Records& records, Claims& claims) {
   if (!claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) return;
   std::vector<const Run*> both_runs = plain.runs();
   for (const Run* run : gated.runs()) both_runs.push_back(run);
-  const auto runs = claims.about(divergences(both_runs, records), true);
+  const auto runs = claims.about(all.divergences(both_runs), true);
   claims.mean(order, differences(gated.per_trial, plain.per_trial), compared(at_most(0.0)),
               "difference of the shares, with a gate minus without");
 }
 
 }  // namespace
 
-Table2 table_2(const Plan& plan, const Records& records) {
-  return {share_of_gain(plan, records, false, 0.62), share_of_gain(plan, records, true, 0.27)};
+Table2 table_2(const Trained& all) {
+  return {share_of_gain(all, false, 0.62), share_of_gain(all, true, 0.27)};
 }
 
 // Which matrices, which scale? --------------------------------------------------------------------
@@ -339,26 +328,24 @@ const Matrices attention_scores = {"Wq", "Wk"}, attention_values = {"Wv", "Wo"},
 /// The first run of the main model that puts this optimizer on these matrices.
 const Run* run_on(const Plan& plan, const std::string& optimizer, const Matrices& matrices) {
   return plan.first_where([&](const Run& run) {
-    return run.optimizer == optimizer && run.workload() == plan.runs.front().workload() &&
+    return run.optimizer == optimizer && run.same_workload(plan.runs.front()) &&
            run.config.spectral_on == matrices;
   });
 }
 
 /// Judges that the loss called `number` of a run is at most the mean of those of others.
-void judge_below_mean(const Statement& statement, const char* number, const Run* run,
-                      const std::vector<const Run*>& others, const Records& records,
-                      Claims& claims) {
-  std::vector<const Run*> all = others;
-  all.push_back(run);
-  if (!claims.applies(statement, contains(all, nullptr) ? "needs the runs of muon-blocks" : ""))
+void judge_below_mean(const Statement& statement, const Measure& number, const Run* run,
+                      const std::vector<const Run*>& others, const Trained& all, Claims& claims) {
+  std::vector<const Run*> runs = others;
+  runs.push_back(run);
+  if (!claims.applies(statement, contains(runs, nullptr) ? "needs the runs of muon-blocks" : ""))
     return;
-  const auto runs = claims.about(divergences(all, records));
-  const auto losses = [&](const Run* of) { return RunRecords(*of, records).losses(number); };
-  std::vector<double> above = losses(run);
-  std::vector<std::string> means = {say("{} {}", run->label, summarize(above).mean)};
+  const auto about = claims.about(all.divergences(runs));
+  std::vector<double> above = all.losses(*run, number);
+  std::vector<std::string> means = {all.losses_text(*run, number)};
   for (const Run* other : others) {
-    const std::vector<double> loss = losses(other);
-    means.push_back(say("{} {}", other->label, summarize(loss).mean));
+    const std::vector<double> loss = all.losses(*other, number);
+    means.push_back(all.losses_text(*other, number));
     for (std::size_t i = 0; i < above.size(); ++i)
       above[i] -= loss[i] / static_cast<double>(others.size());
   }
@@ -368,9 +355,10 @@ void judge_below_mean(const Statement& statement, const char* number, const Run*
 
 }  // namespace
 
-void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
+void judge_blocks(const Trained& all, Claims& claims) {
+  const Plan& plan = all.plan;
   const Run *const adam = run_on(plan, "adam", {"hidden"}),
-                   *const all = run_on(plan, "muon", {"hidden"}),
+                   *const hidden = run_on(plan, "muon", {"hidden"}),
                    *const scores = run_on(plan, "muon", attention_scores),
                    *const values = run_on(plan, "muon", attention_values),
                    *const net = run_on(plan, "muon", nets),
@@ -386,14 +374,14 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
     const char *id, *says;
     const Run* run;
     std::vector<const Run*> others;
-    const char* number = final_validation_loss;
+    const Measure& number = final_validation_loss;
   } cases[] = {
       {tail,
        "half",
        "[Tail]: Muon on Wv, Wo, W1 and W2 gives at least half of the gain over Adam "
        "of Muon on all matrices inside layers",
        both,
-       {adam, all}},
+       {adam, hidden}},
       {tail,
        "values",
        "[Tail]: Muon on Wv and Wo gains more than Muon on Wq and Wk",
@@ -404,14 +392,14 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
        "hidden",
        "Muon on all matrices inside layers ends at a held-out loss of at most "
        "Adam's",
-       all,
+       hidden,
        {adam}},
       {tail,
        "embedding",
        "Muon on the embedding too ends at a held-out loss of at most that of "
        "Muon on all matrices inside layers",
        run_on(plan, "muon", {"hidden", "embedding"}),
-       {all}},
+       {hidden}},
       {rule,
        "adam",
        "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out loss "
@@ -423,7 +411,7 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
        "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out "
        "loss of at most that of Muon on all matrices inside layers",
        criterion,
-       {all}},
+       {hidden}},
       {rule,
        "reverse",
        "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out "
@@ -434,14 +422,14 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
        "frequent",
        "[Tail]: Muon on all matrices inside layers ends at a loss of frequent "
        "facts of at most Adam's",
-       all,
+       hidden,
        {adam},
        frequent_loss},
       {tail,
        "rare",
        "[Tail]: Muon on all matrices inside layers ends at a loss of rare facts of at "
        "most Adam's",
-       all,
+       hidden,
        {adam},
        rare_loss},
       {tail,
@@ -449,47 +437,47 @@ void judge_blocks(const Plan& plan, const Records& records, Claims& claims) {
        "[Tail]: Muon on Wv, Wo, W1 and W2 gives at least half of the gain over "
        "Adam in the loss of rare facts",
        both,
-       {adam, all},
+       {adam, hidden},
        rare_loss}};
   for (const auto& each : cases) {
-    if (each.number != final_validation_loss && text.empty()) continue;
+    if (&each.number != &final_validation_loss && text.empty()) continue;
     judge_below_mean(beyond(each.place(each.id, each.says)), each.number, each.run, each.others,
-                     records, claims);
+                     all, claims);
   }
 }
 
-void judge_scales(const Plan& plan, const Records& records, Claims& claims) {
+void judge_scales(const Trained& all, Claims& claims) {
   const Place place{spectral::section_1_muon, "spectral/section-1/scale/", "Section 1"};
   const auto has_scale = [](const Run& run, const std::string& scale, std::uint64_t dim) {
     return run.optimizer == "muon" && run.config.muon_scale == scale && run.config.dim == dim;
   };
   constexpr double carried = 0.02;  // nats
-  const std::uint64_t dim = plan.config().dim;
+  const std::uint64_t dim = all.plan.config().dim;
   const Run* const original =
-      plan.first_where([&](const Run& run) { return has_scale(run, "original", dim); });
+      all.plan.first_where([&](const Run& run) { return has_scale(run, "original", dim); });
   if (!original ||
-      !plan.first_where([](const Run& run) { return run.config.muon_scale != "original"; }))
+      !all.plan.first_where([](const Run& run) { return run.config.muon_scale != "original"; }))
     return;
   for (const char* scale : {"original", "match-rms", "spectral", "none", measured_scale}) {
     const Run* const run =
-        plan.first_where([&](const Run& each) { return has_scale(each, scale, dim); });
+        all.plan.first_where([&](const Run& each) { return has_scale(each, scale, dim); });
     if (!run) continue;
     if (run != original) {
       judge_pair(beyond(place(scale, say("With --muon-scale {}, the final held-out loss of Muon is "
                                          "at most that with max(1, m/n)^0.5",
                                          scale))),
-                 {run, original}, "", records, claims);
+                 {run, original}, "", all, claims);
     }
     // At twice the width: the rate of this width, against the best of the other rates.
     RunPair wide;
     double best = std::numeric_limits<double>::infinity();
-    for (const Run& each : plan.runs) {
+    for (const Run& each : all.plan.runs) {
       if (!has_scale(each, scale, 2 * dim)) continue;
       if (each.rate() == run->rate()) {
         wide.first = &each;
         continue;
       }
-      const double loss = summarize(losses_of(each, records)).mean;
+      const double loss = summarize(all.losses(each)).mean;
       if (loss < best) best = loss, wide.second = &each;
     }
     const Statement carries = beyond(
@@ -497,12 +485,8 @@ void judge_scales(const Plan& plan, const Records& records, Claims& claims) {
               say("With --muon-scale {}, Muon's rate of width {} ends at width {} less than {} "
                   "nats above the best other rate of the run",
                   scale, dim, 2 * dim, carried)));
-    if (!claims.applies(carries,
-                        wide ? "" : "needs runs at twice the width, with this rate and another"))
-      continue;
-    const auto runs = claims.about(divergences({wide.first, wide.second}, records));
-    claims.mean(carries, loss_differences(wide, records), compared(at_most(carried)),
-                losses_text(wide, records));
+    judge_pair(carries, wide, "needs runs at twice the width, with this rate and another", all,
+               claims, carried);
   }
 }
 
@@ -551,14 +535,14 @@ namespace {
 
 /// Judges the mean over trials of the logarithm without the mean token minus that with it.
 void judge_effect(const MeanTokenEffect& effect, const Place& place, const RunPair& pair,
-                  const Records& records, Claims& claims) {
+                  const Trained& all, Claims& claims) {
   const auto logs_of = [&](const Run& run) {
-    const RunRecords view(run, records);
-    return view.per_trial(
+    const RunRecords view(run, all.records);
+    return view.of_whole_runs(
         [&](const TrialRecord& record) { return effect.mean_log_of(view, record); });
   };
   const std::vector<double> changes = differences(logs_of(*pair.second), logs_of(*pair.first));
-  const auto runs = claims.about(divergences({pair.second, pair.first}, records), true);
+  const auto runs = claims.about(all.divergences({pair.second, pair.first}), true);
   claims.mean(beyond(place(effect.id, say("Without the mean token, {} ({})", effect.statement,
                                           pair.first->label))),
               changes, compared(effect.change),
@@ -566,23 +550,23 @@ void judge_effect(const MeanTokenEffect& effect, const Place& place, const RunPa
                   std::exp(summarize(changes).mean)));
 }
 
-void judge_losses(const Place& place, const Plan& plan, const Records& records, Claims& claims) {
-  const RunPair adam = plan.mean_token_pair("adam"), muon = plan.mean_token_pair("muon");
+void judge_losses(const Place& place, const Trained& all, Claims& claims) {
+  const RunPair adam = all.plan.mean_token_pair("adam"), muon = all.plan.mean_token_pair("muon");
   for (const auto& [optimizer, pair] : {std::pair("adam", adam), {"muon", muon}}) {
     const char* const label = optimizer_named(optimizer).label;
     judge_pair(
         beyond(place(
             say("loss/{}", optimizer),
             say("Without the mean token, the final held-out loss is at most as high ({})", label))),
-        {pair.second, pair.first}, say("needs runs of {}", label), records, claims);
+        {pair.second, pair.first}, say("needs runs of {}", label), all, claims);
   }
   const Statement gain = beyond(place(
       "gain", "Without the mean token, Muon gains less over Adam in the final held-out loss"));
   if (!claims.applies(gain, adam && muon ? "" : "needs runs of Adam and of Muon")) return;
-  const auto kept = loss_differences({adam.first, muon.first}, records),
-             removed = loss_differences({adam.second, muon.second}, records);
+  const auto kept = all.loss_differences({adam.first, muon.first}),
+             removed = all.loss_differences({adam.second, muon.second});
   const auto runs =
-      claims.about(divergences({adam.first, muon.first, adam.second, muon.second}, records));
+      claims.about(all.divergences({adam.first, muon.first, adam.second, muon.second}));
   claims.mean(gain, differences(removed, kept), compared(at_most(0.0)),
               say("difference of the gains in nats; without the mean token {}, with it {}",
                   summarize(removed).mean, summarize(kept).mean));
@@ -590,11 +574,11 @@ void judge_losses(const Place& place, const Plan& plan, const Records& records, 
 
 }  // namespace
 
-void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) {
+void judge_mean_token(const Trained& all, Claims& claims) {
   const Place place{spectral::eq_1_8, "/mean-token/", "Section 1.2.1, with [Shallow] eq. (21)"};
   bool any = false;
   for (const std::string optimizer : {"adam", "muon"}) {
-    const RunPair pair = plan.mean_token_pair(optimizer);
+    const RunPair pair = all.plan.mean_token_pair(optimizer);
     if (!pair) continue;
     any = true;
     const bool has_single_steps =
@@ -602,21 +586,21 @@ void judge_mean_token(const Plan& plan, const Records& records, Claims& claims) 
     const Place of_optimizer{place.statement_id, place.prefix + optimizer + "/", place.source};
     for (const MeanTokenEffect& effect : mean_token_effects()) {
       if (has_single_steps || !effect.of_single_steps)
-        judge_effect(effect, of_optimizer, pair, records, claims);
+        judge_effect(effect, of_optimizer, pair, all, claims);
     }
   }
-  if (any) judge_losses(place, plan, records, claims);
+  if (any) judge_losses(place, all, claims);
 }
 
-void judge_comparisons(const Plan& plan, const Records& records, Claims& claims) {
-  judge_initial(plan, records, claims);
-  judge_width(plan, records, claims);
-  judge_optimizers(plan, records, claims);
-  judge_gate(plan, records, claims);
-  judge_table_2(plan, records, claims);
-  judge_blocks(plan, records, claims);
-  judge_scales(plan, records, claims);
-  judge_mean_token(plan, records, claims);
+void judge_comparisons(const Trained& all, Claims& claims) {
+  judge_initial(all, claims);
+  judge_width(all, claims);
+  judge_optimizers(all, claims);
+  judge_gate(all, claims);
+  judge_table_2(all, claims);
+  judge_blocks(all, claims);
+  judge_scales(all, claims);
+  judge_mean_token(all, claims);
 }
 
 }  // namespace ranklab::gpt

@@ -54,21 +54,22 @@ double lead_over_base_rate(const Pairs& pairs) {
 
 /// The batch on which the best steps are compared.
 struct ComparedOn {
-  const char *ids, *series, *where;  // of the claims' ids; of the measured ratios; in words
+  const char *ids, *where;  // of the claims' ids; in words
+  const Measure& measured;
 };
-constexpr ComparedOn compared_on[] = {{"", batch_ratio, "the batch that gave the gradient"},
-                                      {"independent/", independent_ratio, "an independent batch"}};
+constexpr ComparedOn compared_on[] = {{"", "the batch that gave the gradient", batch_ratio},
+                                      {"independent/", "an independent batch", independent_ratio}};
 
 /// Questions about one prediction of the ratios.
 struct Questions {
   const RunRecords& view;
   const Stage& stage;
-  const char* prediction;
+  const Measure& prediction;
   const ComparedOn& batch;
 
   std::vector<double> of(double (*measure)(const Pairs&)) const {
-    return view.per_trial([&](const TrialRecord& record) {
-      return measure(pairs_of(view, record, stage.at() / prediction, stage.at() / batch.series));
+    return view.of_whole_runs([&](const TrialRecord& record) {
+      return measure(pairs_of(view, record, stage.at() / prediction, stage.at() / batch.measured));
     });
   }
   double mean_of(double (*measure)(const Pairs&)) const { return summarize(of(measure)).mean; }

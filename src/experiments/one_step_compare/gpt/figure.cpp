@@ -7,12 +7,21 @@
 namespace ranklab::gpt {
 namespace {
 
+using trainings::trials_look;
+
 // Runs that are compared --------------------------------------------------------------------------
 
 /// Whether a run can be compared with the others step by step: it has their size and length.
 bool is_comparable(const Run& run, const Plan& plan) {
-  const Config &a = run.config, &b = plan.config();
-  return a.dim == b.dim && a.layers == b.layers && a.steps == b.steps;
+  return run.same_on(plan.runs.front(), {"dim", "layers", "steps"});
+}
+
+std::vector<const Run*> comparable_runs(const Plan& plan) {
+  std::vector<const Run*> out;
+  for (const Run& run : plan.runs) {
+    if (is_comparable(run, plan)) out.push_back(&run);
+  }
+  return out;
 }
 
 /// Adam's run with the same settings, except for the optimizers' own: their learning rates and the
@@ -21,7 +30,7 @@ bool is_comparable(const Run& run, const Plan& plan) {
 const Run* adam_for(const Run& run, const Plan& plan) {
   if (run.rule() == Rule::adam) return nullptr;
   const auto is_partner = [&](const Run& other) {
-    return other.rule() == Rule::adam && other.workload() == run.workload();
+    return other.rule() == Rule::adam && other.same_workload(run);
   };
   const Run* const same_rate = plan.first_where([&](const Run& other) {
     return is_partner(other) && other.config.lr_embedding == run.config.lr_embedding;
@@ -42,8 +51,24 @@ std::string same_settings(const Plan& plan) {
   return chooses(plan) ? "" : " with the same settings";
 }
 
-double final_loss(const TrialRecord& record, const Run& run) {
-  return record.scalar(run.key(final_validation_loss));
+/// Each run that has a run of Adam to be compared with, and that run.
+std::vector<RunPair> pairs_with_adam(const Plan& plan) {
+  std::vector<RunPair> out;
+  for (const Run& run : plan.runs) {
+    if (const Run* const adam = adam_for(run, plan)) out.push_back({&run, adam});
+  }
+  return out;
+}
+
+double final_difference(const TrialRecord& record, const RunPair& pair) {
+  return record.scalar(pair.first->key(final_validation_loss)) -
+         record.scalar(pair.second->key(final_validation_loss));
+}
+
+/// In each trial, because losses of one seed differ less than losses of two seeds.
+std::string mean_difference(const Trained& all, const RunPair& pair) {
+  return mean_text(per_trial(
+      all.records, [&](const TrialRecord& record) { return final_difference(record, pair); }));
 }
 
 // Tables ------------------------------------------------------------------------------------------
@@ -57,12 +82,9 @@ bool is_measured(const std::vector<double>& values) {
   return std::any_of(values.begin(), values.end(), [](double x) { return std::isfinite(x); });
 }
 
-/// The final held-out loss of a run minus that of another, in each trial: losses of one seed differ
-/// less than losses of two seeds.
-std::vector<double> final_differences(const Records& records, const Run& run, const Run& base) {
-  return per_trial(records, [&](const TrialRecord& record) {
-    return final_loss(record, run) - final_loss(record, base);
-  });
+/// Final numbers of a run: their mean over trials.
+std::string mean_of(const Trained& all, const Run& run, const Measure& number) {
+  return mean_text(all.of(run).numbers(number));
 }
 
 /// [Spectral] Table 2, as printed.
@@ -81,98 +103,93 @@ std::vector<std::string> printed_cells(const PrintedLosses& printed, const Share
   return out;
 }
 
-std::vector<std::string> measured_cells(const Records& records, const Share& share) {
+std::vector<std::string> measured_cells(const Trained& all, const Share& share) {
   const Run *const adam = share.adam, *const on_W2 = share.on_W2, *const muon = share.muon;
   std::vector<std::string> out;
   for (const Run* run : {adam, on_W2, muon})
-    out.push_back(run ? mean_text(scalars_of(records, run->key(final_validation_loss)))
-                      : "not run");
+    out.push_back(run ? mean_of(all, *run, final_validation_loss) : "not run");
   for (const Run* run : {on_W2, muon})
-    out.push_back(run && adam ? mean_text(final_differences(records, *adam, *run)) : "not run");
-  out.push_back(share.per_trial.empty()  ? "not run"
+    out.push_back(run && adam ? mean_difference(all, {adam, run}) : "not run");
+  out.push_back(!share.has_runs()        ? "not run"
                 : !share.missing.empty() ? "undefined"
                                          : in_percent(share.per_trial));
   return out;
 }
 
 /// Adds a table of how many matrices of each name meet (1.8) early, if runs follow it.
-void add_criterion_table(ResultBuilder& out, const Plan& plan) {
+void add_criterion_table(Display& out, const Trained& all) {
   FigureTable table{
       say("Matrices with nr(G) >= st(A) at steps 4 to {} of Adam with each run's learning rates "
           "(mean over seeds)",
           watched_steps.back()),
       {"run"},
       {}};
-  const std::vector<std::string> blocks = plan.runs.front().blocks();
+  const std::vector<std::string> blocks = all.plan.runs.front().blocks();
   table.columns.insert(table.columns.end(), blocks.begin(), blocks.end());
-  for (const Run& run : plan.runs) {
+  for (const Run& run : all.plan.runs) {
     if (!run.follows_criterion() || run.blocks() != blocks) continue;
-    std::vector<std::string> cells = {run.figure_label()};
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run.figure_label()};
     for (const std::string& block : blocks) {
-      cells.push_back(
-          short_number(
-              summarize(scalars_of(out.records(), run.key(criterion_met_by(block)))).mean) +
-          " of " + std::to_string(run.config.layers));
+      const auto met = all.of(run).numbers(criterion_met_by(block));
+      cells.push_back(say("{} of {}", summarize(met).mean, run.config.layers));
     }
-    table.rows.push_back(std::move(cells));
   }
   if (!table.rows.empty()) out.figure_table(std::move(table));
 }
 
 /// Adds a table of the losses after training of all comparable runs; if runs choose the matrices or
 /// the scale, of all runs. On the text of facts also those of frequent and rare facts.
-void add_loss_table(ResultBuilder& out, const Plan& plan) {
+void add_loss_table(Display& out, const Trained& all) {
+  const Plan& plan = all.plan;
   FigureTable table{
       "Held-out loss after training, nats per token",
       {"run", "loss (\u00B1 99 %)", "minus Adam's" + same_settings(plan) + " (\u00B1 99 %)"},
       {}};
-  if (plan.config().has_facts())
-    table.columns.insert(table.columns.end(), {"of frequent facts", "of rare facts"});
+  const bool has_facts = plan.config().has_facts();
+  if (has_facts) table.columns.insert(table.columns.end(), {"of frequent facts", "of rare facts"});
   for (const Run& run : plan.runs) {
-    const Run* const adam = adam_for(run, plan);
     if (!is_comparable(run, plan) && !chooses(plan)) continue;
-    const auto mean_of = [&](const char* number) {
-      return mean_text(scalars_of(out.records(), run.key(number)));
-    };
-    table.rows.push_back({run.figure_label(), mean_of(final_validation_loss),
-                          adam ? mean_text(final_differences(out.records(), run, *adam)) : ""});
-    if (plan.config().has_facts()) {
-      table.rows.back().push_back(mean_of(frequent_loss));
-      table.rows.back().push_back(mean_of(rare_loss));
+    const Run* const adam = adam_for(run, plan);
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run.figure_label(), mean_of(all, run, final_validation_loss),
+             adam ? mean_difference(all, {&run, adam}) : ""};
+    for (const Measure& loss : {frequent_loss, rare_loss}) {
+      if (has_facts) cells.push_back(mean_of(all, run, loss));
     }
   }
   out.figure_table(std::move(table));
 }
 
 /// Adds a table of the shares of cases that violate condition (1.8).
-void add_violation_table(ResultBuilder& out, const Plan& plan) {
+void add_violation_table(Display& out, const Trained& all) {
   FigureTable table{
       "Cases with nr(G) < st, of all matrices inside the layers at all measured steps",
       {"run"},
       {}};
-  for (const Run& run : plan.runs) {
-    if (is_comparable(run, plan)) table.rows.push_back({run.figure_label()});
-  }
+  const std::vector<const Run*> runs = comparable_runs(all.plan);
+  for (const Run* run : runs) table.rows.push_back({run->figure_label()});
   for (const Stage& stage : {early, late}) {
-    std::vector<std::vector<double>> shares;
-    for (const Run& run : plan.runs) {
-      if (is_comparable(run, plan))
-        shares.push_back(scalars_of(out.records(), run.key(stage.violations)));
-    }
-    if (std::none_of(shares.begin(), shares.end(), is_measured)) continue;
+    const auto shares = [&](const Run* run) { return all.of(*run).numbers(stage.violations); };
+    if (std::ranges::none_of(runs, is_measured, shares)) continue;
     table.columns.push_back(say("{}, % (\u00B1 99 %)", stage.when));
-    for (std::size_t i = 0; i < shares.size(); ++i)
-      table.rows[i].push_back(is_measured(shares[i]) ? in_percent(shares[i]) : "not measured");
+    for (std::size_t i = 0; i < runs.size(); ++i) {
+      const std::vector<double> of_run = shares(runs[i]);
+      table.rows[i].push_back(is_measured(of_run) ? in_percent(of_run) : "not measured");
+    }
   }
   if (table.columns.size() > 1) out.figure_table(std::move(table));
 }
 
-/// Adds Table 2 to the current figure, printed and measured. Returns whether the plan has its runs,
-/// without or with a gate; otherwise adds nothing.
-bool add_table_2(ResultBuilder& out, const Plan& plan) {
-  if (out.records().empty()) return false;
-  const Table2 shares = table_2(plan, out.records());
-  if (shares.plain.per_trial.empty() && shares.gated.per_trial.empty()) return false;
+/// Whether the plan has the runs of Table 2, without or with a gate.
+bool has_table_2(const Trained& all) {
+  const Table2 shares = table_2(all);
+  return shares.plain.has_runs() || shares.gated.has_runs();
+}
+
+/// Adds Table 2 to the current figure, printed and measured.
+void add_table_2(Display& out, const Trained& all) {
+  const Table2 shares = table_2(all);
   FigureTable table{
       "Table 2: held-out loss, nats per token (printed: 160 million parameters, FineWeb)",
       {"", "not gated, printed", "not gated, measured (\u00B1 99 %)", "gated, printed",
@@ -183,157 +200,161 @@ bool add_table_2(ResultBuilder& out, const Plan& plan) {
        {"gain of Muon on W2 only over Adam"},
        {"gain of Muon on attention and MLP over Adam"},
        {"share of this gain from W2 only, %"}}};
-  const Records& records = out.records();
   for (const std::vector<std::string>& cells :
-       {printed_cells(printed_without_gate, shares.plain), measured_cells(records, shares.plain),
-        printed_cells(printed_with_gate, shares.gated), measured_cells(records, shares.gated)}) {
+       {printed_cells(printed_without_gate, shares.plain), measured_cells(all, shares.plain),
+        printed_cells(printed_with_gate, shares.gated), measured_cells(all, shares.gated)}) {
     for (std::size_t i = 0; i < cells.size(); ++i) table.rows[i].push_back(cells[i]);
   }
   out.figure_table(std::move(table));
-  return true;
 }
 
 // Losses ------------------------------------------------------------------------------------------
 
 constexpr std::size_t most_runs = 4;  // with a curve each
+constexpr char of_st[] = "stable rank", of_nr[] = "nuclear rank nr(G)";
 
 int color_of(const Run& run, const Plan& plan) {
   return static_cast<int>(&run - plan.runs.data());
 }
 
-/// Adds the difference of the validation losses of two runs from early_steps on; before, the
-/// learning rates still rise and the curves cross. Paired by seed, because losses of one seed
-/// differ less than losses of two seeds.
-void add_difference(ResultBuilder& out, const Run& run, const Run& base, const Quantity& name) {
-  std::vector<double> steps;
-  const double first_step =
-      std::min(early_steps, run.measured.back());  // only the end of a short run
-  std::copy_if(run.measured.begin(), run.measured.end(), std::back_inserter(steps),
-               [&](double t) { return t >= first_step; });
-  const std::size_t first = run.measured.size() - steps.size();
-  out.series(name, "step", steps, [&run, &base, first](const TrialRecord& record, std::size_t i) {
-    const auto loss = [&](const Run& of) {
-      return record.array(of.key(validation_loss)).at(first + i);
-    };
-    return loss(run) - loss(base);
-  });
+/// The run whose losses those of the others are compared with, step by step; and these others.
+const Run& base_of(const Plan& plan) {
+  const Run* const adam = plan.main_run("adam");
+  return adam ? *adam : plan.runs.front();
+}
+std::vector<const Run*> compared_with_base(const Plan& plan) {
+  const Run& base = base_of(plan);
+  std::vector<const Run*> out = comparable_runs(plan);
+  std::erase_if(out,
+                [&](const Run* run) { return run == &base || run->measured != base.measured; });
+  return out;
 }
 
-/// The look of a curve. Every trial is drawn, because trained networks can differ by more than a
-/// band shows.
-CurveLook look(int color, LineStyle style = LineStyle::line) {
-  return {.style = style, .color = color, .band = BandKind::trials};
+constexpr Measure loss_difference = {"validation_loss_difference", "",
+                                     "held-out loss minus that of Adam, or of the first run",
+                                     "nats"},
+                  final_loss_difference = {"final_validation_loss_difference", "",
+                                           "final held-out loss minus Adam's", "nats"};
+
+/// Adds the differences of the validation losses from early_steps on; before, the learning rates
+/// still rise and the curves cross. Paired by seed, because losses of one seed differ less than
+/// losses of two seeds.
+void derive_differences(Numbers& out, const Plan& plan) {
+  const Run& base = base_of(plan);
+  for (const Run* run : compared_with_base(plan)) {
+    const double first_step =
+        std::min(early_steps, run->measured.back());  // only the end of a short run
+    const auto begin = std::ranges::lower_bound(run->measured, first_step);
+    const auto first = static_cast<std::size_t>(begin - run->measured.begin());
+    out.series(run->key(loss_difference), "step", std::vector(begin, run->measured.end()),
+               [&](const TrialRecord& record, std::size_t i) {
+                 const auto loss = [&](const Run& of) {
+                   return record.array(of.key(validation_loss)).at(first + i);
+                 };
+                 return loss(*run) - loss(base);
+               });
+  }
+}
+
+/// The final losses minus those of adam_for(). One name below the axis for each run that has a run
+/// of Adam to be compared with, and one series for each optimizer.
+trainings::DotPanel final_differences(const Plan& plan) {
+  trainings::DotPanel panel{
+      "Final held-out loss minus Adam's" + same_settings(plan), "run", {""}, {"nats per token"}};
+  const std::vector<RunPair> pairs = pairs_with_adam(plan);
+  for (const RunPair& pair : pairs) panel.x.ticks.push_back(pair.first->tick_label(chooses(plan)));
+  for (const auto& runs : trainings::grouped(
+           plan.runs, [](const Run&a, const Run&b) { return a.optimizer == b.optimizer; })) {
+    const Run& first = *runs.front();
+    std::vector<double> places;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (pairs[i].first->optimizer == first.optimizer)
+        places.push_back(static_cast<double>(i + 1));
+    }
+    if (places.empty()) continue;
+    panel.dots.push_back({At("optimizer", first.optimizer) / final_loss_difference, places,
+                          [=](const TrialRecord& record, std::size_t i) {
+                            return final_difference(record,
+                                                    pairs[static_cast<std::size_t>(places[i]) - 1]);
+                          },
+                          optimizer_named(first.optimizer).figure_label, color_of(first, plan)});
+  }
+  return panel;
 }
 
 /// The look of a run in panels that compare runs: the same color in all of them.
 CurveLook look_of(const Run& run, const Plan& plan) {
-  return look(color_of(run, plan), run.is_main ? LineStyle::line : LineStyle::dashed);
+  return trials_look(run.is_main ? LineStyle::line : LineStyle::dashed, color_of(run, plan));
 }
 
 /// The runs with a curve each: all comparable ones if they are few, otherwise the main ones.
 std::vector<const Run*> shown_runs(const Plan& plan) {
-  std::vector<const Run*> comparable, main;
+  std::vector<const Run*> comparable = comparable_runs(plan), main;
   for (const Run& run : plan.runs) {
-    if (is_comparable(run, plan)) comparable.push_back(&run);
     if (run.is_main) main.push_back(&run);
   }
   return comparable.size() <= most_runs ? comparable : main;
 }
 
 /// Adds panels of the held-out losses over the steps, and of their differences to Adam's.
-void draw_losses(ResultBuilder& out, const Plan& plan) {
+void draw_losses(Display& out, const Plan& plan) {
   const std::vector<const Run*> shown = shown_runs(plan);
   PanelBuilder held_out = out.panel("Held-out loss", {"training step"}, log_axis("nats per token"));
   for (const Run* run : shown)
     held_out.curve(run->key(validation_loss), run->figure_label(), look_of(*run, plan));
-  const Run* const adam = plan.main_run("adam");
-  const Run& base = adam ? *adam : plan.runs.front();
+  const Run& base = base_of(plan);
   PanelBuilder difference = out.panel("Held-out loss minus that of " + base.figure_label(),
                                       {"training step"}, {"nats per token"});
-  for (const Run& run : plan.runs) {
-    if (&run == &base || !is_comparable(run, plan) || run.measured != base.measured) continue;
-    const Quantity name = run.key("validation_loss_difference");
-    add_difference(out, run, base, name);
-    if (std::count(shown.begin(), shown.end(), &run) > 0)
-      difference.curve(name, run.figure_label(), look_of(run, plan));
+  for (const Run* run : compared_with_base(plan)) {
+    if (contains(shown, run))
+      difference.curve(run->key(loss_difference), run->figure_label(), look_of(*run, plan));
   }
   difference.line(0.0, base.figure_label());
-}
-
-/// Adds a panel of the final losses minus those of adam_for(). One name below the axis for each run
-/// that has a run of Adam to be compared with, and one series for each optimizer.
-void draw_final_differences(ResultBuilder& out, const Plan& plan) {
-  std::vector<std::pair<const Run*, const Run*>> pairs;
-  Axis names{""};
-  for (const Run& run : plan.runs) {
-    const Run* const adam = adam_for(run, plan);
-    if (!adam) continue;
-    pairs.emplace_back(&run, adam);
-    names.ticks.push_back(run.tick_label(chooses(plan)));
-  }
-  PanelBuilder panel = out.panel("Final held-out loss minus Adam's" + same_settings(plan), names,
-                                 {"nats per token"});
-  for (const Run& first : plan.runs) {
-    const Quantity name = At("optimizer", first.optimizer) / "final_validation_loss_difference";
-    if (out.has_series(name)) continue;
-    std::vector<double> x;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (pairs[i].first->optimizer == first.optimizer) x.push_back(static_cast<double>(i + 1));
-    }
-    if (x.empty()) continue;
-    out.series(name, "run", x, [&](const TrialRecord& record, std::size_t i) {
-      const auto& [run, adam] = pairs[static_cast<std::size_t>(x[i]) - 1];
-      return final_loss(record, *run) - final_loss(record, *adam);
-    });
-    panel.curve(name, optimizer_named(first.optimizer).figure_label,
-                look(color_of(first, plan), LineStyle::points));
-  }
-  panel.line(0.0, "Adam");
 }
 
 // With and without the mean token -----------------------------------------------------------------
 
 /// Geometric means over layers and steps, arithmetic means over trials.
-void add_mean_token_table(ResultBuilder& out, const std::vector<const Run*>& runs) {
+void add_mean_token_table(Display& out, const std::vector<const Run*>& runs, const Trained& all) {
   FigureTable table{
       "With and without the mean token, means from step 32 on (\u00B1 99 %)", {"run"}, {}};
   for (const MeanTokenEffect& effect : mean_token_effects()) table.columns.push_back(effect.column);
   table.columns.push_back("final held-out loss, nats per token");
   for (const Run* run : runs) {
-    const RunRecords view(*run, out.records());
-    std::vector<std::string> cells = {run->figure_label()};
+    const RunRecords view(*run, all.records);
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {run->figure_label()};
     for (const MeanTokenEffect& effect : mean_token_effects()) {
-      cells.push_back(effect.of_single_steps && run->one_steps(late).empty()
-                          ? "not measured"
-                          : mean_text(per_trial(out.records(), [&](const TrialRecord& record) {
-                              return std::exp(effect.mean_log_of(view, record));
-                            })));
+      const auto mean = [&](const trainings::InTrial& trained) {
+        return std::exp(effect.mean_log_of(view, trained.record));
+      };
+      const bool is_missing = effect.of_single_steps && run->one_steps(late).empty();
+      cells.push_back(is_missing ? "not measured" : mean_text(view.per_trial(mean)));
     }
-    cells.push_back(mean_text(view.numbers(final_validation_loss)));
-    table.rows.push_back(std::move(cells));
+    cells.push_back(mean_of(all, *run, final_validation_loss));
   }
   out.figure_table(std::move(table));
 }
 
 /// Draws the runs with and without the mean token: a table, inputs, gradients, losses. Returns
 /// whether the plan has such runs; otherwise draws nothing.
-bool draw_mean_token(ResultBuilder& out, const Plan& plan) {
+bool draw_mean_token(Display& out, const Trained& all) {
+  const Plan& plan = all.plan;
   std::vector<const Run*> runs;
   for (const char* optimizer : {"adam", "muon"}) {
     const RunPair pair = plan.mean_token_pair(optimizer);
     if (pair) runs.insert(runs.end(), {pair.first, pair.second});
   }
   if (runs.empty()) return false;
-  if (!out.records().empty()) add_mean_token_table(out, runs);
+  add_mean_token_table(out, runs, all);
   out.columns(2);
   const struct {
     const char* title;
     Quantity what;
     std::string y_label;
-  } panels[] = {
-      {"A^rms, input of attention, mean over layers", stable_rank.of("A"), stable_rank.label},
-      {"A^rms_mlp, input of the net, mean over layers", stable_rank.of("Am"), stable_rank.label},
-      {"Gradient of W1, mean over layers", gradient_rank.of("W1"), "nuclear rank"}};
+  } panels[] = {{"A^rms, input of attention, mean over layers", stable_rank.of("A"), of_st},
+                {"A^rms_mlp, input of the net, mean over layers", stable_rank.of("Am"), of_st},
+                {"Gradient of W1, mean over layers", gradient_rank.of("W1"), "nuclear rank"}};
   for (const auto& [title, what, y_label] : panels) {
     PanelBuilder panel = out.panel(title, {"training step"}, rank_axis(y_label));
     for (const Run* run : runs)
@@ -363,28 +384,28 @@ Axis step_axis(const Run& run) {
   return {"training step with " + run.figure_label()};
 }
 
-PanelBuilder layer_panel(ResultBuilder& out, const Run& run, const std::string& title,
+PanelBuilder layer_panel(Display& out, const Run& run, const std::string& title,
                          const Quantity& what, const std::string& y_label,
                          const std::string& group) {
   PanelBuilder panel = out.panel(title, step_axis(run), rank_axis(y_label));
   int color = 0;
   for (const std::size_t layer : shown_layers(run.config.layers)) {
     panel.curve(run.key(in_layer(layer, what)), "layer " + std::to_string(layer + 1),
-                look(color++));
+                trials_look(LineStyle::line, color++));
   }
   return panel.group(group);
 }
 
 /// The gradients of W2 and W1 are below the inputs of these matrices. The last panel has the input
 /// of the activation, where the authors' published code records the ranks of Figure 2.
-void draw_mlp_and_inputs(ResultBuilder& out, const Run& run) {
+void draw_mlp_and_inputs(Display& out, const Run& run) {
   const double width = static_cast<double>(run.hidden_width()),
                d = static_cast<double>(run.config.dim);
   const auto input = [&](const std::string& title, const std::string& name) {
-    return layer_panel(out, run, title, stable_rank.of(name), stable_rank.label, "ranks");
+    return layer_panel(out, run, title, stable_rank.of(name), of_st, "ranks");
   };
   const auto gradient = [&](const std::string& title, const std::string& name) {
-    return layer_panel(out, run, title, gradient_rank.of(name), gradient_rank.label, "ranks");
+    return layer_panel(out, run, title, gradient_rank.of(name), of_nr, "ranks");
   };
   out.columns(3);
   input("B, input of W2 (Figure 2)", "S").line(0.1 * width, "width/10");
@@ -395,38 +416,43 @@ void draw_mlp_and_inputs(ResultBuilder& out, const Run& run) {
   input("W1 A^rms_mlp, before the activation", "Z").line(0.1 * width, "width/10");
 }
 
-void draw_other_gradients(ResultBuilder& out, const Run& run) {
+void draw_other_gradients(Display& out, const Run& run) {
   out.next_figure("Attention, embedding and head gradients (Figures 7 to 10)");
   out.columns(2);
   for (const auto& [block, figure] :
        {std::pair("Wq", "8"), {"Wk", "8"}, {"Wv", "9"}, {"Wo", "9"}}) {
     layer_panel(out, run, std::string("Gradient of ") + block + " (Figure " + figure + ")",
-                gradient_rank.of(block), gradient_rank.label, "attention")
+                gradient_rank.of(block), of_nr, "attention")
         .line(static_cast<double>(run.config.dim), "d");
   }
   out.panel("Embedding (Figures 7 and 10)", step_axis(run), rank_axis("rank"))
-      .curve(run.key(gradient_rank.of("embedding")), "nuclear rank of its gradient", look(0))
-      .curve(run.key(indicator), "stable rank of the token indicator, 1/p_max", look(2))
+      .curve(run.key(gradient_rank.of("embedding")), "nuclear rank of its gradient",
+             trials_look(LineStyle::line, 0))
+      .curve(run.key(indicator), "stable rank of the token indicator, 1/p_max",
+             trials_look(LineStyle::line, 2))
       .curve(run.key(stable_rank.of("embedding")), "stable rank of the embedded tokens E[id]",
-             look(3));
+             trials_look(LineStyle::line, 3));
   out.panel("Head (Figures 6 and 7)", step_axis(run), rank_axis("rank"))
-      .curve(run.key(gradient_rank.of("head")), "nuclear rank of its gradient", look(0))
-      .curve(run.key(stable_rank.of("Af")), "stable rank of its input A^rms_final", look(1));
+      .curve(run.key(gradient_rank.of("head")), "nuclear rank of its gradient",
+             trials_look(LineStyle::line, 0))
+      .curve(run.key(stable_rank.of("Af")), "stable rank of its input A^rms_final",
+             trials_look(LineStyle::line, 1));
 }
 
 // Condition (1.8) and single steps ----------------------------------------------------------------
 
-void draw_condition(ResultBuilder& out, const Plan& plan) {
+void draw_condition(Display& out, const Trained& all) {
+  const Plan& plan = all.plan;
   const std::vector<std::string> inside = plan.shown_run().blocks();
   std::vector<std::string> blocks = inside;
   blocks.insert(blocks.end(), {"head", "embedding"});
   out.next_figure("Condition (1.8): nr(G) is at least the stable rank of the input");
   out.columns(blocks.size() % 3 == 0 ? 3 : 4);  // full rows for 8 matrices, and for 9 with Wg
-  if (!out.records().empty()) add_violation_table(out, plan);
+  add_violation_table(out, all);
   for (const std::string& block : blocks) {
     const bool of_layers = std::count(inside.begin(), inside.end(), block) > 0;
     PanelBuilder panel = out.panel(block + (of_layers ? ", mean over layers" : ""),
-                                   {"training step"}, log_axis(rank_ratio.label));
+                                   {"training step"}, log_axis("nr(G) / st"));
     for (const Run* run : shown_runs(plan)) {
       panel.curve_if_measured(
           run->key(of_layers ? over_layers(rank_ratio.of(block)) : rank_ratio.of(block)),
@@ -438,12 +464,12 @@ void draw_condition(ResultBuilder& out, const Plan& plan) {
 
 /// [Spectral] Section 1.2.2: the stable rank of B and the ratio at W2, of each optimizer that has a
 /// run without and one with a gate.
-void draw_gate(ResultBuilder& out, const Plan& plan) {
+void draw_gate(Display& out, const Plan& plan) {
   const std::vector<RunPair> pairs = plan.gated_pairs();
   if (pairs.empty()) return;
   out.next_figure("Without and with a gate (SwiGLU), means over layers");
   PanelBuilder rank =
-      out.panel("Post-activations B, input of W2", {"training step"}, rank_axis(stable_rank.label));
+      out.panel("Post-activations B, input of W2", {"training step"}, rank_axis(of_st));
   PanelBuilder ratio =
       out.panel("Condition (1.8) at W2", {"training step"}, log_axis("nr(G) / st(B)"));
   for (const auto& [plain, gated] : pairs) {
@@ -451,45 +477,64 @@ void draw_gate(ResultBuilder& out, const Plan& plan) {
     for (const auto& [run, style] :
          {std::pair(plain, LineStyle::line), {gated, LineStyle::dashed}}) {
       rank.curve(run->key(over_layers(stable_rank.of("S"))), run->figure_label(),
-                 look(color, style));
+                 trials_look(style, color));
       ratio.curve(run->key(over_layers(rank_ratio.of("W2"))), run->figure_label(),
-                  look(color, style));
+                  trials_look(style, color));
     }
   }
   ratio.line(1.0, "nr = st");
 }
 
-constexpr char points[] = ".points";
+/// What is drawn of the single steps of a batch: a point for each matrix, step and trial, at its
+/// own predicted ratio.
+struct DrawnSteps {
+  Measure ratios, points;
+  const char* label;
+};
+constexpr DrawnSteps drawn_steps[] = {
+    {batch_ratio,
+     {"one_step.batch.points", "",
+      "best decrease along polar(G) over that along G, on the batch of G"},
+     "on the batch that gave G"},
+    {independent_ratio,
+     {"one_step.independent.points", "",
+      "best decrease along polar(G) over that along G, on an independent batch"},
+     "on an independent batch"}};
+constexpr Measure as_predicted = {"one_step.as_predicted", "", "ratio that eq. (1.1) predicts"};
 
-/// Adds a point for each matrix, step and trial, at its own predicted ratio.
-void add_points(ResultBuilder& out, const At& place, const std::string& measured) {
+void derive_points(Numbers& out, const At& place, const DrawnSteps& steps) {
   std::vector<double> x, y;
   for (const TrialRecord& record : out.records()) {
     const std::vector<double>&predicted = record.array(place / predicted_ratio),
-          &ratios = record.array(place / measured);
+          &ratios = record.array(place / steps.ratios);
     for (std::size_t i = 0; i < std::min(predicted.size(), ratios.size()); ++i) {
       if (std::isfinite(predicted[i]) && std::isfinite(ratios[i]))
         x.push_back(predicted[i]), y.push_back(ratios[i]);
     }
   }
-  out.series_of_points(place / (measured + points), "nr/st", std::move(x), std::move(y));
+  out.series_of_points(place / steps.points, "nr/st", std::move(x), std::move(y));
 }
 
-void draw_one_step(ResultBuilder& out, const Run& run) {
-  const Quantity prediction = run.key("one_step.as_predicted");
-  out.next_figure("One-step comparisons (eq. 1.1), run of " + run.figure_label());
-  out.series_of_points(prediction, "nr/st", {0.5, 20}, {0.5, 20});
+void derive_one_step_points(Numbers& out, const Run& run) {
+  out.series_of_points(run.key(as_predicted), "nr/st", {0.5, 20}, {0.5, 20});
   for (const Stage& stage : {early, late}) {
     if (run.one_steps(stage).empty()) continue;
-    const At when = run.place / stage.at();
-    for (const char* measured : {batch_ratio, independent_ratio}) add_points(out, when, measured);
-    out.panel(say("Best step for one matrix, {}", stage.when),
-              log_axis("predicted ratio nr(G) / st"), log_axis("loss decrease, polar(G) over G"))
-        .curve(when / (std::string(batch_ratio) + points), "on the batch that gave G",
-               {LineStyle::points, 0})
-        .curve(when / (std::string(independent_ratio) + points), "on an independent batch",
-               {LineStyle::points, 1})
-        .curve(prediction, "prediction of eq. (1.1)", {LineStyle::dashed, 6})
+    for (const DrawnSteps& steps : drawn_steps) derive_points(out, run.place / stage.at(), steps);
+  }
+}
+
+void draw_one_step(Display& out, const Run& run) {
+  out.next_figure("One-step comparisons (eq. 1.1), run of " + run.figure_label());
+  for (const Stage& stage : {early, late}) {
+    if (run.one_steps(stage).empty()) continue;
+    PanelBuilder panel = out.panel(say("Best step for one matrix, {}", stage.when),
+                                   log_axis("predicted ratio nr(G) / st"),
+                                   log_axis("loss decrease, polar(G) over G"));
+    int color = 0;
+    for (const DrawnSteps& steps : drawn_steps) {
+      panel.curve(run.place / stage.at() / steps.points, steps.label, {LineStyle::points, color++});
+    }
+    panel.curve(run.key(as_predicted), "prediction of eq. (1.1)", {LineStyle::dashed, 6})
         .line(1.0, "equal decrease")
         .group("one step");
   }
@@ -497,26 +542,38 @@ void draw_one_step(ResultBuilder& out, const Run& run) {
 
 }  // namespace
 
-void draw(ResultBuilder& out, const Plan& plan) {
-  const bool has_table_2 = add_table_2(out, plan), has_choices = chooses(plan);
-  if (draw_mean_token(out, plan))
+void derive_comparisons(Numbers& out, const Trained& all) {
+  const Plan& plan = all.plan;
+  const bool is_first = has_table_2(all) || chooses(plan);
+  if (is_first) final_differences(plan).derive(out);
+  if (chooses(plan)) return;
+  derive_differences(out, plan);
+  if (!is_first) final_differences(plan).derive(out);
+  if (plan.config().one_step) derive_one_step_points(out, plan.runs.front());
+}
+
+void draw(Display& out, const Trained& all) {
+  const Plan& plan = all.plan;
+  const bool shows_table_2 = has_table_2(all), has_choices = chooses(plan);
+  if (shows_table_2) add_table_2(out, all);
+  if (draw_mean_token(out, all))
     out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
-  if (has_choices && !out.records().empty()) {
-    add_loss_table(out, plan);
-    add_criterion_table(out, plan);
+  if (has_choices) {
+    add_loss_table(out, all);
+    add_criterion_table(out, all);
   }
-  if (has_table_2 || has_choices) draw_final_differences(out, plan);
+  if (shows_table_2 || has_choices) final_differences(plan).show(out).line(0.0, "Adam");
   if (has_choices) return;  // spectral-gpt draws the ranks and the curves
-  if (has_table_2) out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
+  if (shows_table_2) out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
   draw_mlp_and_inputs(out, plan.shown_run());
   out.next_figure("Losses of the optimizers");
-  if (!has_table_2 && plan.runs.size() > 1 && !out.records().empty()) add_loss_table(out, plan);
+  if (!shows_table_2 && plan.runs.size() > 1) add_loss_table(out, all);
   draw_losses(out, plan);
-  if (!has_table_2) draw_final_differences(out, plan);
+  if (!shows_table_2) final_differences(plan).show(out).line(0.0, "Adam");
   draw_other_gradients(out, plan.shown_run());
-  draw_condition(out, plan);
+  draw_condition(out, all);
   draw_gate(out, plan);
-  if (plan.config().one_step && !out.records().empty()) draw_one_step(out, plan.runs.front());
+  if (plan.config().one_step) draw_one_step(out, plan.runs.front());
 }
 
 }  // namespace ranklab::gpt

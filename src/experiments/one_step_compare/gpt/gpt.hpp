@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -19,13 +20,14 @@
 #include "data/corpus.hpp"
 #include "data/zipf_facts.hpp"
 #include "experiments/kit.hpp"
+#include "experiments/trainings/runs.hpp"
 #include "nn/gpt.hpp"
 #include "nn/optimizer.hpp"
 #include "run/once_per_run.hpp"
 
 namespace ranklab::gpt {
 
-struct Config {
+struct Config : Study {
   std::string precision = "f64";
   std::string text;                // file, or zipf_facts; empty: the King James Bible
   std::string vocab = "bpe:1024";  // or char
@@ -52,15 +54,20 @@ struct Config {
   std::string save, record;  // output of trial 0's first run: a file, a folder
   std::vector<std::uint64_t> save_steps;  // empty: the last
 
-  std::vector<Field> flags();
-  void fill_defaults();
-  void check() const;
-  Estimate memory() const;
-  // Points at which no trial has a ratio are left out.
-  static std::vector<std::string> names_of_some_trials() {
-    return {"one_step.batch", "one_step.independent"};
+  std::vector<Field> flags() override;
+  void fill_defaults() override;
+  void check() const override;
+  Estimate memory() const override;
+  std::vector<Output> outputs(std::uint64_t trial) const override;
+  Work work() const override;
+
+  std::string title() const override {
+    return "A small GPT trained on real text: stable ranks of its activations, nuclear ranks of "
+           "its gradients";
   }
-  std::vector<Output> outputs(std::uint64_t trial) const;
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool single_precision() const { return precision == "f32"; }
   bool has_facts() const { return text == zipf_facts; }
@@ -118,16 +125,24 @@ std::vector<std::string> optimizer_names();
 // What a run measures -----------------------------------------------------------------------------
 
 /// A number of each activation or each matrix at the measured steps.
-struct Measure {
-  const char *axis, *name, *label = "";  // of what; in names of series; on the axis of a panel
-  Quantity of(const std::string& what) const { return At(axis, what) / name; }
+struct MatrixMeasure {
+  const char* axis;  // of what
+  Measure measure;
+  Quantity of(const std::string& what) const { return At(axis, what) / measure; }
 };
-inline constexpr Measure stable_rank{"matrix", "stable_rank", "stable rank"},
-    mean_share{"matrix", "mean_share"}, gradient_norm{"block", "gradient_norm"},
-    gradient_rank{"block", "nuclear_rank", "nuclear rank nr(G)"},
+inline constexpr MatrixMeasure stable_rank{"matrix",
+                                           {"stable_rank", "st", "stable rank of an activation"}},
+    mean_share{"matrix", {"mean_share", "", "share of ||A||_F^2 that is common to all tokens"}},
+    gradient_norm{"block", {"gradient_norm", "||G||_F", "norm of a gradient"}},
+    gradient_rank{"block", {"nuclear_rank", "nr(G)", "nuclear rank of a gradient"}},
     // nr(G) over the stable rank of what [Spectral] Table 1 compares the matrix with. This is its
     // input, except for Wo: it multiplies H, and the table compares it with A.
-    rank_ratio{"block", "ratio", "nr(G) / st"}, ratio_to_H{"block", "ratio_to_H"};  // of Wo
+    rank_ratio{"block",
+               {"ratio", "nr(G) / st",
+                "nuclear rank of a gradient over the stable rank that it is compared with"}},
+    ratio_to_H{"block",
+               {"ratio_to_H", "nr(G) / st(H)",
+                "nuclear rank of the gradient of Wo over the stable rank of H"}};
 
 /// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
 /// step of run.probed.
@@ -141,40 +156,63 @@ struct Stage {
   const char *name, *id;  // in the names of its single steps; of the ids of its claims
   const char* when;
   Region steps;
-  const char* violations;  // scalar: the share of its cases that violate (1.8)
+  Measure violations;
 
   At at() const { return *name == '\0' ? At() : At("stage", name); }
 };
 inline constexpr double early_steps = 32;
 inline constexpr Stage early{
-    "early", "early/", "before step 32", {.high = early_steps - 1}, "violations_early"},
-    late{"", "", "from step 32 on", {.low = early_steps}, "violations"};
+    "early",
+    "early/",
+    "before step 32",
+    {.high = early_steps - 1},
+    {"violations_early", "", "share of the cases before step 32 that violate (1.8)"}},
+    late{"",
+         "",
+         "from step 32 on",
+         {.low = early_steps},
+         {"violations", "", "share of the cases from step 32 on that violate (1.8)"}};
 
-inline constexpr char train_loss[] = "train_loss", validation_loss[] = "validation_loss",
-                      final_validation_loss[] = "final_validation_loss", diverged[] = "diverged";
-/// 1 / p_max of the batch: the stable rank of the tokens' indicator. Also recorded without a
-/// prefix, at the measured steps of the first run.
-inline constexpr char indicator[] = "indicator.stable_rank";
+inline constexpr Measure
+    train_loss = {"train_loss", "", "cross-entropy on the batch of the step", "nats"},
+    validation_loss = {"validation_loss", "", "cross-entropy on four batches of held-out text",
+                       "nats"},
+    final_validation_loss = {"final_validation_loss", "",
+                             "cross-entropy on 16 batches of held-out text, after training",
+                             "nats"},
+    // On the text of facts.
+    frequent_loss = {"final_loss_of_frequent_facts", "",
+                     "mean loss at the objects of the frequent half of the facts", "nats"},
+    rare_loss = {"final_loss_of_rare_facts", "",
+                 "mean loss at the objects of the rare half of the facts", "nats"},
+    // Of the batch. Also recorded without a prefix, at the measured steps of the first run.
+    indicator = {"indicator.stable_rank", "1 / p_max", "stable rank of the tokens' indicator"},
+    met_early = {"criterion", "", "layers in which a matrix meets (1.8) early"};
+using trainings::diverged;
 /// A run that follows the criterion: of the matrices with this name in all layers, how many meet
 /// it.
 inline Quantity criterion_met_by(const std::string& block) {
-  return {"criterion." + block, "criterion", At("block", block)};
+  return {"criterion." + block, met_early, At("block", block)};
 }
-/// On the text of facts: the mean loss at the objects of the frequent half of the facts, each once,
-/// and of the rare half.
-inline constexpr char frequent_loss[] = "final_loss_of_frequent_facts",
-                      rare_loss[] = "final_loss_of_rare_facts";
 
 // One step along G and one along polar(G), for each block at each step of run.one_step_at: the
 // ratio that eq. (1.1) predicts, the ratio that the curvature predicts (linalg/kronecker; NaN for
 // tables), and the loss decrease along polar(G) over that along G, each at its best step size, on
 // the batch that gave G and on an independent batch. "joint": all hidden blocks at once. The names
 // begin with the prefix of their stage.
-inline constexpr char predicted_ratio[] = "one_step.predicted",
-                      curvature_ratio[] = "one_step.by_curvature", batch_ratio[] = "one_step.batch",
-                      independent_ratio[] = "one_step.independent",
-                      joint_batch_ratio[] = "one_step.joint.batch",
-                      joint_independent_ratio[] = "one_step.joint.independent";
+inline constexpr Measure
+    predicted_ratio = {"one_step.predicted", "nr(G) / st", "ratio that eq. (1.1) predicts"},
+    curvature_ratio = {"one_step.by_curvature", "", "ratio that the curvature predicts"},
+    batch_ratio = {"one_step.batch", "",
+                   "best decrease along polar(G) over that along G, on the batch of G"},
+    independent_ratio = {"one_step.independent", "",
+                         "best decrease along polar(G) over that along G, on an independent batch"},
+    joint_batch_ratio =
+        {"one_step.joint.batch", "",
+         "best decrease along polar(G) over that along G in all hidden blocks, on the batch of G"},
+    joint_independent_ratio = {"one_step.joint.independent", "",
+                               "best decrease along polar(G) over that along G in all hidden "
+                               "blocks, on an independent batch"};
 
 /// A quantity of one layer: "layer0.W2.ratio".
 inline Quantity in_layer(std::size_t layer, const Quantity& what) {
@@ -201,21 +239,12 @@ std::string input_of(const GptWeight<P>& weight) {
 
 // Runs --------------------------------------------------------------------------------------------
 
-/// A setting that --also names.
-struct Setting {
-  std::string name, value;  // the value as its field writes it, whatever its spelling; "W1+W2"
-  bool differs = true;      // from the config's
-  bool operator==(const Setting&) const = default;
-};
-using Settings = std::vector<Setting>;
-
-/// The model that a run trains, and for how many steps: the settings of --also that are not the
-/// optimizer's.
-struct Workload {
-  std::uint64_t layers, dim, heads, steps;
-  std::string activation, norm, position, qk_norm, init, mean_token;
-  bool operator==(const Workload&) const = default;
-};
+// The axes of settings that compare runs: the model that a run trains, and for how many steps; the
+// learning rates of the matrices inside layers, which may be tuned for each run, and the others.
+inline const trainings::Axes of_model = {"layers", "dim",      "heads",   "steps", "activation",
+                                         "norm",   "position", "qk-norm", "init"},
+                             inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
+                             outer_rates = {"lr-embedding", "lr-outer"};
 
 /// How a run updates a matrix: its rule, and the rate before --muon-scale.
 struct Update {
@@ -231,7 +260,8 @@ inline bool takes_scale(Rule rule) {
 
 /// What a run computes. Two runs with equal ones train the same weights on the same batches.
 struct Training {
-  Workload workload;
+  std::vector<trainings::Setting> model;
+  std::string mean_token;
   // Of each block: if it meets (1.8), and if it does not. If they differ, also `criterion_word`:
   // the run of Adam that decides, inside layers and outside.
   std::map<std::string, std::pair<Update, Update>> updates;
@@ -239,14 +269,13 @@ struct Training {
   bool operator==(const Training&) const = default;
 };
 
-/// One training: a model and an optimizer.
-struct Run {
-  std::string name;   // as the user typed it: adam; "muon,spectral-on=W2"
-  At place;           // of its series: the optimizer and its settings; it reads as the name
-  std::string label;  // in claims: Adam; "Muon,spectral-on=W2"
+/// One training: a model and an optimizer. Its settings are all that --also can change, by name;
+/// those of its own --also vary. Their words are the values as their fields write them. Its place
+/// has the optimizer and the settings that differ from the config's; it reads as the user typed it:
+/// "muon,spectral-on=W2", and in claims "Muon,spectral-on=W2".
+struct Run : trainings::Run {
   std::string optimizer;
   bool is_main = false;  // of --optimizer, not of --also
-  Settings settings;     // of --also, by name
   Config config;         // with the settings
   std::vector<double> measured,
       probed;  // steps before which ranks are measured on the batch; on held-out text. What --save
@@ -257,8 +286,6 @@ struct Run {
 
   /// Whether it is the first run of all, which writes files.
   bool is_first() const { return is_main && optimizer == config.optimizer.front(); }
-  /// One of its numbers, in a record and in the result: "adam.train_loss".
-  Quantity key(const Quantity& number) const { return place / number; }
   const std::vector<double>& steps_of(MeasuredOn text) const {
     return text == MeasuredOn::held_out_text ? probed : measured;
   }
@@ -279,10 +306,12 @@ struct Run {
   /// The shape of the model for a vocabulary of this size.
   SequenceShape shape(std::uint64_t vocabulary) const;
 
-  Workload workload() const;
   Training training() const;
-  /// The settings that differ from the config's, without these.
-  Settings changes_without(const std::set<std::string>& names) const;
+  /// The settings that another run does not have.
+  std::vector<trainings::Setting> changes_from(const Run& other) const;
+  bool same_workload(const Run& other) const {
+    return same_on(other, of_model) && config.mean_token == other.config.mean_token;
+  }
   /// The name in figures: "Muon on W2 only, SwiGLU"; "Adam at rate 0.01, embedding rate 0.03".
   std::string figure_label() const;
   /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
@@ -290,10 +319,9 @@ struct Run {
   /// they would fill the axis.
   std::string tick_label(bool own_rates) const;
 };
-/// The learning rates of the matrices inside layers, which may be tuned for each run, and the
-/// others.
-inline const std::set<std::string> inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
-                                   outer_rates = {"lr-embedding", "lr-outer"};
+/// A run of a config, whose settings of these names vary.
+Run run_of(const Config& config, const std::string& optimizer,
+           const std::set<std::string>& varying = {});
 
 /// Changes of a config, for Plan::find().
 inline void with_gate(Config& config) {
@@ -304,11 +332,7 @@ inline auto on_matrices(std::vector<std::string> matrices) {
   return [matrices](Config& config) { config.spectral_on = matrices; };
 }
 
-/// Two runs. Both are null if the plan has no such pair.
-struct RunPair {
-  const Run *first = nullptr, *second = nullptr;
-  explicit operator bool() const { return first && second; }
-};
+using RunPair = trainings::Pair<Run>;
 
 /// All runs of a config: the optimizers, then what --also asks for, whose words are read here once.
 /// The first run has no changes.
@@ -322,16 +346,15 @@ struct Plan {
   /// changed, or null.
   template <class Change>
   const Run* find(const std::string& optimizer, const Change& change) const {
-    Run wanted = runs.front();
-    wanted.optimizer = optimizer;
-    change(wanted.config);
-    return first_where([&](const Run& run) { return run.training() == wanted.training(); });
+    Config changed = config();
+    change(changed);
+    const Training wanted = run_of(changed, optimizer).training();
+    return first_where([&](const Run& run) { return run.training() == wanted; });
   }
   /// The first run that satisfies ok(run), or null.
   template <class Ok>
   const Run* first_where(const Ok& ok) const {
-    const auto found = std::find_if(runs.begin(), runs.end(), ok);
-    return found == runs.end() ? nullptr : &*found;
+    return trainings::first_where(runs, ok);
   }
   /// Two runs with this optimizer that differ in the mean token and in learning rates only: with
   /// and without it.
@@ -372,13 +395,35 @@ std::string recording_file(const std::string& folder, std::uint64_t step);
 /// Throws Failure if that fails.
 TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial);
 
-void judge(const Plan& plan, const Records& records, Claims& claims);
+/// All runs in all trials: what claims and figures are made from.
+struct Trained {
+  const Config& config;
+  const Records& records;
+  const Plan plan = plan_of(config);
 
-/// Draws all figures over the series of the runs, which `out` already has. The first one is Table 2
-/// if the plan has its runs, otherwise the ranks of Figures 2, 5 and 6. Adds the series that only
-/// figures need: differences of losses, and points of single trials.
-void draw(ResultBuilder& out, const Plan& plan);
+  trainings::RunRecords of(const Run& run) const { return {run, records}; }
+  /// Final losses; infinite if the run diverged.
+  std::vector<double> losses(const Run& run, const Measure& loss = final_validation_loss) const {
+    return of(run).numbers(loss, std::numeric_limits<double>::infinity());
+  }
+  /// "Adam 3.76", for the detail of a claim.
+  std::string losses_text(const Run& run, const Measure& loss = final_validation_loss) const {
+    return say("{} {}", run.label, summarize(losses(run, loss)).mean);
+  }
+  std::vector<double> loss_differences(const RunPair& pair) const {
+    return differences(losses(*pair.first), losses(*pair.second));
+  }
+  std::vector<Divergence> divergences(const std::vector<const Run*>& of) const {
+    return trainings::divergences_of(of, records);
+  }
+};
 
-Result report(const Plan& plan, const Corpus& corpus, const Records& records);
+void judge(const Trained& all, Claims& claims);
+
+/// Adds what compares runs: differences of losses, and points of single steps.
+void derive_comparisons(Numbers& out, const Trained& all);
+/// Draws all figures. The first one is Table 2 if the plan has its runs, otherwise the ranks of
+/// Figures 2, 5 and 6.
+void draw(Display& out, const Trained& all);
 
 }  // namespace ranklab::gpt

@@ -117,7 +117,7 @@ namespace {
 
 void check_run(const Run& run) {
   const Config& c = run.config;
-  const std::string where = run.is_main ? "" : "--also " + run.name + ": ";
+  const std::string where = run.is_main ? "" : "--also " + run.name() + ": ";
   const bool rotates = c.position == "rotary";
   const auto refuse_heads = [&](const std::string& why) {
     if (!run.is_main || (rotates && c.dim % 2 != 0))
@@ -225,14 +225,13 @@ const Corpus& Config::corpus() const {
       [&] { return has_facts() ? draw_zipf_facts() : read_corpus(text, vocab, context + 1); });
 }
 
-Work work(const Config& config) {
-  for (const std::string& file :
-       {config.save, config.record.empty() ? "" : recording_file(config.record, 0)}) {
+Work Config::work() const {
+  for (const std::string& file : {save, record.empty() ? "" : recording_file(record, 0)}) {
     if (!file.empty()) check_writable(file);
   }
   // Read before the trials, so that a missing or too short text is an error before any training.
-  return each_trial([plan = plan_of(config), &corpus = config.corpus()](Trial& trial) {
-    return run_trial(plan, corpus, trial);
+  return each_trial([plan = plan_of(*this), &text = corpus()](Trial& trial) {
+    return run_trial(plan, text, trial);
   });
 }
 
@@ -242,19 +241,19 @@ namespace {
 
 /// Adds every series of a main run. An extra run gets the means over layers instead of the series
 /// of each layer.
-void add_run(ResultBuilder& out, const Run& run) {
+void derive_run(Numbers& out, const Run& run) {
   const auto add = [&](const Quantity& quantity, const std::vector<double>& steps) {
     out.series(run.key(quantity), "step", steps);
   };
   out.series(run.key(train_loss), "step");
   add(validation_loss, run.measured);
+  const RunRecords view(run, out.records());
   for (const auto& [name, layer, what] : rank_series(run)) {
     if (run.is_main || !layer) add(name, run.measured);
     if (run.is_main) add(place_of(MeasuredOn::held_out_text) / name, run.probed);
     if (layer != 0) continue;
     std::vector<std::string> layers;
     for (std::size_t l = 0; l < run.config.layers; ++l) layers.push_back(in_layer(l, what));
-    const RunRecords view(run, out.records());
     out.series(
         run.key(over_layers(what)), "step", run.measured,
         [&](const TrialRecord& record, std::size_t i) { return view.mean_at(record, layers, i); });
@@ -264,14 +263,14 @@ void add_run(ResultBuilder& out, const Run& run) {
 
 /// Adds the measured ratios over the predicted ones: one point for each block and step, whose x is
 /// the mean of nr / st over trials. A block and step without a gradient in any trial has no point.
-void add_one_step(ResultBuilder& out, const Run& run, const Stage& stage) {
+void derive_one_step(Numbers& out, const Run& run, const Stage& stage) {
   const std::vector<double> steps = run.one_steps(stage);
   if (steps.empty()) return;
   const At place = run.place / stage.at();
   const auto predicted = arrays_of(out.records(), place / predicted_ratio);
   std::vector<double> means;
   std::vector<std::size_t> defined;
-  for (std::size_t i = 0; i < predicted.front().size(); ++i) {
+  for (std::size_t i = 0; !predicted.empty() && i < predicted.front().size(); ++i) {
     std::vector<double> of_trials;
     for (const std::vector<double>& ratios : predicted) of_trials.push_back(ratios[i]);
     const Summary summary = summarize(of_trials);
@@ -279,65 +278,69 @@ void add_one_step(ResultBuilder& out, const Run& run, const Stage& stage) {
     means.push_back(summary.mean);
     defined.push_back(i);
   }
-  for (const char* name : {batch_ratio, independent_ratio}) {
-    if (defined.empty()) continue;
-    out.series(place / name, "nr/st", means, [&](const TrialRecord& record, std::size_t i) {
-      return record.array(place / name)[defined[i]];
-    });
-  }
-  for (const char* name : {joint_batch_ratio, joint_independent_ratio})
-    out.series(place / name, "step", steps);
+  out.sometimes(!defined.empty(), [&] {
+    for (const Measure& ratio : {batch_ratio, independent_ratio}) {
+      out.series(place / ratio, "nr/st", means, [&](const TrialRecord& record, std::size_t i) {
+        return record.array(place / ratio)[defined[i]];
+      });
+    }
+  });
+  for (const Measure& ratio : {joint_batch_ratio, joint_independent_ratio})
+    out.series(place / ratio, "step", steps);
 }
 
 /// The measured shares of Table 2 and the printed ones, without and with a gate.
-void add_shares(ResultBuilder& out, const Plan& plan) {
-  const Table2 table = table_2(plan, out.records());
-  if (!table.plain.missing.empty() || !table.gated.missing.empty()) return;
-  Series measured{"table_2.share", "activation", {1, 2}, {}, {}};
-  for (const Share* share : {&table.plain, &table.gated}) {
-    const Summary summary = summarize(share->per_trial);
-    measured.mean.push_back(summary.mean);
-    measured.std.push_back(summary.std);
-  }
-  out.series(std::move(measured));
-  out.series_of_points("table_2.printed", "activation", {1, 2},
-                       {table.plain.printed, table.gated.printed});
+void derive_shares(Numbers& out, const Trained& all) {
+  constexpr Measure
+      measured = {"table_2.share", "",
+                  "share of Muon's gain over Adam that Muon on W2 alone achieves"},
+      printed = {"table_2.printed", "",
+                 "share of Muon's gain over Adam that Muon on W2 alone achieves, as printed"};
+  const Table2 table = table_2(all);
+  if (!table.plain.has_runs() || !table.gated.has_runs()) return;
+  out.sometimes(table.plain.missing.empty() && table.gated.missing.empty(), [&] {
+    Series shares{measured, "activation", {1, 2}, {}, {}};
+    for (const Share* share : {&table.plain, &table.gated}) {
+      const Summary summary = summarize(share->per_trial);
+      shares.mean.push_back(summary.mean);
+      shares.std.push_back(summary.std);
+    }
+    out.series(measured, std::move(shares));
+    out.series_of_points(printed, "activation", {1, 2}, {table.plain.printed, table.gated.printed});
+  });
 }
 
 }  // namespace
 
-Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
-  ResultBuilder out(
-      "A small GPT trained on real text: stable ranks of its activations, nuclear ranks of its "
-      "gradients",
-      records);
-  out.claims().set_unit(Unit::training);
-  for (const Run& run : plan.runs) add_run(out, run);
+void Config::derive(Numbers& out) const {
+  const Trained all{*this, out.records()};
+  const Plan& plan = all.plan;
+  for (const Run& run : plan.runs) derive_run(out, run);
   out.series(indicator, "step", plan.runs.front().measured);
-  judge(plan, records, out.claims());
-  add_shares(out, plan);
-  if (plan.config().one_step) {
-    for (const Run& run : plan.runs) {
-      for (const Stage& stage : {early, late}) add_one_step(out, run, stage);
-    }
+  derive_shares(out, all);
+  for (const Run& run : plan.runs) {
+    for (const Stage& stage : {early, late}) derive_one_step(out, run, stage);
   }
-  draw(out, plan);
+  derive_comparisons(out, all);
+  trainings::derive_divergences(out, plan.runs);
+}
+
+void Config::judge(const Records& records, Claims& claims) const {
+  gpt::judge({*this, records}, claims);
+}
+
+void Config::show(Display& out) const {
+  const Trained all{*this, out.records()};
+  draw(out, all);
+  const Corpus& read = corpus();
   out.note(
       say("The text is {} ({} bytes, checksum {}): {} training tokens and {} held-out tokens, "
           "with a vocabulary of {}.",
-          corpus.text, corpus.bytes, corpus.checksum, corpus.training.size(),
-          corpus.validation.size(), corpus.vocabulary));
-  for (const Run& run : plan.runs) {
-    double count = 0;
-    for (const TrialRecord& record : records) count += record.scalar(run.key(diverged));
-    if (count == 0) continue;
-    out.diverged(run.name, scalars_of(records, run.key(diverged)));
-    out.note(
-        say("{} diverged in {} of {}. After a divergence, its curves show the other trials only "
-            "and look better than they are.",
-            run.figure_label(), count, plural(records.size(), "trial")));
-  }
-  return out.take();
+          read.text, read.bytes, read.checksum, read.training.size(), read.validation.size(),
+          read.vocabulary));
+  trainings::note_divergences(
+      out, all.plan.runs, [](const Run& run) { return run.figure_label(); },
+      " After a divergence, its curves show the other trials only and look better than they are.");
 }
 
 }  // namespace ranklab::gpt
@@ -345,9 +348,7 @@ Result report(const Plan& plan, const Corpus& corpus, const Records& records) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_gpt_study() {
-  return study_of<gpt::Config>(gpt::work, [](const gpt::Config& config, const Records& records) {
-    return gpt::report(gpt::plan_of(config), config.corpus(), records);
-  });
+  return std::make_unique<gpt::Config>();
 }
 
 }  // namespace ranklab

@@ -8,6 +8,8 @@
 
 namespace ranklab::gpt {
 
+using trainings::Setting;
+
 const OptimizerRow& optimizer_named(const std::string& name) {
   for (const OptimizerRow& row : optimizers) {
     if (row.name == name) return row;
@@ -40,65 +42,41 @@ Config canonical(Config config) {
   return config;
 }
 
-/// The settings of these names, by name, as the fields of the config write them.
-Settings settings_of(Config config, Config base, const std::set<std::string>& names) {
-  Settings out;
-  const std::vector<Field> fields = config.flags(), unchanged = base.flags();
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (!names.contains(fields[i].name)) continue;
-    std::string value = fields[i].value_text();
-    const bool differs = value != unchanged[i].value_text();
-    std::replace(value.begin(), value.end(), ',', '+');
-    out.push_back({fields[i].name, value, differs});
-  }
-  std::sort(out.begin(), out.end(),
-            [](const Setting& a, const Setting& b) { return a.name < b.name; });
-  return out;
+/// The value of a field, as a number if it is one.
+Coordinate coordinate_of(const Field& field, const std::string& text) {
+  if (const auto* whole = std::get_if<std::uint64_t*>(&field.target))
+    return static_cast<double>(**whole);
+  if (const auto* real = std::get_if<double*>(&field.target)) return **real;
+  return text;
 }
 
 /// The run of one word of --also: an optimizer and the changed settings.
-// The optimizer and the settings that differ from the config's, whatever their spelling; it reads
-// as the user typed it.
-At place_of(const Run& run) {
-  At out("optimizer", run.optimizer);
-  for (const Setting& setting : run.settings) {
-    if (!setting.differs) continue;
-    char* end = nullptr;
-    const double number = std::strtod(setting.value.c_str(), &end);
-    out = out & (*end == '\0' ? At(setting.name, number) : At(setting.name, setting.value));
-  }
-  out.text = run.name;
-  return out;
-}
-
 Run also_run(const Config& base, const std::string& text) {
   const auto refuse = [&](const std::string& why) {
     return UsageError(
         say("--also: '{}': {}; allowed: one of {} and changed settings, as in muon,spectral-on=W2",
             printable_key(text), why, joined(optimizer_names(), "|")));
   };
-  Run run;
-  run.config = base;
-  std::vector<Field> fields = run.config.flags();
+  Config config = base;
+  std::vector<Field> fields = config.flags();
   std::set<std::string> names;
+  std::string typed;
   const FlagWord word = parse_flag_word(text);
   if (word.value || !contains(optimizer_names(), word.head))
     throw refuse("unknown optimizer '" + printable_key(text.substr(0, text.find(','))) + "'");
-  run.optimizer = word.head;
   for (const FlagWord::Setting& setting : word.settings) {
-    const auto field = std::find_if(fields.begin(), fields.end(),
-                                    [&](const Field& each) { return each.name == setting.key; });
+    const auto field = std::ranges::find(fields, setting.key, &Field::name);
     if (!setting.value || field == fields.end() || common_to_all_runs.contains(setting.key))
       throw refuse("'" + printable(setting.text()) + "' is not a setting that --also can change");
     if (!names.insert(setting.key).second) throw refuse(setting.key + " is given twice");
     field->parse(joined(FlagWord::joined_by_plus(*setting.value), ","), "--also: " + setting.key);
-    run.label += "," + setting.text();
+    typed += "," + setting.text();
   }
-  run.name = run.optimizer + run.label;
-  run.label = optimizer_named(run.optimizer).label + run.label;
-  run.config = canonical(run.config);
-  run.settings = settings_of(run.config, base, names);
-  run.place = place_of(run);
+  Run run = run_of(config, word.head, names);
+  // The place has what differs, whatever its spelling.
+  run.place = run.place & trainings::place_of(run.changes_from(run_of(base, word.head)));
+  run.place.text = word.head + typed;
+  run.label += typed;
   return run;
 }
 
@@ -107,12 +85,12 @@ void refuse_if_known(const Plan& plan, const Run& run) {
   const Run* const same =
       plan.first_where([&](const Run& other) { return other.training() == run.training(); });
   if (!same) return;
-  const std::string begin = "--also: '" + printable_key(run.name) + "': ";
+  const std::string begin = "--also: '" + printable_key(run.name()) + "': ";
   if (!same->is_main)
-    throw UsageError(begin + "the same run as '" + printable_key(same->name) +
+    throw UsageError(begin + "the same run as '" + printable_key(same->name()) +
                      "'; allowed: runs that differ in a setting that they use");
   throw UsageError(say("{}no setting {}differs from the run of --optimizer {}", begin,
-                       run.changes_without({}).empty() ? "" : "that it uses ", same->optimizer));
+                       run.changes_from(*same).empty() ? "" : "that it uses ", same->optimizer));
 }
 
 std::vector<double> ascending(const std::set<double>& steps) {
@@ -145,17 +123,29 @@ std::vector<double> compared_steps(const Config& c, const std::vector<double>& m
 
 }  // namespace
 
+Run run_of(const Config& config, const std::string& optimizer,
+           const std::set<std::string>& varying) {
+  Run run;
+  run.optimizer = optimizer;
+  run.place = At("optimizer", optimizer);
+  run.label = optimizer_named(optimizer).label;
+  run.config = canonical(config);
+  for (const Field& field : run.config.flags()) {
+    if (common_to_all_runs.contains(field.name)) continue;
+    std::string text = field.value_text();
+    std::replace(text.begin(), text.end(), ',', '+');
+    run.settings.push_back({field.name, coordinate_of(field, text), say("{}={}", field.name, text),
+                            text, varying.contains(field.name)});
+  }
+  std::ranges::sort(run.settings, {}, &Setting::axis);
+  return run;
+}
+
 Plan plan_of(const Config& given) {
   Plan plan;
   const Config config = canonical(given);
-  for (const std::string& optimizer : config.optimizer) {
-    Run& run = plan.runs.emplace_back();
-    run.name = run.optimizer = optimizer;
-    run.place = At("optimizer", optimizer);
-    run.label = optimizer_named(optimizer).label;
-    run.is_main = true;
-    run.config = config;
-  }
+  for (const std::string& optimizer : config.optimizer)
+    plan.runs.emplace_back(run_of(config, optimizer)).is_main = true;
   for (const std::string& text : config.also) {
     Run run = also_run(config, text);
     refuse_if_known(plan, run);
@@ -180,11 +170,9 @@ const Run* Plan::main_run(const std::string& optimizer) const {
 
 RunPair Plan::mean_token_pair(const std::string& optimizer) const {
   const auto run_with = [&](const std::string& mean_token) {
-    Workload workload = runs.front().workload();
-    workload.mean_token = mean_token;
     return first_where([&](const Run& run) {
-      return run.optimizer == optimizer && run.workload() == workload &&
-             run.config.spectral_on == config().spectral_on;
+      return run.optimizer == optimizer && run.config.mean_token == mean_token &&
+             run.same_on(runs.front(), of_model) && run.config.spectral_on == config().spectral_on;
     });
   };
   return {run_with("keep"), run_with("remove")};
@@ -256,21 +244,14 @@ SequenceShape Run::shape(std::uint64_t vocabulary) const {
   return shape;
 }
 
-Settings Run::changes_without(const std::set<std::string>& names) const {
-  Settings out = settings;
-  std::erase_if(out, [&](const Setting& setting) {
-    return !setting.differs || names.contains(setting.name);
-  });
+std::vector<Setting> Run::changes_from(const Run& other) const {
+  std::vector<Setting> out = settings;
+  std::erase_if(out, [&](const Setting& setting) { return contains(other.settings, setting); });
   return out;
 }
 
-Workload Run::workload() const {
-  return {config.layers, config.dim,      config.heads,   config.steps, config.activation,
-          config.norm,   config.position, config.qk_norm, config.init,  config.mean_token};
-}
-
 Training Run::training() const {
-  Training out{workload(), {}, ""};
+  Training out{on(of_model), config.mean_token, {}, ""};
   const auto add = [&](WeightRole role, const std::string& block) {
     const Update met = update_of(role, block, true), unmet = update_of(role, block, false);
     out.updates[block] = {met, unmet};
@@ -295,13 +276,13 @@ std::string activation_of(const std::string& block) {
 
 std::vector<RankSeries> rank_series(const Run& run) {
   std::vector<RankSeries> out;
-  constexpr Measure of_gradient[] = {gradient_rank, rank_ratio, gradient_norm};
+  constexpr MatrixMeasure of_gradient[] = {gradient_rank, rank_ratio, gradient_norm};
   for (std::size_t l = 0; l < run.config.layers; ++l) {
     const auto add = [&](const Quantity& what) { out.push_back({in_layer(l, what), l, what}); };
     for (const char* activation : {"A", "Am", "H", "Z", "S"}) add(stable_rank.of(activation));
     for (const char* activation : {"A", "S"}) add(mean_share.of(activation));
     for (const std::string& block : run.blocks()) {
-      for (const Measure& each : of_gradient) add(each.of(block));
+      for (const MatrixMeasure& each : of_gradient) add(each.of(block));
     }
     add(ratio_to_H.of("Wo"));
   }
@@ -309,7 +290,7 @@ std::vector<RankSeries> rank_series(const Run& run) {
   for (const char* activation : {"Af", "embedding"}) add(stable_rank.of(activation));
   add(indicator);
   for (const char* block : {"head", "embedding"}) {
-    for (const Measure& each : of_gradient) add(each.of(block));
+    for (const MatrixMeasure& each : of_gradient) add(each.of(block));
   }
   return out;
 }
@@ -343,9 +324,9 @@ std::vector<Column> columns_of(const Run& run) {
   for (const Stage& stage : {early, late}) {
     const std::vector<double> steps = run.one_steps(stage);
     if (steps.empty()) continue;
-    for (const char* name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
+    for (const Measure& name : {predicted_ratio, curvature_ratio, batch_ratio, independent_ratio})
       add(stage.at() / name, steps, matrices);
-    for (const char* name : {joint_batch_ratio, joint_independent_ratio})
+    for (const Measure& name : {joint_batch_ratio, joint_independent_ratio})
       add(stage.at() / name, steps);
   }
   for (const Quantity& each : scalars_of(run)) out.push_back({each});
@@ -421,8 +402,9 @@ std::string blocks_label(std::vector<std::string> blocks, bool is_short) {
 
 std::string label_of(const Run& run, bool is_short, bool hides_rates) {
   std::string out = optimizer_named(run.optimizer).figure_label, settings;
-  for (const auto& [key, value, differs] : run.settings) {
-    if (hides_rates && (inner_rates.contains(key) || outer_rates.contains(key))) continue;
+  for (const Setting& setting : trainings::varying(run.settings)) {
+    const std::string &key = setting.axis, &value = setting.words;
+    if (hides_rates && (contains(inner_rates, key) || contains(outer_rates, key))) continue;
     if (key == "lr-" + run.optimizer) {
       out += " at rate " + value;
     } else if (key == "spectral-on") {
@@ -442,9 +424,7 @@ std::string Run::figure_label() const {
 }
 
 std::string Run::tick_label(bool own_rates) const {
-  const bool chooses_matrices =
-      std::ranges::find(settings, "spectral-on", &Setting::name) != settings.end();
-  return label_of(*this, true, own_rates || chooses_matrices);
+  return label_of(*this, true, own_rates || !trainings::varying(on({"spectral-on"})).empty());
 }
 
 }  // namespace ranklab::gpt

@@ -137,12 +137,14 @@ class Training {
     }
   }
 
+  double loss_of(const SequenceBatch<T>& batch) {
+    return model_.loss_by_parts(
+        batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
+  }
+
   double validation(std::uint64_t batches) {
     double sum = 0;
-    for (std::uint64_t i = 0; i < batches; ++i) {
-      sum += model_.loss_by_parts(
-          validation_[i], false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
-    }
+    for (std::uint64_t i = 0; i < batches; ++i) sum += loss_of(validation_[i]);
     return sum / static_cast<double>(batches);
   }
 
@@ -156,11 +158,7 @@ class Training {
       if (weight.role != WeightRole::in_layer ||
           !run_.updates(weight.role, weight.block, chosen_.contains(weight.parameter->name)))
         continue;
-      const auto loss_now = [&] {
-        return model_.loss_by_parts(
-            batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
-      };
-      logs[i] = std::log(best_polar_step(*weight.parameter, loss, loss_now));
+      logs[i] = std::log(best_polar_step(*weight.parameter, loss, [&] { return loss_of(batch); }));
     }
     const double mean = mean_of_finite(logs);
     for (std::size_t i = 0; i < logs.size(); ++i) {
@@ -201,7 +199,7 @@ class Training {
     const At stage = (static_cast<double>(t) < early_steps ? early : late).at();
     const SequenceBatch<T> other = windows(corpus_.training, independent_);
     const StepRatios ratios = step_ratios(model_, batch, other, moments, trial_);
-    const auto append = [&](const char* name, const std::vector<double>& values) {
+    const auto append = [&](const Measure& name, const std::vector<double>& values) {
       for (const double value : values) track_.add(stage / name, value);
     };
     append(predicted_ratio, ratios.predicted);
@@ -242,8 +240,7 @@ class Training {
       batch.labeled.push_back(i);
       batch.targets.push_back(tokens[i + 1]);
     }
-    return model_.loss_by_parts(
-        batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
+    return loss_of(batch);
   }
 
   void count_chosen() {
@@ -331,20 +328,16 @@ double run_flops(const Run& run, std::uint64_t vocabulary) {
 
 TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial) {
   std::uint64_t steps = 0;
-  std::vector<double> costs;
-  for (const Run& run : plan.runs) {
+  for (const Run& run : plan.runs)
     steps += run.config.steps + (run.follows_criterion() ? watched_steps.back() : 0);
-    costs.push_back(run_flops(run, corpus.vocabulary));
-  }
   trial.expect(steps, "step");
-  std::vector<TrialRecord> records(plan.runs.size());
-  trial.for_each_part(costs, [&](std::size_t i) {
-    records[i] = plan.config().single_precision() ? train<float>(plan.runs[i], corpus, trial)
-                                                  : train<double>(plan.runs[i], corpus, trial);
-  });
-  TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], plan.runs[i].name + ".");
-  out.set(indicator, records.front().array(indicator));
+  TrialRecord out = trainings::train_each(
+      plan.runs, trial, [&](const Run& run) { return run_flops(run, corpus.vocabulary); },
+      [&](const Run& run) {
+        return plan.config().single_precision() ? train<float>(run, corpus, trial)
+                                                : train<double>(run, corpus, trial);
+      });
+  out.set(indicator, out.array(plan.runs.front().key(indicator)));
   return out;
 }
 

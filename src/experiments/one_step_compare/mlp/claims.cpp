@@ -267,17 +267,18 @@ void judge_figure_18(const Config& config, const Records& records, Claims& claim
 
 }  // namespace
 
-void judge(const Config& config, const Records& records, Claims& claims) {
-  for (const Method& method : config.methods()) {
+void Config::judge(const Records& records, Claims& claims) const {
+  claims.set_unit(Unit::training);
+  for (const Method& method : methods()) {
     for (std::size_t l = 1; l <= hidden_layers; ++l)
-      judge_condition(config, records, method, l, claims);
+      judge_condition(*this, records, method, l, claims);
   }
   // Figures 1 and 4 show relu2, Figure 18 shows swiglu; no figure shows another activation.
-  if (config.activation == "relu2") {
-    judge_figure_1(config, records, claims);
-    judge_figure_4(config, records, claims);
+  if (activation == "relu2") {
+    judge_figure_1(*this, records, claims);
+    judge_figure_4(*this, records, claims);
   }
-  if (config.activation == "swiglu") judge_figure_18(config, records, claims);
+  if (activation == "swiglu") judge_figure_18(*this, records, claims);
 }
 
 }  // namespace ranklab::mlp

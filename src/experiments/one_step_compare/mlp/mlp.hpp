@@ -30,7 +30,7 @@ struct Method {
   std::string legend = label;
 };
 
-struct Config {
+struct Config : Study {
   std::string precision = "f64";
   std::string activation =
       "relu2";                // sigma; swiglu is gated: its hidden weights have twice as many rows
@@ -50,11 +50,19 @@ struct Config {
                                      "ratio"};  // panels of the figure, in this order
   std::string dump;  // folder for trial 0's last activations and gradients; empty: none
 
-  std::vector<Field> flags();
-  void fill_defaults();
-  void check() const;
-  Estimate memory() const;
-  std::vector<Output> outputs(std::uint64_t trial) const;
+  std::vector<Field> flags() override;
+  void fill_defaults() override;
+  void check() const override;
+  Estimate memory() const override;
+  std::vector<Output> outputs(std::uint64_t trial) const override;
+  Work work() const override;
+
+  std::string title() const override {
+    return "A four-layer network trained on x1 x2 x3: losses and ranks of each method";
+  }
+  void derive(Numbers& out) const override;
+  void judge(const Records& records, Claims& claims) const override;
+  void show(Display& out) const override;
 
   bool single_precision() const { return precision == "f32"; }
   /// GD, then those of --optimizer in its order, then with --equal-lr SpecGD with GD's learning
@@ -77,40 +85,48 @@ inline constexpr double divergence_factor = 1000.0;
 
 /// "gd.loss" and "gd.W2.ratio"; layers count from 1.
 struct MethodName {
-  const char* what;
+  Measure what;
   Quantity operator()(const std::string& method) const { return At("method", method) / what; }
 };
 struct LayerName {
-  const char *layers, *what;
+  const char* layers;
+  Measure what;
   Quantity operator()(const std::string& method, std::size_t l) const {
     return At("method", method) / At("layer", l, say("{}{}", layers, l)) / what;
   }
 };
-inline constexpr MethodName loss_name{"loss"}, final_loss_name{"final_loss"},
-    diverged_name{"diverged"},
-    diverged_at_name{"diverged_at"};  // first iteration at which it counts as diverged
-inline constexpr LayerName stable_rank_name{"layer", "stable_rank"},  // st(A_l)
-    nuclear_rank_name{"W", "nuclear_rank"},  // nr(G_l), G_l the gradient of W_l
-    ratio_name{"W", "ratio"},  // nr(G_l) / st(A_(l-1)), the ratio of the two sides of eq. (1.8)
+inline constexpr MethodName loss_name{{"loss", "", "mean squared error"}},
+    final_loss_name{{"final_loss", "", "mean squared error after the last step"}},
+    diverged_name{{"diverged", "", "1 if the method diverged, else 0"}},
+    diverged_at_name{{"diverged_at", "", "first iteration at which it counts as diverged"}};
+inline constexpr LayerName stable_rank_name{
+    "layer", {"stable_rank", "st(A)", "stable rank of the post-activations"}},
+    nuclear_rank_name{"W", {"nuclear_rank", "nr(G)", "nuclear rank of the gradient of W"}},
+    // The ratio of the two sides of eq. (1.8).
+    ratio_name{"W", {"ratio", "nr(G) / st(A)", "nuclear rank over the stable rank of the input"}},
     condition_share_name{
         "W",
-        "condition_share"};  // share of the recorded iterations at which that ratio is at least 1
-inline constexpr char stable_rank_X[] = "X.stable_rank";
+        {"condition_share", "", "share of the recorded iterations with a ratio of at least 1"}};
+inline constexpr Measure stable_rank_X = {"X.stable_rank", "st(X)", "stable rank of the input"},
+                         rank = {"rank", "", "rank of a matrix at the initial weights"};
 /// The rank of A_l ("A") or of the gradient of W_l ("W") at the initial weights, which bounds its
 /// stable or nuclear rank.
 inline Quantity rank_name(const std::string& matrix, std::size_t l) {
-  return At("matrix", matrix, say("{}{}", matrix, l)) / At("layer", l, "") / "rank";
+  return At("matrix", matrix, say("{}{}", matrix, l)) / At("layer", l, "") / rank;
 }
 
 /// The initial phase, "when the nuclear rank of the gradient is large", consists of the recorded
 /// iterations before the first at which GD violates nr(G_l) >= 2 st(A_(l-1)) for l = 2 or 3.
 /// [Spectral] Section 1.2 guarantees that a spectral step is at least as good there. This is the
 /// last iteration of the phase, NaN if the phase is empty.
-inline constexpr char initial_phase_end[] = "initial_phase_end";
-/// log10 of the method's loss over GD's at the end of that phase, and at the last iteration;
-/// infinite if one of them diverged.
-inline constexpr MethodName early_ratio_name{"early_log10_loss_ratio"},
-    final_ratio_name{"final_log10_loss_ratio"};
+inline constexpr Measure initial_phase_end = {"initial_phase_end", "t",
+                                              "last iteration of the initial phase of GD"};
+/// log10 of the method's loss over GD's at the end of GD's initial phase, and at the last
+/// iteration; infinite if one of them diverged.
+inline constexpr MethodName early_ratio_name{
+    {"early_log10_loss_ratio", "",
+     "log10 of the loss over GD's, at the end of GD's initial phase"}},
+    final_ratio_name{{"final_log10_loss_ratio", "", "log10 of the final loss over GD's"}};
 
 /// What a trial records of a method; values after a divergence are NaN. And all of a trial.
 std::vector<Column> columns_of(const Config& config, const Method& method);
@@ -185,10 +201,6 @@ TrialRecord run_trial(const Config& config, const Trial& trial);
 /// Adds what follows from a trial's series and ranks: the scalars of the phase and of condition
 /// (1.8), and the cases of the statements.
 void count_cases(const Config& config, TrialRecord& record);
-
-void judge(const Config& config, const Records& records, Claims& claims);
-
-Result report(const Config& config, const Records& records);
 
 /// The path of the manifest of a dump in `folder`, and of all its files.
 std::string manifest_path(const std::string& folder);

@@ -42,14 +42,14 @@ void add_curves(PanelBuilder& panel, const Config& config,
   }
 }
 
-void add_loss_panel(ResultBuilder& out, const Config& config) {
+void add_loss_panel(Display& out, const Config& config) {
   PanelBuilder panel = out.panel(
       shows_each(out.records().size()) ? "Training loss: median and seeds" : "Training loss",
       {"iteration"}, with_floor(log_axis("mean squared error"), zero_loss));
   add_curves(panel, config, loss_name);
 }
 
-void add_layer_panels(ResultBuilder& out, const Config& config, const LayerQuantity& quantity) {
+void add_layer_panels(Display& out, const Config& config, const LayerQuantity& quantity) {
   const bool is_ratio = quantity.panel == "ratio";
   for (std::size_t l = 1; l <= hidden_layers; ++l) {
     PanelBuilder panel =
@@ -67,7 +67,7 @@ void add_layer_panels(ResultBuilder& out, const Config& config, const LayerQuant
 
 // A figure is one row: the small multiples of one quantity, possibly with the loss. Further
 // quantities have their own figures.
-void add_figures(ResultBuilder& out, const Config& config) {
+void add_figures(Display& out, const Config& config) {
   std::size_t columns = 0;
   bool has_quantity = false;
   for (const std::string& name : config.panels) {
@@ -89,7 +89,7 @@ void add_figures(ResultBuilder& out, const Config& config) {
   }
 }
 
-void note_divergence(ResultBuilder& out, const Method& method) {
+void note_divergence(Display& out, const Method& method) {
   const Records& records = out.records();
   std::vector<std::string> trials;
   for (std::size_t i = 0; i < records.size(); ++i) {
@@ -97,7 +97,6 @@ void note_divergence(ResultBuilder& out, const Method& method) {
     trials.push_back(say("{} (iteration {})", i, records[i].scalar(diverged_at_name(method.name))));
   }
   if (trials.empty()) return;
-  out.diverged(method.name, scalars_of(records, diverged_name(method.name)));
   out.note(
       say("{} diverged in {} of {} trials (counted from 0): {}. A trial diverges if its loss or "
           "a gradient is not finite, or its loss is above {} times the initial loss. After a "
@@ -109,19 +108,18 @@ void note_divergence(ResultBuilder& out, const Method& method) {
 
 }  // namespace
 
-Result report(const Config& config, const Records& records) {
-  ResultBuilder out("A four-layer network trained on x1 x2 x3: losses and ranks of each method",
-                    records);
-  out.claims().set_unit(Unit::training);
-  out.add(columns_of(config));
-  judge(config, records, out.claims());
-  add_figures(out, config);
-  for (const Method& method : config.methods()) note_divergence(out, method);
-  const std::string& dumped = config.optimizer.front();
-  if (!config.dump.empty() && records.front().scalar(diverged_name(dumped)) != 0) {
+void Config::derive(Numbers& out) const {
+  out.add(columns_of(*this));
+  for (const Method& each : methods())
+    out.diverged(each.name, scalars_of(out.records(), diverged_name(each.name)));
+}
+
+void Config::show(Display& out) const {
+  add_figures(out, *this);
+  for (const Method& each : methods()) note_divergence(out, each);
+  const std::string& dumped = optimizer.front();
+  if (!dump.empty() && out.records().front().scalar(diverged_name(dumped)) != 0)
     out.note(say("No files were written to --dump, because trial 0 of {} diverged.", dumped));
-  }
-  return out.take();
 }
 
 std::vector<Method> Config::methods() const {
@@ -273,9 +271,9 @@ Estimate Config::memory() const {
                    2 * inputs * samples + weights + 4 * (real(steps) + 12 * recorded))};
 }
 
-Work work(const Config& config) {
-  if (!config.dump.empty()) check_writable(manifest_path(config.dump));
-  return each_trial([config](Trial& trial) { return run_trial(config, trial); });
+Work Config::work() const {
+  if (!dump.empty()) check_writable(manifest_path(dump));
+  return each_trial([config = *this](Trial& trial) { return run_trial(config, trial); });
 }
 
 }  // namespace ranklab::mlp
@@ -283,7 +281,7 @@ Work work(const Config& config) {
 namespace ranklab {
 
 std::unique_ptr<Study> make_mlp_study() {
-  return study_of<mlp::Config>(mlp::work, mlp::report);
+  return std::make_unique<mlp::Config>();
 }
 
 }  // namespace ranklab

@@ -18,45 +18,39 @@ struct Accuracy {
   double mean, error;
 };
 
-/// The runs of a curve that diverged; they have the accuracy of guessing.
-struct Diverged {
-  std::size_t runs = 0, of = 0;
-
-  std::string text() const {
-    return runs == 0
-               ? ""
-               : say("diverged in {} of {}, which count as guessing", runs, plural(of, "trial"));
-  }
-  std::string unmet() const {
-    return runs > 0 && 2 * runs >= of ? "at least half of the trials diverged" : "";
-  }
-};
-
-Diverged diverged_of(const TrainedRuns& all, const Curve& curve) {
-  Diverged out;
-  for (const Divergence& run : all.divergences({&curve})) {
-    out.of = run.in_trial.size();
-    out.runs += static_cast<std::size_t>(std::ranges::count(run.in_trial, true));
-  }
-  return out;
+// A run that diverged has the accuracy of guessing.
+std::string diverged_text(const Trained& all, const Run& run) {
+  const double times = all.of(run).times_diverged();
+  return times == 0 ? ""
+                    : say("diverged in {} of {}, which count as guessing", times,
+                          plural(all.records.size(), "trial"));
 }
 
-/// The mean over trials of a curve's accuracy and its standard error. The standard error is the
+/// Returns the reason if so many trainings of a run diverged that their mean says nothing,
+/// otherwise an empty string.
+std::string mostly_diverged(const Trained& all, const Run& run) {
+  const double times = all.of(run).times_diverged();
+  return times > 0 && 2 * times >= static_cast<double>(all.records.size())
+             ? "at least half of the trials diverged"
+             : "";
+}
+
+/// The mean over trials of a run's accuracy and its standard error. The standard error is the
 /// larger of that over trials and that of a binomial count of all answers.
-Accuracy accuracy_of(const TrainedRuns& runs, const Curve& curve) {
-  const Summary summary = summarize(runs.accuracies(curve));
-  const double p = summary.mean, answers = runs.task.cases() * static_cast<double>(summary.n);
+Accuracy accuracy_of(const Trained& all, const Run& run) {
+  const Summary summary = summarize(all.accuracies(run));
+  const double p = summary.mean, answers = all.task().cases() * static_cast<double>(summary.n);
   const double sampled = std::sqrt(std::max(p * (1 - p), 1 / answers) / answers),
                spread = standard_error(summary);
   return {p, std::max(sampled, std::isfinite(spread) ? spread : 0)};
 }
 
-std::string percent_of(const TrainedRuns& runs, const Curve& curve) {
-  return percent(accuracy_of(runs, curve).mean);
+std::string percent_of(const Trained& all, const Run& run) {
+  return percent(accuracy_of(all, run).mean);
 }
 
-std::vector<double> gains(const TrainedRuns& runs, const Curve& of, const Curve& over) {
-  return differences(runs.accuracies(of), runs.accuracies(over));
+std::vector<double> gains(const Trained& all, const Run& of, const Run& over) {
+  return differences(all.accuracies(of), all.accuracies(over));
 }
 
 /// The place for claims about models or settings that the figure or table does not show.
@@ -67,19 +61,19 @@ Place ours(Place place) {
 
 // Effect of lambda on accuracy --------------------------------------------------------------------
 
-Place figure_5_place(const Config& config, const Curve& group) {
-  Place place = in_figure(lambda_skip::fig_5, "/" + group.group + "/", "Section A.13.2, Figure 5");
-  return is_in_figure_5(config, group) ? place : ours(place);
+Place figure_5_place(const Config& config, const Run& run) {
+  Place place = in_figure(lambda_skip::fig_5, "/" + run.group() + "/", "Section A.13.2, Figure 5");
+  return is_in_figure_5(config, run) ? place : ours(place);
 }
 
-bool is_in_table_1(const Curve& curve) {
+bool is_in_table_1(const Run& run) {
   constexpr std::uint64_t most_layers = 4;
-  return row_of_table_1(curve.model) != nullptr && curve.layers <= most_layers;
+  return row_of_table_1(run.model) != nullptr && run.layers <= most_layers;
 }
 
-Place table_1_place(const Curve& group) {
-  Place place = in_figure(lambda_skip::table_1, "/" + group.group + "/", "Section 5.1, Table 1");
-  return is_in_table_1(group) ? place : ours(place);
+Place table_1_place(const Run& run) {
+  Place place = in_figure(lambda_skip::table_1, "/" + run.group() + "/", "Section 5.1, Table 1");
+  return is_in_table_1(run) ? place : ours(place);
 }
 
 /// A reading of the paper, unless the statement is not in the paper.
@@ -89,17 +83,17 @@ Statement reading_unless_ours(const Statement& statement, const std::string& thr
 
 /// The hypothesis of the statements that compare lambdas: the model learns with lambda = 1. Returns
 /// the reason if it does not, otherwise an empty string.
-std::string does_not_learn(const TrainedRuns& runs, const Curve& one) {
-  const Accuracy at_1 = accuracy_of(runs, one);
-  if (at_1.mean > runs.task.best_guess() + clear_margin * at_1.error) return "";
+std::string does_not_learn(const Trained& all, const Run& one) {
+  const Accuracy at_1 = accuracy_of(all, one);
+  if (at_1.mean > all.task().best_guess() + clear_margin * at_1.error) return "";
   return say("lambda = 1 reaches {} +- {}, not 10 standard errors above guessing",
              percent(at_1.mean), percent(at_1.error));
 }
 
 /// The size of our models of Figure 5.
-std::string scale_text(const TrainedRuns& runs, const Curve& group) {
+std::string scale_text(const Trained& all, const Run& run) {
   return say("here: {} layers of width {} on images of {} pixels; the paper: the image task of LRA",
-             group.layers, runs.config.dim, runs.task.shape().length);
+             run.layers, all.config.dim, all.task().shape().length);
 }
 
 /// The best guess plus 5 standard errors of one test.
@@ -113,32 +107,31 @@ bool is_guess(double accuracy, const Task& task) {
 
 // The paper prints one number, so the mean over the seeds is judged. Each seed either learns or
 // guesses; the detail says how many guess.
-void judge_zero(const TrainedRuns& runs, const Curve& group, Claims& claims) {
-  const Curve *const zero = runs.with_lambda(group, 0), *const one = runs.with_lambda(group, 1);
+void judge_zero(const Trained& all, const Group& group, Claims& claims) {
+  const Run *const zero = with_lambda(group, 0), *const one = with_lambda(group, 1);
   if (!zero || !one) return;
   const Statement statement = reading_unless_ours(
-      figure_5_place(runs.config, group)(
+      figure_5_place(all.config, *one)(
           "lambda-0", say("Mean accuracy without a skip (lambda = 0) is at most 5 standard errors "
                           "of one test above guessing ({})",
-                          group_name(runs.config, group))),
+                          group_name(*one))),
       "5 standard errors");
-  if (!claims.applies(statement, does_not_learn(runs, *one))) return;
-  const std::vector<double> accuracies = runs.accuracies(*zero);
+  if (!claims.applies(statement, does_not_learn(all, *one))) return;
+  const std::vector<double> accuracies = all.accuracies(*zero);
   const Tally guessed =
-      count(accuracies, [&](double accuracy) { return is_guess(accuracy, runs.task); });
-  const Diverged diverged = diverged_of(runs, *zero);
-  const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
+      count(accuracies, [&](double accuracy) { return is_guess(accuracy, all.task()); });
+  const auto scope = claims.only_where(mostly_diverged(all, *zero), Claims::Unmet::verdict_alone);
   claims.mean(
-      statement, accuracies, at_most(most_of_a_guess(runs.task)),
+      statement, accuracies, at_most(most_of_a_guess(all.task())),
       clauses(
           say("{} of {} only guess; accuracy from {} to {}, {} at lambda = 1; guessing gives {} "
               "to {}",
               count_text(guessed.cases - guessed.violations),
               plural(static_cast<std::uint64_t>(guessed.cases), "run"), percent(guessed.smallest),
-              percent(guessed.largest), percent_of(runs, *one), percent(runs.task.chance()),
-              percent(runs.task.best_guess())),
-          clauses(is_in_figure_5(runs.config, group) ? scale_text(runs, group) : "",
-                  diverged.text())));
+              percent(guessed.largest), percent_of(all, *one), percent(all.task().chance()),
+              percent(all.task().best_guess())),
+          clauses(is_in_figure_5(all.config, *one) ? scale_text(all, *one) : "",
+                  diverged_text(all, *zero))));
 }
 
 /// One claim about several comparisons: every mean lies within `margin` of zero. It holds if the
@@ -171,24 +164,24 @@ Claim judge_alike(const Statement& statement, const std::vector<std::vector<doub
 
 /// Compares every other lambda with lambda = 1. From symmetric initial weights, training with
 /// -lambda has the same law as training with lambda, so that a difference of -1 from 1 is noise.
-void judge_other_lambdas(const TrainedRuns& runs, const Curve& group, Claims& claims) {
-  const Curve* const one = runs.with_lambda(group, 1);
+void judge_other_lambdas(const Trained& all, const Group& group, Claims& claims) {
+  const Run* const one = with_lambda(group, 1);
   if (!one) return;
   const Statement statement = reading_unless_ours(
-      figure_5_place(runs.config, group)(
+      figure_5_place(all.config, *one)(
           "others-alike",
           say("Accuracy at every lambda other than 0 is within 4.33 points of accuracy at lambda = "
               "1, the spread in the paper ({}): largest mean difference",
-              group_name(runs.config, group))),
+              group_name(*one))),
       "4.33 points");
   std::vector<std::vector<double>> compared;
-  std::string list = percent_of(runs, *one) + " at 1";
-  for (const Curve* curve : runs.group_of(group)) {
-    if (curve->learns || curve->lambda == 0 || curve->lambda == 1) continue;
-    compared.push_back(gains(runs, *curve, *one));
-    list += say(", {} at {}", percent_of(runs, *curve), series_number(curve->lambda));
+  std::string list = percent_of(all, *one) + " at 1";
+  for (const Run* run : group) {
+    if (run->skip.learned || run->skip.lambda == 0 || run->skip.lambda == 1) continue;
+    compared.push_back(gains(all, *run, *one));
+    list += say(", {} at {}", percent_of(all, *run), run->skip.text());
   }
-  if (compared.empty() || !claims.applies(statement, does_not_learn(runs, *one))) return;
+  if (compared.empty() || !claims.applies(statement, does_not_learn(all, *one))) return;
   Claim claim = judge_alike(statement, compared, printed_spread);
   claim.detail = clauses(claim.detail, list);
   claims.add(std::move(claim));
@@ -196,39 +189,39 @@ void judge_other_lambdas(const TrainedRuns& runs, const Curve& group, Claims& cl
 
 // Learned lambda ----------------------------------------------------------------------------------
 
-void judge_learned(const TrainedRuns& runs, const Curve& group, Claims& claims) {
-  const Curve *const learned = runs.learned(group), *const one = runs.with_lambda(group, 1);
-  if (!learned || !one) return;
+void judge_learned(const Trained& all, const Group& group, Claims& claims) {
+  const Run *const learns = learned(group), *const one = with_lambda(group, 1);
+  if (!learns || !one) return;
   const Statement statement = reading_unless_ours(
-      table_1_place(group)(
+      table_1_place(*one)(
           "learned-no-worse",
           say("Accuracy with a learned lambda is at most 3.36 points below accuracy with lambda = "
               "1, the largest drop in the paper ({}): mean difference",
-              group_name(runs.config, group))),
+              group_name(*one))),
       "3.36 points");
-  if (!claims.applies(statement, does_not_learn(runs, *one))) return;
-  claims.no_worse(statement, gains(runs, *learned, *one), printed_drop,
-                  say("{} at lambda = 1, {} with a learned lambda", percent_of(runs, *one),
-                      percent_of(runs, *learned)));
+  if (!claims.applies(statement, does_not_learn(all, *one))) return;
+  claims.no_worse(statement, gains(all, *learns, *one), printed_drop,
+                  say("{} at lambda = 1, {} with a learned lambda", percent_of(all, *one),
+                      percent_of(all, *learns)));
 }
 
 /// Judges the model of Table 1 that gains most, with an interval that corrects for the choice among
 /// the models (Bonferroni).
-void judge_gain(const TrainedRuns& runs, Claims& claims) {
+void judge_gain(const Trained& all, Claims& claims) {
   const Statement statement = in_figure(lambda_skip::table_1, "/", "Section 5.1, Table 1")(
       "learned-better",
       "Accuracy with a learned lambda exceeds accuracy with lambda = 1 in at least one model of "
       "the table: largest mean gain");
   std::vector<std::pair<std::string, std::vector<double>>> of_models;
   bool compared = false, any = false;
-  for (const Curve* group : runs.groups()) {
-    const Curve *const learned = runs.learned(*group), *const one = runs.with_lambda(*group, 1);
-    if (!learned || !one || !is_in_table_1(*group)) continue;
+  for (const Group& group : all.groups()) {
+    const Run *const learns = learned(group), *const one = with_lambda(group, 1);
+    if (!learns || !one || !is_in_table_1(*one)) continue;
     compared = true;
-    if (!does_not_learn(runs, *one).empty()) continue;
+    if (!does_not_learn(all, *one).empty()) continue;
     any = true;
-    if (accuracy_of(runs, *one).mean <= saturated)
-      of_models.emplace_back(group_name(runs.config, *group), gains(runs, *learned, *one));
+    if (accuracy_of(all, *one).mean <= saturated)
+      of_models.emplace_back(group_name(*one), gains(all, *learns, *one));
   }
   if (!compared) return;
   if (!claims.applies(
@@ -251,23 +244,23 @@ void judge_gain(const TrainedRuns& runs, Claims& claims) {
 
 // The paper prints one number, so the mean over the seeds is judged. Each seed either learns to
 // recall in one jump or never does; the detail counts them.
-void judge_recall(const TrainedRuns& runs, Claims& claims) {
-  if (runs.config.task != "recall") return;
-  const double limit = runs.task.chance() + 0.05;
-  for (const Curve* group : runs.groups()) {
-    const Curve* const one = runs.with_lambda(*group, 1);
+void judge_recall(const Trained& all, Claims& claims) {
+  if (all.config.task != "recall") return;
+  const double limit = all.task().chance() + 0.05;
+  for (const Group& group : all.groups()) {
+    const Run* const one = with_lambda(group, 1);
     if (!one) continue;
     const auto judge = [&](const char* id, const char* what, const char* threshold,
                            const char* printed, bool is_high, double bound) {
-      const std::vector<double> accuracies = runs.accuracies(*one);
+      const std::vector<double> accuracies = all.accuracies(*one);
       const Tally tally = count(accuracies, [&](double accuracy) {
         return is_high ? accuracy > bound : accuracy <= bound;
       });
-      const Diverged diverged = diverged_of(runs, *one);
-      const auto scope = claims.only_where(diverged.unmet(), Claims::Unmet::verdict_alone);
+      const auto scope =
+          claims.only_where(mostly_diverged(all, *one), Claims::Unmet::verdict_alone);
       claims.mean(
-          reading_unless_ours(table_1_place(*group)(id, say("Mean accuracy of {} on recall is {}",
-                                                            group_name(runs.config, *group), what)),
+          reading_unless_ours(table_1_place(*one)(id, say("Mean accuracy of {} on recall is {}",
+                                                          group_name(*one), what)),
                               threshold),
           accuracies, is_high ? at_least(bound) : at_most(bound),
           clauses(say("in {} of {}; accuracy from {} to {}; the paper prints {}, after a sweep of "
@@ -275,7 +268,7 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
                       count_text(tally.cases - tally.violations),
                       plural(static_cast<std::uint64_t>(tally.cases), "run"),
                       percent(tally.smallest), percent(tally.largest), printed),
-                  diverged.text()));
+                  diverged_text(all, *one)));
     };
     switch (mixer_row(one->model).recall) {
       case MixerRow::Recall::solves:
@@ -298,44 +291,41 @@ void judge_recall(const TrainedRuns& runs, Claims& claims) {
 
 }  // namespace
 
-void judge_groups(const TrainedRuns& runs, Claims& claims) {
-  for (const Curve* group : runs.groups()) {
-    judge_zero(runs, *group, claims);
-    judge_other_lambdas(runs, *group, claims);
-    judge_learned(runs, *group, claims);
+void judge_groups(const Trained& all, Claims& claims) {
+  for (const Group& group : all.groups()) {
+    judge_zero(all, group, claims);
+    judge_other_lambdas(all, group, claims);
+    judge_learned(all, group, claims);
   }
 }
 
 namespace {
 
-// Collapse and guessing over the runs of some curves.
+// Collapse and guessing over the trainings of some runs.
 struct Cause {
   Tally collapsed_guess, guesses_collapsed;
-  std::vector<std::string> learned, distinct;  // curves with a violation
+  std::vector<std::string> learned, distinct;  // runs with a violation
 
-  void count(const TrainedRuns& runs, const Curve& curve);
+  void count(const Trained& all, const Run& run);
 };
 
-void Cause::count(const TrainedRuns& runs, const Curve& curve) {
-  bool any_learned = false, any_distinct = false;
-  Tally of_collapsed, of_guesses;  // of this curve
-  for (const TrialRecord& record : runs.records) {
-    of_collapsed.begin_trial();
+void Cause::count(const Trained& all, const Run& run) {
+  Tally of_guesses;  // of this run
+  const Tally of_collapsed = all.of(run).tally([&](const InTrial& trained, Tally& tally) {
     of_guesses.begin_trial();
-    const TrainedRun run{curve, record};
-    const double reached = run(final_accuracy), start = run.array("start", mu_normalized).back(),
-                 end = run.array("end", mu_normalized).back();
-    if (!std::isfinite(reached) || !std::isfinite(end)) continue;
+    const double reached = trained(final_accuracy),
+                 start = trained.array(at_moment("start", mu_normalized)).back(),
+                 end = trained.array(at_moment("end", mu_normalized)).back();
+    if (!std::isfinite(reached) || !std::isfinite(end)) return;
     const bool collapses = start < collapsed && end < collapsed,
-               guessing = is_guess(reached, runs.task);
-    if (collapses) of_collapsed.count(!guessing, reached), any_learned |= !guessing;
-    if (guessing && !curve.learns && curve.lambda == 0)
-      of_guesses.count(!collapses, end), any_distinct |= !collapses;
-  }
+               guessing = is_guess(reached, all.task());
+    if (collapses) tally.count(!guessing, reached);
+    if (guessing && run.skip.is_fixed_at(0)) of_guesses.count(!collapses, end);
+  });
   collapsed_guess.add(of_collapsed);
   guesses_collapsed.add(of_guesses);
-  if (any_learned) learned.push_back(curve.name);
-  if (any_distinct) distinct.push_back(curve.name);
+  if (of_collapsed.violations > 0) learned.push_back(run.name());
+  if (of_guesses.violations > 0) distinct.push_back(run.name());
 }
 
 void judge_collapsed_guess(const Statement& statement, const Cause& cause, const std::string& scale,
@@ -356,21 +346,21 @@ void judge_collapsed_guess(const Statement& statement, const Cause& cause, const
 /// Judges both directions: runs whose tokens collapse in the last layer at the start and at the end
 /// only guess, and runs without a skip that only guess have collapsed tokens. Figure 5 says the
 /// first of its own models.
-void judge_cause(const TrainedRuns& runs, Claims& claims) {
+void judge_cause(const Trained& all, Claims& claims) {
   const Place place = in_figure(lambda_skip::fig_5, "/", "Section A.13.2, Figure 5");
   const std::string text =
       "Accuracy is at most 5 standard errors above guessing in every run with rank collapse in the "
       "last layer (mu / ||R|| < 0.001 at the start and at the end)";
-  Cause shown, others, all;
+  Cause shown, others, every;
   std::string scale;
   bool any_other = false;
-  for (const Curve& curve : runs.curves) {
-    all.count(runs, curve);
-    if (is_in_figure_5(runs.config, curve)) {
-      shown.count(runs, curve);
-      scale = scale_text(runs, curve);
+  for (const Run& run : all.runs) {
+    every.count(all, run);
+    if (is_in_figure_5(all.config, run)) {
+      shown.count(all, run);
+      scale = scale_text(all, run);
     } else {
-      others.count(runs, curve);
+      others.count(all, run);
       any_other = true;
     }
   }
@@ -385,18 +375,18 @@ void judge_cause(const TrainedRuns& runs, Claims& claims) {
       beyond(Statement{place.statement_id, place.prefix + "only-collapse", "not in the paper",
                        "mu / ||R|| in the last layer is below 0.001 at the start and at the end of "
                        "every run with lambda = 0 that only guesses"}),
-      all.guesses_collapsed,
-      all.guesses_collapsed.cases > 0
-          ? clauses(
-                "largest mu / ||R|| of these runs at the end: " +
-                    short_number(all.guesses_collapsed.largest),
-                all.distinct.empty() ? "" : "guessing without collapse: " + joined(all.distinct))
+      every.guesses_collapsed,
+      every.guesses_collapsed.cases > 0
+          ? clauses("largest mu / ||R|| of these runs at the end: " +
+                        short_number(every.guesses_collapsed.largest),
+                    every.distinct.empty() ? ""
+                                           : "guessing without collapse: " + joined(every.distinct))
           : "every run with lambda = 0 learns, or there is no such run");
 }
 
-void judge_table_1(const TrainedRuns& runs, Claims& claims) {
-  judge_gain(runs, claims);
-  judge_recall(runs, claims);
+void judge_table_1(const Trained& all, Claims& claims) {
+  judge_gain(all, claims);
+  judge_recall(all, claims);
 }
 
 }  // namespace ranklab::train

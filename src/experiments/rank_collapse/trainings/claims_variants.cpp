@@ -20,13 +20,19 @@ constexpr double near_one = 0.95;  // similarity after the last block
 // Depths of the paper's models. A run with fewer than half as many blocks is not about the figure.
 constexpr std::uint64_t blocks_of_figure_6 = 80, blocks_of_figure_7 = 60;
 
-/// The curves of one depth and one setting, by variant.
+/// The runs of one depth and one setting, by variant.
 struct Comparison {
-  std::string name;     // "L=24,init=torch"
-  std::string setting;  // ",init=torch"
-  const Curve* first;   // of these curves
-  const Curve* pre = nullptr;
-  std::vector<const Curve*> post, de_escalated;
+  const Run* first;  // of these runs
+  const Run* pre = nullptr;
+  Group post = {}, de_escalated = {};
+
+  /// ",init=torch"
+  std::string setting() const {
+    const std::string name = first->setting_place().text;
+    return name.empty() ? "" : "," + name;
+  }
+  /// "L=24,init=torch"
+  std::string name() const { return say("L={}{}", first->layers, setting()); }
 };
 
 std::string nats(double value) {
@@ -36,35 +42,33 @@ std::string ours(double value) {
   return nats(value) + ", ours";
 }
 
-std::vector<Comparison> comparisons_of(const TrainedRuns& runs) {
+std::vector<Comparison> comparisons_of(const Trained& all) {
   std::vector<Comparison> out;
-  for (const Curve& curve : runs.curves) {
-    const std::string setting = curve.setting.empty() ? "" : "," + curve.setting,
-                      name = say("L={}{}", curve.layers, setting);
-    auto found = std::find_if(out.begin(), out.end(), [&](const Comparison& comparison) {
-      return comparison.first->layers == curve.layers && comparison.first->same_setting(curve);
-    });
-    if (found == out.end()) found = out.insert(out.end(), {name, setting, &curve, nullptr, {}, {}});
-    if (curve.variant == "pre") found->pre = &curve;
-    if (curve.variant == "post") found->post.push_back(&curve);
-    if (curve.variant == "de-escalated") found->de_escalated.push_back(&curve);
+  for (const Group& runs : trainings::grouped(
+           all.runs, [](const Run&a, const Run&b) { return a.same_but_for(b, of_variant); })) {
+    Comparison& comparison = out.emplace_back(Comparison{runs.front()});
+    for (const Run* run : runs) {
+      if (run->variant == "pre") comparison.pre = run;
+      if (run->variant == "post") comparison.post.push_back(run);
+      if (run->variant == "de-escalated") comparison.de_escalated.push_back(run);
+    }
   }
   return out;
 }
 
 class Judge {
  public:
-  Judge(const TrainedRuns& runs, Claims& claims)
-      : runs_(runs),
-        config_(runs.config),
-        guessing_(runs.task.guessing_loss()),
+  Judge(const Trained& all, Claims& claims)
+      : all_(all),
+        config_(all.config),
+        guessing_(all.task().guessing_loss()),
         claims_(claims),
-        images_(runs.config.task == "patches") {}
+        images_(all.config.task == "patches") {}
 
   void judge() {
-    const std::vector<Comparison> comparisons = comparisons_of(runs_);
+    const std::vector<Comparison> comparisons = comparisons_of(all_);
     for (const Comparison& comparison : comparisons) {
-      for (const Curve* curve : comparison.de_escalated) judge_de_escalated(comparison, *curve);
+      for (const Run* run : comparison.de_escalated) judge_de_escalated(comparison, *run);
       if (!images_) judge_later_tokens(comparison);
       judge_rates(comparison);
       if (!images_) judge_failure(comparison);
@@ -75,44 +79,42 @@ class Judge {
   }
 
  private:
-  double mean_loss(const Curve& curve) const { return summarize(runs_.losses(curve)).mean; }
-  std::vector<double> excess(const Curve& over, const Curve& curve) const {
-    return differences(runs_.losses(over), runs_.losses(curve));
+  double mean_loss(const Run& run) const { return summarize(all_.losses(run)).mean; }
+  std::vector<double> excess(const Run& over, const Run& run) const {
+    return differences(all_.losses(over), all_.losses(run));
   }
-  /// How much larger the gap is between two deep curves than between two shallow ones.
-  std::vector<double> growth(const Curve& high_post, const Curve& high, const Curve& low_post,
-                             const Curve& low) const {
-    std::vector<double> out = differences(excess(high_post, high), runs_.losses(low_post));
-    const std::vector<double> shallow = runs_.losses(low);
+  /// How much larger the gap is between two deep runs than between two shallow ones.
+  std::vector<double> growth(const Run& high_post, const Run& high, const Run& low_post,
+                             const Run& low) const {
+    std::vector<double> out = differences(excess(high_post, high), all_.losses(low_post));
+    const std::vector<double> shallow = all_.losses(low);
     for (std::size_t i = 0; i < out.size(); ++i) out[i] += shallow[i];
     return out;
   }
-  std::string losses(const Curve& a, const Curve& b) const {
+  std::string losses(const Run& a, const Run& b) const {
     return say("{} nats, {}; {}, {}", mean_loss(a), variant(a), mean_loss(b), variant(b));
   }
 
   /// "de-escalated, strict mean".
-  std::string variant(const Curve& curve) const { return variant_name(config_, curve); }
+  std::string variant(const Run& run) const { return variant_name(run); }
   /// "48 blocks, PyTorch's initial weights": ends the text of every claim, before its number.
-  std::string setting(const Curve& curve) const {
-    const std::string words = setting_name(config_, curve);
-    return plural(curve.layers, "block") + (words.empty() ? "" : ", " + words);
+  std::string setting(const Run& run) const {
+    const std::string words = setting_name(run);
+    return plural(run.layers, "block") + (words.empty() ? "" : ", " + words);
   }
 
-  /// The `post` curve with this learning rate and warm-up; null if no curve has both.
-  const Curve* post_at(const Comparison& comparison, double rate, std::uint64_t warmup) const {
-    const auto found =
-        std::find_if(comparison.post.begin(), comparison.post.end(),
-                     [&](const Curve* post) { return post->lr == rate && post->warmup == warmup; });
-    return found == comparison.post.end() ? nullptr : *found;
+  /// The `post` run with this learning rate and warm-up; null if no run has both.
+  static const Run* post_at(const Comparison& comparison, double rate, std::uint64_t warmup) {
+    return trainings::first_where(
+        comparison.post, [&](const Run& post) { return post.lr == rate && post.warmup == warmup; });
   }
-  const Curve* matching_post(const Comparison& comparison, const Curve& curve) const {
-    return post_at(comparison, curve.lr, curve.warmup);
+  const Run* matching_post(const Comparison& comparison, const Run& run) const {
+    return post_at(comparison, run.lr, run.warmup);
   }
-  const Curve* best_post(const Comparison& comparison) const {
-    const auto best = std::min_element(
-        comparison.post.begin(), comparison.post.end(),
-        [&](const Curve* a, const Curve* b) { return mean_loss(*a) < mean_loss(*b); });
+  const Run* best_post(const Comparison& comparison) const {
+    const auto best =
+        std::min_element(comparison.post.begin(), comparison.post.end(),
+                         [&](const Run* a, const Run* b) { return mean_loss(*a) < mean_loss(*b); });
     return best == comparison.post.end() ? nullptr : *best;
   }
   Place place(const std::string& part) const {
@@ -123,15 +125,13 @@ class Judge {
 
   /// Whether losses of this depth are about Figure 6 or 7. Runs that compare initial weights have
   /// too few steps.
-  bool shows_figure(const Curve& curve) const {
+  bool shows_figure(const Run& run) const {
     if (!config_.removal.empty() || config_.init.size() > 1) return false;
-    return 2 * curve.layers >= (images_ ? blocks_of_figure_6 : blocks_of_figure_7);
+    return 2 * run.layers >= (images_ ? blocks_of_figure_6 : blocks_of_figure_7);
   }
   /// Section 3.5 leaves open which places and taus it tried. "The input of each FFN block" can mean
   /// the input of the net and its skip, or of the net alone.
-  bool shows_gap(const Curve& curve) const {
-    return !config_.removal.empty() || shows_figure(curve);
-  }
+  bool shows_gap(const Run& run) const { return !config_.removal.empty() || shows_figure(run); }
   static Statement reading_if(bool in_paper, const Statement& statement,
                               const std::string& threshold) {
     return in_paper ? reading(statement, threshold) : beyond(statement);
@@ -139,57 +139,55 @@ class Judge {
   static Statement paper_if(bool in_paper, const Statement& statement) {
     return in_paper ? statement : beyond(statement);
   }
-  std::string with_mean(const std::string& name, const Curve& curve) const {
-    return name + (config_.mean.size() > 1 ? ",mean=" + curve.mean : "") +
-           (curve.removal.empty() ? "" : ",removal=" + curve.removal);
+  std::string with_mean(const std::string& name, const Run& run) const {
+    return name + (config_.mean.size() > 1 ? ",mean=" + run.mean : "") +
+           (run.removal.word.empty() ? "" : ",removal=" + run.removal.word);
   }
 
   // Losses ----------------------------------------------------------------------------------------
 
-  void judge_de_escalated(const Comparison& comparison, const Curve& curve) {
-    const Place of = place(with_mean(comparison.name, curve));
-    const auto hypothesis = claims_.only_where(leak_of(curve), Claims::Unmet::verdict_alone);
-    const Curve* const same = matching_post(comparison, curve);
-    judge_losses(comparison, curve, same, of);
-    if (comparison.pre) judge_branch(comparison, curve, of);
+  void judge_de_escalated(const Comparison& comparison, const Run& run) {
+    const Place of = place(with_mean(comparison.name(), run));
+    const auto hypothesis = claims_.only_where(leak_of(run), Claims::Unmet::verdict_alone);
+    const Run* const same = matching_post(comparison, run);
+    judge_losses(comparison, run, same, of);
+    if (comparison.pre) judge_branch(comparison, run, of);
     if (config_.init.size() < 2) return;
-    if (comparison.pre) judge_share(with_mean(comparison.name, curve), *comparison.pre, curve);
-    if (same) judge_share(with_mean(comparison.name, curve), *same, curve);
+    if (comparison.pre) judge_share(with_mean(comparison.name(), run), *comparison.pre, run);
+    if (same) judge_share(with_mean(comparison.name(), run), *same, run);
   }
 
-  void judge_losses(const Comparison& comparison, const Curve& curve, const Curve* same,
+  void judge_losses(const Comparison& comparison, const Run& run, const Run* same,
                     const Place& of) {
     const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
-    const Curve* const best = best_post(comparison);
+    const Run* const best = best_post(comparison);
     // Section 3.3 trains post-norm at half the learning rate, without warm-up.
-    const Curve* const half = images_ ? post_at(comparison, curve.lr / 2, 0) : nullptr;
-    const auto above = [&](const std::string& id, const std::string& how, const Curve& post,
+    const Run* const half = images_ ? post_at(comparison, run.lr / 2, 0) : nullptr;
+    const auto above = [&](const std::string& id, const std::string& how, const Run& post,
                            bool is_shown) {
       claims_.mean(reading_if(is_shown,
                               of(id, say("Post-norm ends clearly above {} in training loss, {} "
                                          "({}): the difference in nats",
-                                         variant(curve), how, setting(curve))),
+                                         variant(run), how, setting(run))),
                               ours(clear_gap)),
-                   excess(post, curve), at_least(clear_gap), losses(post, curve));
+                   excess(post, run), at_least(clear_gap), losses(post, run));
     };
     if (half)
-      above("gap-at-half-rate", "at half the learning rate as in the paper", *half,
-            shows_gap(curve));
-    if (same)
-      above("gap", "at the same learning rate and warm-up", *same, shows_gap(curve) && !half);
+      above("gap-at-half-rate", "at half the learning rate as in the paper", *half, shows_gap(run));
+    if (same) above("gap", "at the same learning rate and warm-up", *same, shows_gap(run) && !half);
     if (best && comparison.post.size() > 1)
       above("gap-at-best", "at the best learning rate and warm-up tried", *best, false);
-    if (comparison.pre) judge_against_pre(comparison, curve, of);
+    if (comparison.pre) judge_against_pre(comparison, run, of);
   }
 
   /// Losses of models that all do no better than guessing say nothing about what they can learn.
   /// Returns that reason, or an empty string.
   std::string unlearned(const Comparison& comparison) const {
     double least = std::numeric_limits<double>::infinity();
-    for (const std::vector<const Curve*>& curves :
+    for (const std::vector<const Run*>& runs :
          {comparison.post, comparison.de_escalated, {comparison.pre}}) {
-      for (const Curve* curve : curves) {
-        if (curve) least = std::min(least, mean_loss(*curve));
+      for (const Run* run : runs) {
+        if (run) least = std::min(least, mean_loss(*run));
       }
     }
     return least > guessing_ - clear_gap ? say("no variant is below guessing by {}: the lowest "
@@ -199,40 +197,37 @@ class Judge {
                                          : "";
   }
 
-  void judge_against_pre(const Comparison& comparison, const Curve& curve, const Place& of) {
-    const std::string numbers = losses(*comparison.pre, curve);
-    const bool is_shown = shows_figure(curve) && shows_gap(curve);
+  void judge_against_pre(const Comparison& comparison, const Run& run, const Place& of) {
+    const std::string numbers = losses(*comparison.pre, run);
+    const bool is_shown = shows_figure(run) && shows_gap(run);
     if (images_) {
       claims_.mean(
           paper_if(is_shown,
                    of("below-pre-norm",
                       say("{} ends below pre-norm in training loss ({}): pre-norm minus it in nats",
-                          capitalized(variant(curve)), setting(curve)))),
-          excess(*comparison.pre, curve), positive(), numbers);
+                          capitalized(variant(run)), setting(run)))),
+          excess(*comparison.pre, run), positive(), numbers);
     } else {
       claims_.equivalent(
           reading_if(is_shown,
                      of("like-pre-norm", say("{} and pre-norm end at similar training losses ({}): "
                                              "pre-norm minus it in nats",
-                                             capitalized(variant(curve)), setting(curve))),
+                                             capitalized(variant(run)), setting(run))),
                      ours(alike)),
-          excess(*comparison.pre, curve), alike, numbers);
+          excess(*comparison.pre, run), alike, numbers);
     }
   }
 
   /// By how many nats the loss of each run rises if later tokens are replaced.
-  std::vector<double> leaks_of(const Curve& curve) const {
-    return runs_.per_trial(curve, [](const TrainedRun& run) { return run(future_excess); });
-  }
+  std::vector<double> leaks_of(const Run& run) const { return all_.of(run).numbers(future_excess); }
 
   /// Section 3.4 adds (21), which takes the mean over all tokens, to a language model.
   void judge_later_tokens(const Comparison& comparison) {
-    const auto curve_with = [&](const std::string& mean) {
-      const auto found = std::ranges::find_if(
-          comparison.de_escalated, [&](const Curve* curve) { return curve->mean == mean; });
-      return found == comparison.de_escalated.end() ? nullptr : *found;
+    const auto run_with = [&](const std::string& mean) {
+      return trainings::first_where(comparison.de_escalated,
+                                    [&](const Run& run) { return run.mean == mean; });
     };
-    const Curve *const segment = curve_with("segment"), *const strict = curve_with("strict");
+    const Run *const segment = run_with("segment"), *const strict = run_with("strict");
     if (!segment || !strict) return;
     const auto text = [&](const std::string& mean) {
       return say(
@@ -241,21 +236,21 @@ class Judge {
           mean, setting(*segment));
     };
     const Misprint mean =
-        Place{shallow::sec_3_4, "/" + comparison.name + "/", "Section 3.4", Part::definition}
+        Place{shallow::sec_3_4, "/" + comparison.name() + "/", "Section 3.4", Part::definition}
             .misprint(shallow::sec_3_4_later_tokens, "later-tokens",
                       text("all tokens of a segment"), text("earlier tokens"));
-    for (const auto& [statement, curve] :
+    for (const auto& [statement, run] :
          {std::pair(mean.as_printed, segment), {mean.corrected, strict}}) {
-      const auto runs = claims_.about(runs_.divergences({curve}));
-      claims_.mean(reading(statement, ours(leaks)), leaks_of(*curve), at_most(leaks));
+      const auto about = claims_.about(all_.divergences({run}));
+      claims_.mean(reading(statement, ours(leaks)), leaks_of(*run), at_most(leaks));
     }
   }
 
-  /// The printed statement does not apply to a curve whose tokens see later tokens. Returns that
+  /// The printed statement does not apply to a run whose tokens see later tokens. Returns that
   /// reason, or an empty string.
-  std::string leak_of(const Curve& curve) const {
+  std::string leak_of(const Run& run) const {
     if (images_) return "";
-    const double leak = summarize(leaks_of(curve)).mean;
+    const double leak = summarize(leaks_of(run)).mean;
     return leak > leaks ? say("the mean over the segment shows later tokens to earlier ones: "
                               "replacing later tokens raises the loss by {} nats",
                               leak)
@@ -264,13 +259,13 @@ class Judge {
 
   void judge_rates(const Comparison& comparison) {
     const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
-    for (const Curve* whole : comparison.post) {
-      for (const Curve* half : comparison.post) {
+    for (const Run* whole : comparison.post) {
+      for (const Run* half : comparison.post) {
         if (half->lr != whole->lr / 2 || half->warmup != whole->warmup) continue;
         const std::string rates =
             "lr=" + series_number(whole->lr) +
             (config_.warmup_post.size() > 1 ? ",warmup=" + std::to_string(whole->warmup) : "");
-        Place in_text = place(comparison.name + "," + rates);
+        Place in_text = place(comparison.name() + "," + rates);
         in_text.part = Part::text;
         // Section 3.3 says so about Figure 6, which has no warm-up.
         const bool is_shown = images_ && shows_figure(*whole) && whole->warmup == 0;
@@ -287,22 +282,22 @@ class Judge {
   }
 
   void judge_failure(const Comparison& comparison) {
-    const Curve* const best = best_post(comparison);
+    const Run* const best = best_post(comparison);
     if (!best) return;
     const auto hypothesis = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
     claims_.mean(
         reading_if(shows_figure(*best),
-                   place(comparison.name)(
+                   place(comparison.name())(
                        "post-norm-fails",
                        say("Post-norm essentially fails: it does not get below the entropy of "
                            "single letters, {} nats ({}): its final training loss at the best "
                            "learning rate and warm-up",
                            guessing_, setting(*best))),
                    nats(fails_within) + " below the entropy, ours"),
-        runs_.losses(*best), at_least(guessing_ - fails_within));
+        all_.losses(*best), at_least(guessing_ - fails_within));
   }
 
-  /// The gap at the largest depth minus the gap at the smallest, for curves that differ only in
+  /// The gap at the largest depth minus the gap at the smallest, for runs that differ only in
   /// depth.
   void judge_depth(const std::vector<Comparison>& comparisons) {
     const auto [least, most] = std::minmax_element(config_.layers.begin(), config_.layers.end());
@@ -319,16 +314,16 @@ class Judge {
     }
   }
 
-  void judge_growth(const Comparison& shallow, const Curve& low, const Comparison& deep,
-                    const Curve& high) {
-    const Curve *const low_post = matching_post(shallow, low), *const high_post =
-                                                                   matching_post(deep, high);
+  void judge_growth(const Comparison& shallow, const Run& low, const Comparison& deep,
+                    const Run& high) {
+    const Run *const low_post = matching_post(shallow, low), *const high_post =
+                                                                 matching_post(deep, high);
     if (!low_post || !high_post) return;
     const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
     const auto learned = claims_.only_where(unlearned(deep), Claims::Unmet::verdict_alone);
     // The figures have one depth each.
     claims_.mean(
-        beyond(place(with_mean(say("L={}-{}{}", low.layers, high.layers, shallow.setting), low))(
+        beyond(place(with_mean(say("L={}-{}{}", low.layers, high.layers, shallow.setting()), low))(
             "gap-grows",
             say("Post-norm ends farther above {} in deeper models: the gap at {} minus that at {} "
                 "in nats",
@@ -340,52 +335,51 @@ class Judge {
 
   /// Block 1 is left out: both variants see the same input there. The paper does not measure the
   /// role of attention; the size of its output relative to the residual is ours.
-  void judge_branch(const Comparison& comparison, const Curve& curve, const Place& of) {
+  void judge_branch(const Comparison& comparison, const Run& run, const Place& of) {
     const Place by_block = {shallow::sec_1_3, of.prefix, "Sections 1.3, 4"};
     for (const auto& measured :
          {std::pair("start", "before training"), {"end", "after training"}}) {
       const std::string moment = measured.first, when = measured.second;
       Tally tally;
-      for (std::uint64_t l = 1; l < curve.layers; ++l) {
-        const auto mean_of = [&](const Curve& which) {
-          return summarize(runs_.per_trial(which,
-                                           [&](const TrainedRun& run) {
-                                             return run.array(moment, branch_ratio)[l];
-                                           }))
+      for (std::uint64_t l = 1; l < run.layers; ++l) {
+        const auto mean_of = [&](const Run& which) {
+          return summarize(all_.of(which).per_trial([&](const InTrial& trained) {
+                   return trained.array(at_moment(moment, branch_ratio))[l];
+                 }))
               .mean;
         };
-        const double own = mean_of(curve), pre = mean_of(*comparison.pre);
+        const double own = mean_of(run), pre = mean_of(*comparison.pre);
         if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
       }
-      const auto runs = moment == "end"
-                            ? claims_.about(runs_.divergences({&curve, comparison.pre}), true)
-                            : claims_.about({});
+      const auto about = moment == "end"
+                             ? claims_.about(all_.divergences({&run, comparison.pre}), true)
+                             : claims_.about({});
       claims_.never_violated(
           beyond(by_block("attention-not-discounted/" + moment,
                           say("||A||_F/||X||_F, the size of attention's output relative to the "
                               "residual, is at least that of pre-norm in every block of {} from "
                               "the second on {} ({})",
-                              variant(curve), when, setting(curve)))),
+                              variant(run), when, setting(run)))),
           tally, "ratio to pre-norm: " + range_text(tally.smallest, tally.largest),
           WorstCase::smallest);
     }
   }
 
   /// The same over all blocks, in runs that compare initial weights.
-  void judge_share(const std::string& name, const Curve& other, const Curve& curve) {
+  void judge_share(const std::string& name, const Run& other, const Run& run) {
     const std::string than = other.variant == "pre" ? "pre-norm" : "post-norm";
     for (const auto& [moment, when] :
          {std::pair("start", "before training"), {"end", "after training"}}) {
       const std::string at = moment;
-      const auto runs = claims_.about(runs_.divergences({&curve, &other}), true);
+      const auto about = claims_.about(all_.divergences({&run, &other}), true);
       claims_.mean(
           beyond(Place{shallow::sec_1_3, "/" + name + "/", "Sections 1.3, 4"}(
               "share-of-" + than + "/" + moment,
               say("The size of attention's output relative to the residual, ||A||_F/||X||_F, is at "
                   "least that of {} {} ({}): quotient of the geometric means over blocks",
-                  than, when, setting(curve)))),
-          runs_.per_trial(curve,
-                          [&](const TrainedRun& run) { return attention_share(run, other, at); }),
+                  than, when, setting(run)))),
+          all_.of(run).per_trial(
+              [&](const InTrial& trained) { return attention_share(trained, other, at); }),
           at_least(1));
     }
   }
@@ -395,46 +389,46 @@ class Judge {
   /// Other places with the same tau, and a learned tau against its initial value at the same place.
   void judge_removals(const Comparison& comparison) {
     const auto learned = claims_.only_where(unlearned(comparison), Claims::Unmet::verdict_alone);
-    for (const Curve* curve : comparison.de_escalated) {
-      if (curve->removal.empty()) continue;
-      const Place of = place(with_mean(comparison.name, *curve));
-      const auto hypothesis = claims_.only_where(leak_of(*curve), Claims::Unmet::verdict_alone);
-      for (const Curve* other : comparison.de_escalated) {
-        if (other == curve) break;
-        if (other->mean != curve->mean || other->at == curve->at) continue;
-        if (other->tau != curve->tau || other->learns_tau || curve->learns_tau) continue;
+    for (const Run* run : comparison.de_escalated) {
+      if (run->removal.word.empty()) continue;
+      const Place of = place(with_mean(comparison.name(), *run));
+      const auto hypothesis = claims_.only_where(leak_of(*run), Claims::Unmet::verdict_alone);
+      for (const Run* other : comparison.de_escalated) {
+        if (other == run) break;
+        if (other->mean != run->mean || other->removal.at == run->removal.at) continue;
+        if (other->removal.tau != run->removal.tau) continue;
+        if (other->removal.learned || run->removal.learned) continue;
         claims_.equivalent(
-            beyond(of("like-at-" + other->at,
+            beyond(of("like-at-" + other->removal.at,
                       say("The place hardly matters: {} and {} differ by less than {} in final "
                           "training loss ({}): the first minus the second in nats",
-                          variant(*other), variant(*curve), nats(alike), setting(*curve)))),
-            excess(*other, *curve), alike, losses(*other, *curve));
+                          variant(*other), variant(*run), nats(alike), setting(*run)))),
+            excess(*other, *run), alike, losses(*other, *run));
       }
-      if (curve->learns_tau) judge_learned(comparison, *curve, of);
+      if (run->removal.learned) judge_learned(comparison, *run, of);
     }
   }
 
-  void judge_learned(const Comparison& comparison, const Curve& curve, const Place& of) {
-    const auto fixed = std::find_if(comparison.de_escalated.begin(), comparison.de_escalated.end(),
-                                    [&](const Curve* other) {
-                                      return other->mean == curve.mean && other->at == curve.at &&
-                                             !other->learns_tau && other->tau == curve.tau;
-                                    });
-    if (fixed != comparison.de_escalated.end()) {
+  void judge_learned(const Comparison& comparison, const Run& run, const Place& of) {
+    const Removal wanted{run.removal.at, run.removal.tau};
+    const Run* const fixed = trainings::first_where(comparison.de_escalated, [&](const Run& other) {
+      return other.mean == run.mean && other.removal == wanted;
+    });
+    if (fixed) {
       claims_.mean(
           beyond(of("below-fixed", say("A learned tau ends below one fixed at its initial value in "
                                        "training loss ({}): the difference in nats",
-                                       setting(curve)))),
-          excess(**fixed, curve), positive(), losses(**fixed, curve));
+                                       setting(run)))),
+          excess(*fixed, run), positive(), losses(*fixed, run));
     }
-    const Tally outside = runs_.tally(curve, [](const TrainedRun& run, Tally& tally) {
-      const auto& taus = run.array(learned_tau);
+    const Tally outside = all_.of(run).tally([](const InTrial& trained, Tally& tally) {
+      const auto& taus = trained.array(learned_tau);
       const auto [least, most] = std::minmax_element(taus.begin(), taus.end());
       if (!std::isfinite(*least + *most)) return;
       tally.count(!(*least > 0 && *most <= 1), *least);
       tally.largest = std::max(tally.largest, *most);
     });
-    const auto runs = claims_.about(runs_.divergences({&curve}));
+    const auto about = claims_.about(all_.divergences({&run}));
     claims_.never_violated(
         beyond(of("tau-in-range",
                   "A learned tau stays in (0, 1], the range of eq. (21), in all blocks")),
@@ -445,22 +439,22 @@ class Judge {
 
   void judge_start(const Comparison& comparison) {
     if (comparison.post.empty()) return;
-    const Curve& post = *comparison.post.front();
+    const Run& post = *comparison.post.front();
     // Figure 1 shows BERT and ALBERT of 100 blocks.
     const Place gradients =
-                    in_figure(shallow::fig_1, "shallow/fig-1-gradient/" + comparison.name + "/",
+                    in_figure(shallow::fig_1, "shallow/fig-1-gradient/" + comparison.name() + "/",
                               "Section 1.1, Figure 1"),
                 similarities =
-                    in_figure(shallow::fig_1, place(comparison.name).prefix, gradients.source);
+                    in_figure(shallow::fig_1, place(comparison.name()).prefix, gradients.source);
     for (const auto& [id, when] :
          {std::pair("start", "at the start"), {"eighth", "after an eighth of the steps"}}) {
       const std::string moment = id;
-      const auto runs =
-          claims_.about(moment == "start" ? std::vector<Divergence>{} : runs_.divergences({&post}));
+      const auto about =
+          claims_.about(moment == "start" ? std::vector<Divergence>{} : all_.divergences({&post}));
       // Runs are counted, not averaged: a run whose gradients vanish would dominate a mean or be
       // hidden in it.
-      const Tally unsteady = runs_.tally(post, [&](const TrainedRun& run, Tally& tally) {
-        const auto& norms = run.array(moment, block_gradient);
+      const Tally unsteady = all_.of(post).tally([&](const InTrial& trained, Tally& tally) {
+        const auto& norms = trained.array(at_moment(moment, block_gradient));
         if (std::any_of(norms.begin(), norms.end(), [](double norm) { return std::isnan(norm); }))
           return;  // the run had diverged
         const auto [least, most] = std::minmax_element(norms.begin(), norms.end());
@@ -481,15 +475,16 @@ class Judge {
                      say("Token and cosine similarity are both near one after the last "
                          "block of untrained post-norm {} ({}): the smaller of the two",
                          images_ ? "vision Transformers" : "language models", setting(post)))),
-                 runs_.per_trial(post,
-                                 [](const TrainedRun& run) {
-                                   return std::min(run.array("start", token_similarity).back(),
-                                                   run.array("start", cosine).back());
-                                 }),
+                 all_.of(post).per_trial([](const InTrial& trained) {
+                   const auto last = [&](const Measure& number) {
+                     return trained.array(at_moment("start", number)).back();
+                   };
+                   return std::min(last(token_similarity), last(cosine));
+                 }),
                  at_least(near_one));
   }
 
-  const TrainedRuns& runs_;
+  const Trained& all_;
   const Config& config_;
   const double guessing_;  // the loss of guessing
   Claims& claims_;
@@ -498,16 +493,16 @@ class Judge {
 
 }  // namespace
 
-double attention_share(const TrainedRun& run, const Curve& other, const std::string& moment) {
-  const auto &own = run.array(moment, branch_ratio),
-             &others = TrainedRun{other, run.record}.array(moment, branch_ratio);
+double attention_share(const InTrial& trained, const Run& other, const std::string& moment) {
+  const Quantity ratio = at_moment(moment, branch_ratio);
+  const auto &own = trained.array(ratio), &others = InTrial{other, trained.record}.array(ratio);
   double sum = 0;
-  for (std::uint64_t l = 1; l < run.curve.layers; ++l) sum += std::log(own[l] / others[l]);
-  return std::exp(sum / static_cast<double>(run.curve.layers - 1));
+  for (std::size_t l = 1; l < own.size(); ++l) sum += std::log(own[l] / others[l]);
+  return std::exp(sum / static_cast<double>(own.size() - 1));
 }
 
-void judge_variants(const TrainedRuns& runs, Claims& claims) {
-  Judge(runs, claims).judge();
+void judge_variants(const Trained& all, Claims& claims) {
+  Judge(all, claims).judge();
 }
 
 }  // namespace ranklab::train

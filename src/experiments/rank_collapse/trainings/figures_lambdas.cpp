@@ -1,9 +1,8 @@
 // Figures of comparisons of lambda: [LambdaSkip] Table 1 and Figure 5, which is a table too. A run
-// either learns or guesses, so curves show every run and the median, not means with a band. The
-// tables have our accuracies next to the printed ones.
+// either learns or guesses, so curves show every training and the median, not means with a band.
+// The tables have our accuracies next to the printed ones.
 #include <algorithm>
 #include <array>
-#include <numeric>
 
 #include "experiments/rank_collapse/trainings/train.hpp"
 #include "figure/cell_text.hpp"
@@ -25,9 +24,9 @@ const PrintedRow* row_of_table_1(const std::string& model) {
   return found == table_1.end() ? nullptr : &*found;
 }
 
-bool is_in_figure_5(const Config& config, const Curve& curve) {
+bool is_in_figure_5(const Config& config, const Run& run) {
   constexpr std::uint64_t layers = 8;
-  return config.is_images() && curve.model == "attention" && curve.layers >= layers;
+  return config.is_images() && run.model == "attention" && run.layers >= layers;
 }
 
 namespace {
@@ -44,9 +43,9 @@ struct PrintedCell {
 constexpr std::array<PrintedCell, 5> figure_5_cells = {
     {{-2, "38.61"}, {-1, "35.89"}, {0, "10.00"}, {1, "40.22"}, {2, "38.90"}}};
 
-std::string printed_in_figure_5(const Curve& curve) {
+std::string printed_in_figure_5(const Run& run) {
   for (const PrintedCell& cell : figure_5_cells) {
-    if (!curve.learns && curve.lambda == cell.lambda) return std::string(cell.accuracy);
+    if (run.skip.is_fixed_at(cell.lambda)) return std::string(cell.accuracy);
   }
   return not_printed;
 }
@@ -80,17 +79,18 @@ std::string median_and_solved(const std::vector<double>& percents) {
   return say("{} ({} of {} above 90)", number_text(spread.median), solved, percents.size());
 }
 
-std::vector<double> percents_of(const TrainedRuns& runs, const Curve& curve) {
-  return runs.per_trial(curve, [](const TrainedRun& run) { return 100 * run(final_accuracy); });
+std::vector<double> percents_of(const Trained& all, const Run& run) {
+  return all.of(run).per_trial(
+      [](const InTrial& trained) { return 100 * trained(final_accuracy); });
 }
 
 // Tables ------------------------------------------------------------------------------------------
 
 constexpr std::size_t most_columns_of_ours = 6;  // cells of more columns would be cut
 
-bool is_figure_5(const TrainedRuns& runs) {
-  return std::all_of(runs.curves.begin(), runs.curves.end(),
-                     [&](const Curve& curve) { return is_in_figure_5(runs.config, curve); });
+bool is_figure_5(const Trained& all) {
+  return std::all_of(all.runs.begin(), all.runs.end(),
+                     [&](const Run& run) { return is_in_figure_5(all.config, run); });
 }
 
 /// Guessing shows best that the tasks differ.
@@ -100,71 +100,105 @@ std::string warning(const std::string& printed_guess, const Task& task) {
 }
 
 /// One row per model, one column per lambda.
-FigureTable table_1_of(const TrainedRuns& runs) {
-  const bool recall = runs.config.task == "recall";
-  const std::vector<const Curve*> groups = runs.groups();
+FigureTable table_1_of(const Trained& all, const std::vector<Group>& groups) {
+  const bool recall = all.config.task == "recall";
   FigureTable table{(recall ? "Accuracy in %. The paper's models are much larger: "
                             : "Accuracy in %. The paper's models are much larger and its "
                               "images differ: ") +
-                        warning(recall ? "1.6" : "10", runs.task),
+                        warning(recall ? "1.6" : "10", all.task()),
                     {"model", "paper, lambda = 1", "paper, learned lambda"},
                     {}};
-  for (const Curve* curve : runs.group_of(*groups.front()))
+  for (const Run* run : groups.front())
     table.columns.push_back((recall ? "here (median): " : "here (\u00B1 99 %): ") +
-                            skip_label(*curve));
-  for (const Curve* group : groups) {
-    const auto [at_1, learned] = printed_in_table_1(group->model, recall);
-    std::vector<std::string> row = {capitalized(group_name(runs.config, *group)), at_1, learned};
-    for (const Curve* curve : runs.group_of(*group)) {
-      const std::vector<double> percents = percents_of(runs, *curve);
-      row.push_back(recall ? median_and_solved(percents) : mean_text(percents));
+                            run->skip.label());
+  for (const Group& group : groups) {
+    const auto [at_1, with_learned] = printed_in_table_1(group.front()->model, recall);
+    std::vector<std::string>& cells = table.rows.emplace_back();
+    cells = {capitalized(group_name(*group.front())), at_1, with_learned};
+    for (const Run* run : group) {
+      const std::vector<double> percents = percents_of(all, *run);
+      cells.push_back(recall ? median_and_solved(percents) : mean_text(percents));
     }
-    table.rows.push_back(std::move(row));
   }
   return table;
 }
 
 /// One row per lambda, one column per start.
-FigureTable figure_5_of(const TrainedRuns& runs) {
+FigureTable figure_5_of(const Trained& all, const std::vector<Group>& groups) {
   FigureTable table{"Accuracy in %. The paper's model is larger and its images differ: " +
-                        warning("10", runs.task),
+                        warning("10", all.task()),
                     {"lambda", "paper"},
                     {}};
-  std::vector<std::vector<const Curve*>> columns;
-  for (const Curve* group : runs.groups()) {
-    table.columns.push_back(capitalized(group_name(runs.config, *group)) + ": median (range)");
-    columns.push_back(runs.group_of(*group));
-  }
-  for (std::size_t i = 0; i < columns.front().size(); ++i) {
-    const Curve& first = *columns.front()[i];
-    std::vector<std::string> row = {skip_name(first), printed_in_figure_5(first)};
-    for (const auto& curves : columns)
-      row.push_back(median_and_range(percents_of(runs, *curves[i])));
-    table.rows.push_back(std::move(row));
+  for (const Run* run : groups.front())
+    table.rows.push_back({run->skip.text(), printed_in_figure_5(*run)});
+  for (const Group& group : groups) {
+    table.columns.push_back(capitalized(group_name(*group.front())) + ": median (range)");
+    for (std::size_t i = 0; i < group.size(); ++i)
+      table.rows[i].push_back(median_and_range(percents_of(all, *group[i])));
   }
   return table;
 }
 
 /// Adds Table 1 or Figure 5 of [LambdaSkip] with our accuracies, unless it would be too wide.
-void add_printed_table(ResultBuilder& out, const TrainedRuns& runs) {
-  const std::vector<const Curve*> groups = runs.groups();
-  if (is_figure_5(runs)) {
-    if (groups.size() <= most_columns_of_ours) out.figure_table(figure_5_of(runs));
-  } else if (runs.group_of(*groups.front()).size() <= most_columns_of_ours) {
-    out.figure_table(table_1_of(runs));
-    const bool trains_mamba = std::any_of(
-        groups.begin(), groups.end(), [](const Curve* group) { return group->model == "mamba1"; });
+void add_printed_table(Display& out, const Trained& all, const std::vector<Group>& groups) {
+  if (is_figure_5(all)) {
+    if (groups.size() <= most_columns_of_ours) out.figure_table(figure_5_of(all, groups));
+  } else if (groups.front().size() <= most_columns_of_ours) {
+    out.figure_table(table_1_of(all, groups));
+    const bool trains_mamba = std::ranges::any_of(
+        groups, [](const Group& group) { return group.front()->model == "mamba1"; });
     if (!trains_mamba) out.note("The paper's Table 1 also has Mamba, which is not trained here.");
   }
 }
 
-// Curves -----------------------------------------------------------------------------------------
+// Runs --------------------------------------------------------------------------------------------
 
-/// The final value of a learned lambda, averaged over the blocks.
-double mean_learned(const TrainedRun& run) {
+/// Where a run is on an axis of lambdas: a learned lambda is the mean over the blocks at the end.
+double lambda_of(const Run& run, const InTrial& trained) {
+  if (!run.skip.learned) return run.skip.lambda;
   double sum = 0;
-  for (std::uint64_t l = 1; l <= run.curve.layers; ++l) sum += run(learned_lambda_of(l));
-  return sum / static_cast<double>(run.curve.layers);
+  for (std::uint64_t l = 1; l <= run.layers; ++l) sum += trained(learned_lambda_of(l));
+  return sum / static_cast<double>(run.layers);
+}
+
+/// Adds final accuracies against lambda, one point per training.
+void derive_points(Numbers& out, const Group& runs, const Quantity& name) {
+  std::vector<double> x, y;
+  for (const Run* run : runs) {
+    for (const TrialRecord& record : out.records()) {
+      const InTrial trained{*run, record};
+      x.push_back(lambda_of(*run, trained));
+      y.push_back(trained(final_accuracy));
+    }
+  }
+  out.series_of_points(name, "lambda", x, y);
+}
+
+constexpr Measure
+    accuracy_over_lambda = {"accuracy_over_lambda", "",
+                            "final accuracy of each training, over lambda"},
+    accuracy_of_learned = {"accuracy_of_learned", "",
+                           "final accuracy of each training, over its mean learned lambda"},
+    accuracy_by_skip = {"accuracy_by_skip", "", "final accuracy at one place for each lambda"};
+
+bool compares_accuracies(const Trained& all, const std::vector<Group>& groups) {
+  return !all.config.is_text() && groups.front().size() > 1;
+}
+
+/// Every training's accuracy, at one named place per lambda.
+trainings::DotPanel accuracies_of(const Group& group, std::string title) {
+  trainings::DotPanel panel{std::move(title),
+                            "skip",
+                            {"strength of the skip, lambda"},
+                            unit_axis("accuracy after training")};
+  for (const Run* run : group) panel.x.ticks.push_back(run->skip.text());
+  panel.dots = {{group.front()->group_place() / accuracy_by_skip,
+                 trainings::places_to(group.size()),
+                 [group](const TrialRecord& record, std::size_t i) {
+                   return InTrial{*group[i], record}(final_accuracy);
+                 },
+                 "single trainings and their median"}};
+  return panel;
 }
 
 /// The law of initial weights, if they have one of two names.
@@ -174,15 +208,14 @@ std::string start_law(const std::string& init) {
 
 class LambdaFigures {
  public:
-  LambdaFigures(ResultBuilder& out, const TrainedRuns& runs)
-      : out_(out), runs_(runs), config_(runs.config), task_(runs.task), groups_(runs.groups()) {
-    for (const Curve* group : groups_) names_.push_back(capitalized(group_name(config_, *group)));
-    for (const Curve* curve : runs_.group_of(*groups_.front())) skips_.push_back(skip_name(*curve));
+  LambdaFigures(Display& out, const Trained& all)
+      : out_(out), all_(all), config_(all.config), task_(all.task()), groups_(all.groups()) {
+    for (const Group& group : groups_) names_.push_back(capitalized(group_name(*group.front())));
+    for (const Run* run : groups_.front()) skips_.push_back(run->skip.text());
   }
 
   void add() {
-    add_points_over_lambda();
-    if (!config_.is_text()) add_printed_table(out_, runs_);
+    if (!config_.is_text()) add_printed_table(out_, all_, groups_);
     if (skips_.size() == 1) {
       add_learning_of_groups();
     } else if (config_.is_text()) {
@@ -196,38 +229,11 @@ class LambdaFigures {
 
  private:
   /// A lambda keeps its color in all panels.
-  int color_of(const Curve& curve) const {
-    const std::vector<const Curve*> first = runs_.group_of(*groups_.front());
+  int color_of(const Run& run) const {
+    const Group& first = groups_.front();
     return static_cast<int>(
-        std::ranges::find_if(first, [&](const Curve* each) { return each->same_skip(curve); }) -
+        std::ranges::find_if(first, [&](const Run* each) { return each->skip == run.skip; }) -
         first.begin());
-  }
-
-  // Series without a curve ------------------------------------------------------------------------
-
-  void add_points(const std::vector<const Curve*>& curves, const Quantity& name) {
-    std::vector<double> x, y;
-    for (const Curve* curve : curves) {
-      for (const TrialRecord& record : runs_.records) {
-        const TrainedRun run{*curve, record};
-        x.push_back(curve->learns ? mean_learned(run) : curve->lambda);
-        y.push_back(run(final_accuracy));
-      }
-    }
-    out_.series_of_points(name, "lambda", x, y);
-  }
-
-  /// Final accuracies against lambda, one point per training; a learned lambda is the mean over the
-  /// blocks at the end.
-  void add_points_over_lambda() {
-    for (const Curve* group : groups_) {
-      std::vector<const Curve*> fixed = runs_.group_of(*group);
-      std::erase_if(fixed, [](const Curve* curve) { return curve->learns; });
-      if (fixed.size() < 2) continue;
-      add_points(fixed, group->group_place / "accuracy_over_lambda");
-      if (const Curve* const learned = runs_.learned(*group))
-        add_points({learned}, group->group_place / "accuracy_of_learned");
-    }
   }
 
   // Panels of the main figure ---------------------------------------------------------------------
@@ -235,24 +241,15 @@ class LambdaFigures {
   /// The name of a group as a title; if groups differ only in their initial weights, with their
   /// law.
   std::string title_of(std::size_t i) const {
-    const std::string& init = groups_[i]->init;
-    const bool differs = config_.init.size() > 1 && group_words(config_, *groups_[i]).size() == 1;
-    return differs ? names_[i] + " (" + start_law(init) + ")" : names_[i];
+    const Run& run = *groups_[i].front();
+    const bool differs = config_.init.size() > 1 && group_words(run).size() == 1;
+    return differs ? names_[i] + " (" + start_law(run.init) + ")" : names_[i];
   }
 
-  /// Every training's accuracy, at one named place per lambda.
   void add_accuracies() {
-    std::vector<double> places(skips_.size());
-    std::iota(places.begin(), places.end(), 1.0);
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      const std::vector<const Curve*> curves = runs_.group_of(*groups_[i]);
-      const Quantity name = groups_[i]->group_place / "accuracy_by_skip";
-      out_.series(name, "skip", places, [&curves](const TrialRecord& record, std::size_t at) {
-        return TrainedRun{*curves[at], record}(final_accuracy);
-      });
-      out_.panel(title_of(i), Axis{"strength of the skip, lambda", Scale::linear, skips_},
-                 unit_axis("accuracy after training"))
-          .curve(name, "single trainings and their median", trials_look(LineStyle::points, 0))
+      accuracies_of(groups_[i], title_of(i))
+          .show(out_)
           .line(task_.chance(), "guessing")
           .group("accuracy");
     }
@@ -263,16 +260,16 @@ class LambdaFigures {
     return config_.is_text() ? nonnegative_axis("training loss (nats)")
                              : unit_axis("accuracy on held-out cases");
   }
-  std::string learning_series(const Curve& curve) const {
-    return curve.key(config_.is_text() ? train_loss : accuracy);
+  std::string learning_series(const Run& run) const {
+    return run.key(config_.is_text() ? train_loss : accuracy);
   }
   void draw_guessing(PanelBuilder& panel) const {
     panel.line(config_.is_text() ? task_.guessing_loss() : task_.chance(), "guessing");
   }
-  void draw_learning(PanelBuilder& panel, const Curve& group) const {
-    for (const Curve* curve : runs_.group_of(group)) {
-      panel.curve(learning_series(*curve), skip_label(*curve),
-                  trials_look(LineStyle::line, color_of(*curve)));
+  void draw_learning(PanelBuilder& panel, const Group& group) const {
+    for (const Run* run : group) {
+      panel.curve(learning_series(*run), run->skip.label(),
+                  trials_look(LineStyle::line, color_of(*run)));
     }
     draw_guessing(panel);
   }
@@ -282,7 +279,7 @@ class LambdaFigures {
     PanelBuilder panel = out_.panel(config_.is_text() ? "Training loss" : "Accuracy while training",
                                     {"training step"}, learning_axis());
     for (std::size_t i = 0; i < groups_.size(); ++i) {
-      panel.curve(learning_series(*groups_[i]), names_[i],
+      panel.curve(learning_series(*groups_[i].front()), names_[i],
                   trials_look(LineStyle::line, static_cast<int>(i)));
     }
     draw_guessing(panel);
@@ -292,7 +289,7 @@ class LambdaFigures {
     for (std::size_t i = 0; i < groups_.size(); ++i) {
       PanelBuilder panel = out_.panel(title_of(i), {"training step"}, learning_axis());
       if (same_steps()) panel.group("loss");
-      draw_learning(panel, *groups_[i]);
+      draw_learning(panel, groups_[i]);
     }
     out_.columns(columns_for(groups_.size()));
   }
@@ -300,20 +297,21 @@ class LambdaFigures {
   // Further figures -------------------------------------------------------------------------------
 
   bool same_steps() const {
-    return std::all_of(groups_.begin(), groups_.end(),
-                       [&](const Curve* group) { return group->steps == groups_.front()->steps; });
+    return std::ranges::all_of(groups_, [&](const Group& group) {
+      return group.front()->steps == groups_.front().front()->steps;
+    });
   }
 
   void add_training_details() {
-    const bool learns = std::any_of(runs_.curves.begin(), runs_.curves.end(),
-                                    [](const Curve& curve) { return curve.learns; });
+    const bool learns =
+        std::ranges::any_of(all_.runs, [](const Run& run) { return run.skip.learned; });
     std::vector<DrawnQuantity> quantities;
-    if (!config_.is_text() && skips_.size() > 1) {
+    if (compares_accuracies(all_, groups_)) {
       quantities.push_back(
           {"accuracy",
            {"training step"},
            learning_axis(),
-           [this](PanelBuilder& panel, std::size_t i) { draw_learning(panel, *groups_[i]); },
+           [this](PanelBuilder& panel, std::size_t i) { draw_learning(panel, groups_[i]); },
            same_steps()});
     }
     const std::string title = quantities.empty() ? "Learned lambda"
@@ -324,10 +322,10 @@ class LambdaFigures {
                             {"block"},
                             {"lambda after training"},
                             [this](PanelBuilder& panel, std::size_t i) {
-                              for (const Curve* curve : runs_.group_of(*groups_[i])) {
-                                if (!curve->learns) continue;
-                                panel.curve(curve->key(learned_lambda), skip_label(*curve),
-                                            trials_look(LineStyle::line_points, color_of(*curve)));
+                              for (const Run* run : groups_[i]) {
+                                if (!run->skip.learned) continue;
+                                panel.curve(run->key(learned_lambda), run->skip.label(),
+                                            trials_look(LineStyle::line_points, color_of(*run)));
                               }
                               panel.line(config_.lambda_start, "initial value");
                             }});
@@ -335,23 +333,22 @@ class LambdaFigures {
     add_small_multiples(out_, title, "", names_, quantities);
   }
 
-  /// Whether a learned lambda starts where another curve of the group starts: before training they
+  /// Whether a learned lambda starts where another run of the group starts: before training they
   /// are the same model.
-  bool starts_like_another(const Curve& curve) const {
-    const std::vector<const Curve*> curves = runs_.group_of(curve);
-    return curve.learns && std::any_of(curves.begin(), curves.end(), [&](const Curve* other) {
-             return other != &curve && other->lambda == curve.lambda &&
-                    (!other->learns || other < &curve);
+  static bool starts_like_another(const Run& run, const Group& group) {
+    return run.skip.learned && std::ranges::any_of(group, [&](const Run* other) {
+             return other != &run && other->skip.lambda == run.skip.lambda &&
+                    (!other->skip.learned || other < &run);
            });
   }
 
   /// A logarithmic axis if any model comes near collapse, otherwise the whole range from 0 to 1.
   Axis mu_axis() const {
     constexpr char label[] = "normalized mu, mu / ||R||";
-    for (const Curve& curve : runs_.curves) {
-      for (const TrialRecord& record : runs_.records) {
+    for (const Run& run : all_.runs) {
+      for (const TrialRecord& record : all_.records) {
         for (const char* moment : {"start", "end"}) {
-          for (const double mu : TrainedRun{curve, record}.array(moment, mu_normalized)) {
+          for (const double mu : InTrial{run, record}.array(at_moment(moment, mu_normalized))) {
             if (mu < 10 * collapsed) return {label, Scale::log, {}, {collapsed, 1}};
           }
         }
@@ -360,17 +357,17 @@ class LambdaFigures {
     return unit_axis(label);
   }
 
-  DrawnQuantity tokens(const std::string& what, const std::string& name, const std::string& moment,
+  DrawnQuantity tokens(const Measure& what, const std::string& name, const std::string& moment,
                        const Axis& y) const {
     const bool before = moment == "start", logarithmic = y.scale == Scale::log;
     return {name + (before ? " before training" : " after training"),
             {"layer (0: input)"},
             y,
             [this, what, moment, before, logarithmic](PanelBuilder& panel, std::size_t i) {
-              for (const Curve* curve : runs_.group_of(*groups_[i])) {
-                if (before && starts_like_another(*curve)) continue;
-                panel.curve(curve->key(moment, what), skip_label(*curve),
-                            trials_look(LineStyle::line, color_of(*curve)));
+              for (const Run* run : groups_[i]) {
+                if (before && starts_like_another(*run, groups_[i])) continue;
+                panel.curve(run->key(moment, what), run->skip.label(),
+                            trials_look(LineStyle::line, color_of(*run)));
               }
               if (logarithmic) panel.line(collapsed, "collapsed");
             }};
@@ -395,23 +392,38 @@ class LambdaFigures {
     add_small_multiples(out_, "Images before and after training", "", names_, of_images);
   }
 
-  ResultBuilder& out_;
-  const TrainedRuns& runs_;
+  Display& out_;
+  const Trained& all_;
   const Config& config_;
   const Task& task_;
-  const std::vector<const Curve*> groups_;
+  const std::vector<Group> groups_;
   std::vector<std::string> names_;  // of the groups
-  std::vector<std::string> skips_;  // names of the lambdas, the same in each group
+  std::vector<std::string> skips_;  // texts of the lambdas, the same in each group
 };
 
 }  // namespace
 
-void draw_lambdas(ResultBuilder& out, const TrainedRuns& runs) {
-  LambdaFigures(out, runs).add();
+void derive_lambdas(Numbers& out, const Trained& all) {
+  const std::vector<Group> groups = all.groups();
+  for (const Group& group : groups) {
+    Group fixed = group;
+    std::erase_if(fixed, [](const Run* run) { return run->skip.learned; });
+    if (fixed.size() < 2) continue;
+    const At place = group.front()->group_place();
+    derive_points(out, fixed, place / accuracy_over_lambda);
+    if (const Run* const learns = learned(group))
+      derive_points(out, {learns}, place / accuracy_of_learned);
+  }
+  if (!compares_accuracies(all, groups)) return;
+  for (const Group& group : groups) accuracies_of(group, "").derive(out);
+}
+
+void draw_lambdas(Display& out, const Trained& all) {
+  LambdaFigures(out, all).add();
   out.note(
       "mu / ||R|| is the distance of the tokens of a sequence from their mean, relative to their "
       "norm; it is 0 if all tokens are equal.");
-  if (runs.config.is_images()) {
+  if (all.config.is_images()) {
     out.note(
         "Dispersion is the distance of the mean tokens of images from their common mean, relative "
         "to their norm; it is 0 if the model cannot distinguish the images.");

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <functional>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -11,6 +12,7 @@
 #include "core/machine.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
 #include "io/atomic_file.hpp"
+#include "nn/blocks/model_row.hpp"
 #include "nn/layers/mamba2.hpp"
 #include "nn/mixers.hpp"
 #include "nn/parts.hpp"
@@ -20,7 +22,8 @@
 namespace ranklab::train {
 namespace {
 
-const std::string learned_word = "learned";  // of a lambda or a tau that is trained
+const std::string learned_word = "learned",  // of a lambda or a tau that is trained
+    de_escalated = "de-escalated";
 const std::vector<std::string> initializations = {"fan", "small", "alg1", "torch", "normal"},
                                variants = {"pre", "post", "de-escalated"},
                                places = {"end", "ffn", "branch"};
@@ -298,7 +301,7 @@ double Config::weight_decay() const {
   return defaults_of(*this).weight_decay;
 }
 
-std::vector<std::vector<std::string>> Config::table_of_defaults() {
+std::vector<std::vector<std::string>> Config::table_of_defaults() const {
   const std::vector<std::string> pre = {"pre"}, post = {"post"};
   struct Column {
     std::string head, task;
@@ -329,7 +332,7 @@ std::vector<std::vector<std::string>> Config::table_of_defaults() {
   return rows;
 }
 
-// Curves ------------------------------------------------------------------------------------------
+// Runs ------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -353,9 +356,9 @@ double number_of(const std::string& word, const std::string& flag, double low, d
   return value;
 }
 
-/// The value for a curve in a list such as {"1200", "mamba2:800"}: the one prefixed with its model,
+/// The value for a run in a list such as {"1200", "mamba2:800"}: the one prefixed with its model,
 /// initialization or variant, otherwise the one without a prefix.
-std::string value_for(const std::vector<std::string>& words, const Curve& curve,
+std::string value_for(const std::vector<std::string>& words, const Run& run,
                       const std::string& flag) {
   std::string common, own;
   for (const std::string& word : words) {
@@ -376,172 +379,256 @@ std::string value_for(const std::vector<std::string>& words, const Curve& curve,
       throw UsageError(say("{}: '{}' is not allowed; allowed before the colon: {}", flag,
                            printable_key(word), joined(keys, "|")));
     }
-    if (key != curve.model && key != curve.init && key != curve.variant) continue;
-    if (!own.empty()) throw UsageError(say("{}: two values for curve {}", flag, curve.name));
+    if (key != run.model && key != run.init && key != run.variant) continue;
+    if (!own.empty()) throw UsageError(say("{}: two values for curve {}", flag, run.name()));
     own = *value;
   }
   if (own.empty() && common.empty())
     throw UsageError(
-        say("{}: no value for model {}; add one, or one without a prefix", flag, curve.model));
+        say("{}: no value for model {}; add one, or one without a prefix", flag, run.model));
   return own.empty() ? common : own;
 }
 
-/// Sets what lambda is, from a number, `learned` or `learned:RATE`.
-void set_skip(const Config& c, Curve& curve) {
-  const FlagWord parsed = parse_flag_word(curve.skip);
-  curve.learns = parsed.head == learned_word;
-  const double value = curve.learns   ? c.lambda_start
-                       : parsed.value ? undefined
-                                      : read_number(parsed.head),
-               rate = !curve.learns  ? 0
-                      : parsed.value ? read_number(*parsed.value)
-                                     : c.lambda_rate;
-  if (!(std::fabs(value) <= 1e6) || (curve.learns && !(rate > 0 && rate <= 1e6))) {
+Skip skip_of(const Config& c, const std::string& word) {
+  const FlagWord parsed = parse_flag_word(word);
+  Skip skip{.learned = parsed.head == learned_word, .word = word};
+  skip.lambda = skip.learned ? c.lambda_start : parsed.value ? undefined : read_number(parsed.head);
+  if (skip.learned) skip.rate = parsed.value ? read_number(*parsed.value) : c.lambda_rate;
+  if (!(std::fabs(skip.lambda) <= 1e6) || (skip.learned && !(skip.rate > 0 && skip.rate <= 1e6))) {
     throw UsageError(
         say("--lambda: '{}' is not allowed; allowed: numbers from -1e6 to 1e6, learned, and "
             "learned:RATE with a rate above 0, to 1e6",
-            printable_key(curve.skip)));
+            printable_key(word)));
   }
-  curve.lambda = value;
-  curve.lambda_rate = rate;
-  curve.has_own_rate = curve.learns && rate != c.lambda_rate;
+  skip.has_own_rate = skip.learned && skip.rate != c.lambda_rate;
+  return skip;
 }
 
-/// Sets the place and tau of de-escalation, from a word such as "ffn:0.5" or from --at and --tau.
-void set_removal(const Config& c, Curve& curve) {
-  curve.at = c.at;
-  curve.tau = c.tau;
-  if (curve.removal.empty()) return;
-  const FlagWord parsed = parse_flag_word(curve.removal);
+Removal removal_of(const Config& c, const std::string& word) {
+  const FlagWord parsed = parse_flag_word(word);
   const std::string value = parsed.value.value_or("");
-  curve.at = parsed.head;
-  curve.learns_tau = value == learned_word;
-  if (!curve.learns_tau) curve.tau = read_number(value);
-  if (!std::count(places.begin(), places.end(), curve.at) || !(curve.tau >= 0 && curve.tau <= 1)) {
+  Removal out{parsed.head, c.tau, value == learned_word, word};
+  if (!out.learned) out.tau = read_number(value);
+  if (!std::count(places.begin(), places.end(), out.at) || !(out.tau >= 0 && out.tau <= 1)) {
     throw UsageError(
         say("--removal: '{}' is not allowed; allowed: PLACE:TAU with a place of {} and a tau "
             "from 0 to 1, or learned, as in ffn:0.5",
-            printable_key(curve.removal), joined(places, "|")));
+            printable_key(word), joined(places, "|")));
   }
+  return out;
 }
 
-/// The setting, if it is shown.
-template <class Value>
-At shown_at(bool shown, const std::string& axis, const Value& value) {
-  return shown ? At(axis, value, say("{}={}", axis, coordinate_text(Coordinate(value)))) : At();
+/// Refuses two words that say the same.
+template <class Parsed>
+std::vector<Parsed> all_different(const Config& c, const std::string& flag,
+                                  const std::vector<std::string>& words,
+                                  Parsed (*parsed)(const Config&, const std::string&)) {
+  std::vector<Parsed> out;
+  for (const std::string& word : words) {
+    const Parsed each = parsed(c, word);
+    if (std::ranges::find(out, each) != out.end()) throw given_twice(flag, word);
+    out.push_back(each);
+  }
+  return out;
+}
+
+// Names and words ---------------------------------------------------------------------------------
+
+using trainings::Setting;
+using Words = std::map<std::string, std::string>;
+
+/// The word of a table for a value; the value itself if the table does not have it.
+std::string word_for(const Words& words, const std::string& value) {
+  const auto found = words.find(value);
+  return found == words.end() ? value : found->second;
+}
+
+/// A setting that reads "L=8" in names, if it is shown there.
+Setting named(bool is_shown, const std::string& axis, const Coordinate& value, std::string words,
+              bool varies) {
+  return {axis, value, is_shown ? say("{}={}", axis, coordinate_text(value)) : "", std::move(words),
+          varies};
+}
+/// A setting that names have if runs differ in it.
+Setting named(bool varies, const std::string& axis, const Coordinate& value, std::string words) {
+  return named(varies, axis, value, std::move(words), varies);
+}
+
+Setting variant_setting(const Config& c, const Run& run, bool has_further_words) {
+  return {"variant", run.variant, run.variant != "pre" || c.variant.size() > 1 ? run.variant : "",
+          word_for({{"pre", "pre-norm"}, {"post", "post-norm"}}, run.variant),
+          c.variant.size() > 1 || has_further_words};
+}
+
+Setting lambda_setting(const Config& c, const Skip& skip) {
+  const bool varies = skip.learned || skip.lambda != 1 || c.lambda.size() > 1;
+  return named(varies, "lambda", skip.learned ? Coordinate(skip.word) : Coordinate(skip.lambda),
+               (skip.learned ? "lambda " : "") + skip.label());
+}
+
+Setting removal_setting(const Removal& removal) {
+  return named(!removal.word.empty(), "removal", removal.word,
+               word_for({{"end", "end of the block"},
+                         {"ffn", "before the net and its skip"},
+                         {"branch", "before the net only"}},
+                        removal.at) +
+                   (removal.learned ? ", learned tau" : ", tau = " + series_number(removal.tau)));
+}
+
+/// In the order of the name of a run.
+std::vector<Setting> settings_of(const Config& c, const Run& run) {
+  const double rate = run.lr_post.value_or(0), layers = static_cast<double>(run.layers);
+  const std::uint64_t warmup = run.warmup_post.value_or(0);
+  const std::vector<Setting> of_variant = {
+      named(!run.mean.empty() && c.mean.size() > 1, "mean", run.mean,
+            word_for({{"segment", "mean of all tokens"},
+                      {"strict", "mean of earlier tokens"},
+                      {"prefix", "mean of the tokens so far"}},
+                     run.mean)),
+      removal_setting(run.removal),
+      named(run.lr_post && c.lr_post.size() > 1, "lr", rate, "rate " + series_number(rate)),
+      named(run.warmup_post && c.warmup_post.size() > 1, "warmup", static_cast<double>(warmup),
+            warmup == 0 ? "no warm-up" : "warm-up " + plural(warmup, "step"))};
+  std::vector<Setting> out = {
+      {"model", run.model, run.model, model_row(run.model).title, c.model.size() > 1},
+      lambda_setting(c, run.skip),
+      variant_setting(c, run, !trainings::varying(of_variant).empty()),
+      named(std::vector{run.layers} != defaults_of(c).layers || c.layers.size() > 1, "L", layers,
+            plural(run.layers, "layer"), c.layers.size() > 1),
+      named(c.init.size() > 1, "init", run.init,
+            word_for({{"fan", "usual initial weights"},
+                      {"small", "small initial weights"},
+                      {"alg1", "initial weights of Algorithm 1"},
+                      {"torch", "PyTorch's initial weights"},
+                      {"normal", "normal initial weights"}},
+                     run.init)),
+      named(c.lambda_where.size() > 1, "where", run.where,
+            run.where == "both" ? "lambda in both skips" : "lambda in the mixer's skip")};
+  out.insert(out.end(), of_variant.begin(), of_variant.end());
+  return out;
 }
 
 /// Sets what follows from the elements of the lists.
-void complete(const Config& c, Curve& curve) {
-  if (curve.variant == "de-escalated") set_removal(c, curve);
-  set_skip(c, curve);
-
-  const bool shows_depth =
-      std::vector{curve.layers} != defaults_of(c).layers || c.layers.size() > 1;
-  const bool shows_lambda = curve.learns || curve.lambda != 1 || c.lambda.size() > 1;
-  const At model("model", curve.model),
-      lambda = curve.learns ? shown_at(shows_lambda, "lambda", curve.skip)
-                            : shown_at(shows_lambda, "lambda", curve.lambda),
-      lists = shown_at(c.init.size() > 1, "init", curve.init) &
-              shown_at(c.lambda_where.size() > 1, "where", curve.where),
-      variant =
-          curve.variant != "pre" || c.variant.size() > 1 ? At("variant", curve.variant) : At();
-  At rest = variant & shown_at(shows_depth, "L", static_cast<double>(curve.layers)) & lists &
-            shown_at(!curve.mean.empty() && c.mean.size() > 1, "mean", curve.mean) &
-            shown_at(!curve.removal.empty(), "removal", curve.removal);
-  if (curve.lr_post) rest = rest & shown_at(c.lr_post.size() > 1, "lr", *curve.lr_post);
-  if (curve.warmup_post)
-    rest = rest &
-           shown_at(c.warmup_post.size() > 1, "warmup", static_cast<double>(*curve.warmup_post));
-  curve.place = model & lambda & rest;
-  curve.name = curve.place.text;
-  curve.group_place = model & rest;
-  curve.group = curve.group_place.text;
-  curve.setting_place = (c.model.size() > 1 ? model : At()) & lambda & lists;
-  curve.setting = curve.setting_place.text;
-
-  curve.steps = static_cast<std::uint64_t>(
-      number_of(value_for(c.steps, curve, "--steps"), "--steps", 1, 1e7, true));
-  curve.lr = curve.lr_post ? *curve.lr_post
-                           : number_of(value_for(c.lr, curve, "--lr"), "--lr", 1e-12, 1000, false);
-  curve.hidden = static_cast<std::uint64_t>(
-      number_of(value_for(c.ffn, curve, "--ffn"), "--ffn", 0, 1'000'000, true));
-  const std::string norm = value_for(c.norm, curve, "--norm");
+void complete(const Config& c, Run& run) {
+  run.settings = settings_of(c, run);
+  run.place = trainings::place_of(run.settings);
+  run.label = run.name();
+  run.steps = static_cast<std::uint64_t>(
+      number_of(value_for(c.steps, run, "--steps"), "--steps", 1, 1e7, true));
+  run.lr = run.lr_post ? *run.lr_post
+                       : number_of(value_for(c.lr, run, "--lr"), "--lr", 1e-12, 1000, false);
+  run.hidden = static_cast<std::uint64_t>(
+      number_of(value_for(c.ffn, run, "--ffn"), "--ffn", 0, 1'000'000, true));
+  const std::string norm = value_for(c.norm, run, "--norm");
   if (norm != "layer" && norm != "rms") {
     throw UsageError(
         say("--norm: '{}' is not allowed; allowed: layer|rms, alone or as in mamba2:rms",
             printable_key(norm)));
   }
-  curve.norm = norm == "rms" ? Norm::rms : Norm::layer;
-  const std::uint64_t default_warmup = c.compares_variants() ? 0 : (curve.steps + 9) / 10;
-  curve.warmup = curve.warmup_post ? *curve.warmup_post : c.warmup > 0 ? c.warmup : default_warmup;
+  run.norm = norm == "rms" ? Norm::rms : Norm::layer;
+  const std::uint64_t default_warmup = c.compares_variants() ? 0 : (run.steps + 9) / 10;
+  run.warmup = run.warmup_post ? *run.warmup_post : c.warmup > 0 ? c.warmup : default_warmup;
 }
 
-/// Replaces each curve of the variant (empty: each curve) by one for each value of the list, unless
-/// the list is empty.
+/// Replaces each run of the variant (empty: each run) by one for each value of the list, unless the
+/// list is empty.
 template <class V, class Member>
-void multiply(std::vector<Curve>& curves, const std::vector<V>& list, Member Curve::*member,
+void multiply(std::vector<Run>& runs, const std::vector<V>& list, Member Run::*member,
               const std::string& variant = "") {
-  std::vector<Curve> out;
-  for (Curve& curve : curves) {
-    const bool applies = variant.empty() || curve.variant == variant;
+  std::vector<Run> out;
+  for (Run& run : runs) {
+    const bool applies = variant.empty() || run.variant == variant;
     if (!applies || list.empty()) {
-      out.push_back(curve);
+      out.push_back(run);
       continue;
     }
     for (const V& value : list) {
-      curve.*member = value;
-      out.push_back(curve);
+      run.*member = value;
+      out.push_back(run);
     }
   }
-  curves = std::move(out);
+  runs = std::move(out);
 }
 
 }  // namespace
 
-std::vector<Curve> Config::curves() const {
-  std::vector<Curve> out(1);
-  multiply(out, model, &Curve::model);
-  multiply(out, layers, &Curve::layers);
-  multiply(out, init, &Curve::init);
-  multiply(out, lambda_where, &Curve::where);
-  multiply(out, variant, &Curve::variant);
-  multiply(out, mean, &Curve::mean, "de-escalated");
-  multiply(out, removal, &Curve::removal, "de-escalated");
-  multiply(out, lr_post, &Curve::lr_post, "post");
-  multiply(out, warmup_post, &Curve::warmup_post, "post");
-  multiply(out, lambda, &Curve::skip);
-  for (Curve& curve : out) complete(*this, curve);
+std::string Skip::text() const {
+  if (!learned) return series_number(lambda);
+  return has_own_rate ? "learned, rate x " + series_number(rate) : "learned";
+}
+
+std::vector<Skip> Config::skips() const {
+  return all_different(*this, "--lambda", lambda, skip_of);
+}
+
+std::vector<Removal> Config::removals() const {
+  if (removal.empty()) return {Removal{at, tau}};
+  return all_different(*this, "--removal", removal, removal_of);
+}
+
+std::string variant_name(const Run& run) {
+  std::vector<Setting> settings = trainings::varying(run.on(of_variant));
+  if (settings.empty()) settings = run.on({"variant"});
+  return joined(trainings::words_of(settings));
+}
+
+std::vector<std::string> group_words(const Run& run) {
+  return trainings::words_of(trainings::varying(
+      run.on({"model", "variant", "mean", "removal", "lr", "warmup", "L", "init", "where"})));
+}
+
+std::string group_name(const Run& run) {
+  const std::vector<std::string> words = group_words(run);
+  return words.empty() ? model_row(run.model).title : joined(words);
+}
+
+std::string setting_name(const Run& run) {
+  return joined(trainings::words_of(trainings::varying(run.but_for(of_depth_and_variant))));
+}
+
+std::vector<Run> Config::runs() const {
+  std::vector<Run> out(1);
+  multiply(out, model, &Run::model);
+  multiply(out, layers, &Run::layers);
+  multiply(out, init, &Run::init);
+  multiply(out, lambda_where, &Run::where);
+  multiply(out, variant, &Run::variant);
+  multiply(out, mean, &Run::mean, de_escalated);
+  multiply(out, removals(), &Run::removal, de_escalated);
+  multiply(out, lr_post, &Run::lr_post, "post");
+  multiply(out, warmup_post, &Run::warmup_post, "post");
+  multiply(out, skips(), &Run::skip);
+  for (Run& run : out) complete(*this, run);
   return out;
 }
 
-std::vector<double> Curve::tenths_from(std::size_t first) const {
+std::vector<double> Run::tenths_from(std::size_t first) const {
   std::vector<double> out;
   for (std::size_t i = first; i <= tenths; ++i)
     out.push_back(static_cast<double>(i * steps) / static_cast<double>(tenths));
   return out;
 }
 
-std::vector<double> Curve::layers_from(std::uint64_t first) const {
+std::vector<double> Run::layers_from(std::uint64_t first) const {
   std::vector<double> out;
   for (std::uint64_t l = first; l <= layers; ++l) out.push_back(static_cast<double>(l));
   return out;
 }
 
-SequenceShape shape_of(const Config& c, const Curve& curve, SequenceShape shape) {
+SequenceShape shape_of(const Config& c, const Run& run, SequenceShape shape) {
   shape.dim = c.dim;
   shape.heads = c.heads;
-  shape.hidden = curve.hidden;
-  shape.layers = curve.layers;
-  shape.mixer = mixer_row(curve.model).kind;
-  shape.norm = curve.norm;
-  shape.post = curve.variant != "pre";
-  shape.lambda = curve.lambda;
-  shape.learns_lambda = curve.learns;
-  shape.lambda_rate = curve.lambda_rate;
-  shape.lambda_at_both = curve.where == "both";
+  shape.hidden = run.hidden;
+  shape.layers = run.layers;
+  shape.mixer = mixer_row(run.model).kind;
+  shape.norm = run.norm;
+  shape.post = run.variant != "pre";
+  shape.lambda = run.skip.lambda;
+  shape.learns_lambda = run.skip.learned;
+  shape.lambda_rate = run.skip.rate;
+  shape.lambda_at_both = run.where == "both";
   shape.activation = &find_activation(c.activation);
-  shape.maps = {.output = curve.init != "alg1", .output_bias = curve.init == "torch"};
+  shape.maps = {.output = run.init != "alg1", .output_bias = run.init == "torch"};
   if (c.positions == "relative") {
     shape.relative = shape.mixer == MixerKind::attention;
     shape.scaled_table = shape.output_bias = true;
@@ -549,17 +636,18 @@ SequenceShape shape_of(const Config& c, const Curve& curve, SequenceShape shape)
   } else if (c.task == "patches") {
     shape.final_norm = true;
   }
-  if (curve.variant == "de-escalated") {
-    shape.de_escalation = DeEscalation{.tau = curve.tau,
-                                       .mean = curve.mean == "segment"  ? MeanOver::segment
-                                               : curve.mean == "strict" ? MeanOver::strict
-                                                                        : MeanOver::prefix,
-                                       .at = curve.at == "end"   ? DeEscalation::At::end
-                                             : curve.at == "ffn" ? DeEscalation::At::feed_forward
-                                                                 : DeEscalation::At::branch,
-                                       .length = shape.length,
-                                       .learns_tau = curve.learns_tau,
-                                       .tau_rate = c.tau_rate};
+  if (run.variant == de_escalated) {
+    shape.de_escalation =
+        DeEscalation{.tau = run.removal.tau,
+                     .mean = run.mean == "segment"  ? MeanOver::segment
+                             : run.mean == "strict" ? MeanOver::strict
+                                                    : MeanOver::prefix,
+                     .at = run.removal.at == "end"   ? DeEscalation::At::end
+                           : run.removal.at == "ffn" ? DeEscalation::At::feed_forward
+                                                     : DeEscalation::At::branch,
+                     .length = shape.length,
+                     .learns_tau = run.removal.learned,
+                     .tau_rate = c.tau_rate};
   }
   return shape;
 }
@@ -590,8 +678,8 @@ void validate_variants(const Config& c) {
     }
   }
   if (!c.is_images() || c.readout != "mean") return;
-  for (const Curve& curve : c.curves()) {
-    if (curve.at != "end" || curve.mean != "segment" || curve.tau != 1) continue;
+  for (const Run& run : c.runs()) {
+    if (run.removal.at != "end" || run.mean != "segment" || run.removal.tau != 1) continue;
     const std::string why =
         "--mean segment and --readout mean, because the mean token would be zero; allowed: below 1";
     if (!c.removal.empty())
@@ -601,31 +689,16 @@ void validate_variants(const Config& c) {
   }
 }
 
-/// Refuses two words of a list that say the same.
-void refuse_repeats(const Config& c, const std::string& flag, const std::vector<std::string>& words,
-                    std::string Curve::*word, void (*set)(const Config&, Curve&),
-                    bool (Curve::*same)(const Curve&) const) {
-  std::vector<Curve> seen;
-  for (const std::string& each : words) {
-    Curve curve;
-    curve.*word = each;
-    set(c, curve);
-    if (std::ranges::any_of(seen, [&](const Curve& other) { return (curve.*same)(other); }))
-      throw given_twice(flag, each);
-    seen.push_back(curve);
-  }
-}
-
-[[noreturn]] void refuse_warmup(const Config& c, const Curve& curve) {
-  const std::string flag = curve.warmup_post ? "warmup-post" : "warmup";
-  std::set<std::uint64_t> fitting = {curve.steps};
-  if (curve.warmup_post) {
-    for (const std::uint64_t warmup : c.warmup_post) fitting.insert(std::min(warmup, curve.steps));
+[[noreturn]] void refuse_warmup(const Config& c, const Run& run) {
+  const std::string flag = run.warmup_post ? "warmup-post" : "warmup";
+  std::set<std::uint64_t> fitting = {run.steps};
+  if (run.warmup_post) {
+    for (const std::uint64_t warmup : c.warmup_post) fitting.insert(std::min(warmup, run.steps));
   }
   std::vector<std::string> words;
   for (const std::uint64_t warmup : fitting) words.push_back(std::to_string(warmup));
   throw Misfit(
-      say("--{}: {} is not allowed; allowed: at most --steps {}", flag, curve.warmup, curve.steps),
+      say("--{}: {} is not allowed; allowed: at most --steps {}", flag, run.warmup, run.steps),
       flag, joined(words, ","), {"steps"});
 }
 
@@ -653,29 +726,29 @@ void Config::check() const {
   expected_shape(*this);
   // The user's own images limit --train-size, --test-size, --pool and --patch.
   if (is_images() && !(idx + digits + cifar).empty()) read_task();
-  refuse_repeats(*this, "--lambda", lambda, &Curve::skip, set_skip, &Curve::same_skip);
-  refuse_repeats(*this, "--removal", removal, &Curve::removal, set_removal, &Curve::same_removal);
+  skips();
+  removals();
   std::set<std::string> names;
-  for (const Curve& curve : curves()) {
-    if (curve.at == "branch" && curve.hidden == 0) {
+  for (const Run& run : runs()) {
+    if (run.removal.at == "branch" && run.hidden == 0) {
       throw Misfit(
           "--at: branch is not allowed with --ffn 0, which removes the feed-forward net; allowed: "
           "end|ffn",
           "at", "ffn", {"ffn"});
     }
-    if (!names.insert(curve.name).second)
+    if (!names.insert(run.name()).second)
       throw UsageError(
           say("--lambda, --lr-post: two curves have the name {}; allowed: values that "
               "differ in their first six digits",
-              curve.name));
-    if (curve.warmup > curve.steps) refuse_warmup(*this, curve);
+              run.name()));
+    if (run.warmup > run.steps) refuse_warmup(*this, run);
   }
 }
 
 // Files and costs ---------------------------------------------------------------------------------
 
-std::string Config::weights_file(const Curve& curve, std::uint64_t trial) const {
-  const std::string of_curve = curves().size() == 1 ? "" : "." + curve.name;
+std::string Config::weights_file(const Run& run, std::uint64_t trial) const {
+  const std::string of_curve = runs().size() == 1 ? "" : "." + run.name();
   const std::string of_trial = trial == 0 ? "" : say(".{}", trial + 1);
   return replace_extension(save, of_curve + of_trial + ".safetensors");
 }
@@ -687,8 +760,8 @@ std::string Config::tokens_file() const {
 std::vector<Output> Config::outputs(std::uint64_t trial) const {
   if (save.empty()) return {};
   std::vector<Output> out;
-  for (const Curve& curve : curves()) {
-    const std::string weights = weights_file(curve, trial);
+  for (const Run& run : runs()) {
+    const std::string weights = weights_file(run, trial);
     out.push_back({weights});
     out.push_back({weights_config_file(weights), false});
   }
@@ -709,18 +782,18 @@ Batch batch_of(const Config& c, const SequenceShape& shape, std::uint64_t sequen
 
 }  // namespace
 
-double training_flops(const Config& config, const Curve& curve, const SequenceShape& task_shape) {
+double training_flops(const Config& config, const Run& run, const SequenceShape& task_shape) {
   const Batch batch = batch_of(config, task_shape, config.batch);
-  return 3.5 * static_cast<double>(curve.steps) *
-         sequence_flops(shape_of(config, curve, task_shape), batch.tokens, batch.answers);
+  return 3.5 * static_cast<double>(run.steps) *
+         sequence_flops(shape_of(config, run, task_shape), batch.tokens, batch.answers);
 }
 
 Estimate Config::memory() const {
   Estimate cost;
   const SequenceShape expected = expected_shape(*this);
   std::vector<double> bytes;
-  for (const Curve& curve : curves()) {
-    const SequenceShape shape = shape_of(*this, curve, expected);
+  for (const Run& run : runs()) {
+    const SequenceShape shape = shape_of(*this, run, expected);
     const std::uint64_t at_once = sequences_at_once(shape.length, shape.dim);
     const Batch whole = batch_of(*this, shape, batch),
                 part = batch_of(*this, shape, std::min(batch, at_once));
@@ -750,31 +823,23 @@ const Task& Config::read_task() const {
   return once->get([&] { return Task(*this); });
 }
 
-namespace {
-
-Work work(const Config& config) {
-  const std::vector<Curve> curves = config.curves();
-  if (!config.save.empty()) {
-    for (const Curve& curve : curves) check_writable(config.weights_file(curve, 0));
+Work Config::work() const {
+  const std::vector<Run> all = runs();
+  if (!save.empty()) {
+    for (const Run& run : all) check_writable(weights_file(run, 0));
   }
   // Read the files before the trials, so that a missing or damaged file is reported at once.
-  return each_trial([&config, curves, &task = config.read_task()](Trial& trial) {
-    return run_trial(config, curves, task, trial);
+  return each_trial([this, all, &task = read_task()](Trial& trial) {
+    return run_trial(*this, all, task, trial);
   });
 }
-
-Result report_of(const Config& config, const Records& records) {
-  return report(TrainedRuns(config, config.read_task(), records));
-}
-
-}  // namespace
 
 }  // namespace ranklab::train
 
 namespace ranklab {
 
 std::unique_ptr<Study> make_train_study() {
-  return study_of<train::Config>(train::work, train::report_of);
+  return std::make_unique<train::Config>();
 }
 
 }  // namespace ranklab

@@ -18,16 +18,16 @@ namespace ranklab::train {
 namespace {
 
 /// At a moment, over representations and over blocks.
-std::vector<std::string> over_representations(const Config& config, const std::string& moment) {
+std::vector<Measure> over_representations(const Config& config, const std::string& moment) {
   const bool at_an_end = moment == "start" || moment == "end";
   if (!config.compares_variants())
-    return at_an_end ? std::vector<std::string>{mu_normalized, token_similarity, dispersion}
-                     : std::vector<std::string>{};
-  return at_an_end ? std::vector<std::string>{mu_normalized, token_similarity, cosine, rms}
-                   : std::vector<std::string>{token_similarity, cosine, rms};
+    return at_an_end ? std::vector<Measure>{mu_normalized, token_similarity, dispersion}
+                     : std::vector<Measure>{};
+  return at_an_end ? std::vector<Measure>{mu_normalized, token_similarity, cosine, rms}
+                   : std::vector<Measure>{token_similarity, cosine, rms};
 }
 
-std::vector<std::string> over_blocks(const Config& config, const std::string& moment) {
+std::vector<Measure> over_blocks(const Config& config, const std::string& moment) {
   if (config.compares_variants()) return {block_gradient, branch_ratio};
   if (moment == "half") return {};
   if (moment == "start") return {block_gradient, mixer_gradient};
@@ -40,25 +40,25 @@ bool looks_ahead(const Config& config) {
 
 }  // namespace
 
-std::vector<Column> columns_of(const Config& config, const Curve& curve) {
-  const std::vector<double> blocks = curve.layers_from(1);
-  std::vector<Column> out = {{train_loss, "step", curve.tenths_from(1)},
-                             {accuracy, "step", curve.tenths_from(0)}};
+std::vector<Column> columns_of(const Config& config, const Run& run) {
+  const std::vector<double> blocks = run.layers_from(1);
+  std::vector<Column> out = {{train_loss, "step", run.tenths_from(1)},
+                             {accuracy, "step", run.tenths_from(0)}};
   for (const std::string& moment : moments) {
-    for (const std::string& name : over_representations(config, moment))
-      out.push_back({at_moment(moment, name), "layer", curve.layers_from(0)});
-    for (const std::string& name : over_blocks(config, moment))
+    for (const Measure& name : over_representations(config, moment))
+      out.push_back({at_moment(moment, name), "layer", run.layers_from(0)});
+    for (const Measure& name : over_blocks(config, moment))
       out.push_back({at_moment(moment, name), "block", blocks});
   }
-  if (config.compares_variants()) out.push_back({test_loss, "step", curve.tenths_from(0)});
+  if (config.compares_variants()) out.push_back({test_loss, "step", run.tenths_from(0)});
   if (looks_ahead(config)) {
-    for (const char* name : {future_loss, future_excess, future_gradient}) out.push_back({name});
+    for (const Measure& name : {future_loss, future_excess, future_gradient}) out.push_back({name});
   }
-  for (const char* name :
+  for (const Measure& name :
        {final_train_loss, final_test_loss, final_accuracy, steps_to_90, diverged})
     out.push_back({name});
-  if (curve.learns_tau) out.push_back({learned_tau, "block", blocks});
-  for (std::uint64_t block = 1; curve.learns && block <= curve.layers; ++block)
+  if (run.removal.learned) out.push_back({learned_tau, "block", blocks});
+  for (std::uint64_t block = 1; run.skip.learned && block <= run.layers; ++block)
     out.push_back({learned_lambda_of(block)});
   return out;
 }
@@ -169,25 +169,25 @@ double correct_answers(const arma::Mat<T>& logits, const std::vector<std::uint32
   return right;
 }
 
-/// One curve in one trial, from its initial weights to the last measurement.
+/// One run in one trial, from its initial weights to the last measurement.
 template <class T>
 class Training {
  public:
-  Training(const Config& config, const Curve& curve, const Task& task, const Trial& trial)
+  Training(const Config& config, const Run& run, const Task& task, const Trial& trial)
       : config_(config),
-        curve_(curve),
+        run_(run),
         task_(task),
         trial_(trial),
-        initial_(law_of(curve.init), trial, "",
+        initial_(law_of(run.init), trial, "",
                  std::sqrt(config.init_variance / static_cast<double>(config.dim))),
-        model_(shape_of(config, curve, task.shape()), initial_),
+        model_(shape_of(config, run, task.shape()), initial_),
         trainer_(model_, trained(model_, config.weight_decay())),
         batches_(trial.stream("batches")),
         held_out_(task.held_out<T>(trial)),
-        track_(columns_of(config, curve)) {}
+        track_(columns_of(config, run)) {}
 
   TrialRecord train() {
-    const std::uint64_t steps = curve_.steps;
+    const std::uint64_t steps = run_.steps;
     const std::map<std::string, std::uint64_t> when = {
         {"start", 0}, {"eighth", steps / 8}, {"half", steps / 2}};
     std::vector<double> losses(steps, undefined);
@@ -259,7 +259,7 @@ class Training {
     const auto factor = schedule == "cosine"  ? warm_cosine
                         : schedule == "steps" ? stepped
                                               : quarter_cosine;
-    trainer_.step(curve_.lr * factor(t, curve_.steps, curve_.warmup), trial_);
+    trainer_.step(run_.lr * factor(t, run_.steps, run_.warmup), trial_);
     trial_.advance();
   }
 
@@ -292,28 +292,34 @@ class Training {
   void evaluate_held_out(std::uint64_t t) {
     const auto due = [&] {
       const std::size_t done = track_.added(accuracy);
-      return done <= tenths && t >= done * curve_.steps / tenths;
+      return done <= tenths && t >= done * run_.steps / tenths;
     };
     if (!due()) return;
     const std::uint64_t interim_cases = config_.compares_variants() ? 128 : 256;
     const Evaluation now =
-        evaluate(t == curve_.steps ? std::numeric_limits<std::uint64_t>::max() : interim_cases);
+        evaluate(t == run_.steps ? std::numeric_limits<std::uint64_t>::max() : interim_cases);
     while (due()) {
       track_.add(accuracy, finite_ ? now.right / now.cases : undefined);
       if (config_.compares_variants())
         track_.add(test_loss, finite_ ? now.loss / now.cases : undefined);
     }
-    if (t < curve_.steps || !finite_) return;
+    if (t < run_.steps || !finite_) return;
     track_.set(final_test_loss, now.loss / now.cases);
     track_.set(final_accuracy, now.right / now.cases);
   }
 
+  /// Whether these numbers of blocks are recorded at the moment.
+  bool records(const std::string& moment, const Measure& number) const {
+    return std::ranges::any_of(over_blocks(config_, moment), [&](const Measure& each) {
+      return std::string(each) == std::string(number);
+    });
+  }
+
   void measure_gradients(const std::string& moment) {
-    const std::vector<std::string> recorded = over_blocks(config_, moment);
-    const auto add = [&](const char* name, const auto& parameters_of) {
-      if (std::ranges::count(recorded, name) == 0) return;
-      for (std::uint64_t l = 0; l < curve_.layers; ++l)
-        track_.add(at_moment(moment, name), gradient_norm(parameters_of(l)));
+    const auto add = [&](const Measure& number, const auto& parameters_of) {
+      if (!records(moment, number)) return;
+      for (std::uint64_t l = 0; l < run_.layers; ++l)
+        track_.add(at_moment(moment, number), gradient_norm(parameters_of(l)));
     };
     add(block_gradient, [&](std::uint64_t l) { return model_.block_parameters(l); });
     add(mixer_gradient, [&](std::uint64_t l) { return model_.mixer_parameters(l); });
@@ -322,20 +328,19 @@ class Training {
   /// Measures the tokens of the first held-out batch. In double precision, because in float equal
   /// tokens differ by about 2e-7.
   void measure(const std::string& moment) {
-    const std::vector<std::string> names = over_representations(config_, moment);
+    const std::vector<Measure> names = over_representations(config_, moment);
     if (!finite_ || names.empty()) return;
     SequenceModel<double> model(model_.shape(), initial_.by(Initialization::zero));
     model.copy_weights(model_);
     const SequenceBatch<double> batch = task_.held_out<double>(trial_).front();
     model.forward(batch);
-    for (std::uint64_t l = 0; l <= curve_.layers; ++l) {
+    for (std::uint64_t l = 0; l <= run_.layers; ++l) {
       const std::map<std::string, double> tokens = measured(model.stream(l));
-      for (const std::string& name : names) track_.add(at_moment(moment, name), tokens.at(name));
+      for (const Measure& name : names) track_.add(at_moment(moment, name), tokens.at(name));
     }
-    const std::vector<std::string> of_blocks = over_blocks(config_, moment);
-    if (std::count(of_blocks.begin(), of_blocks.end(), branch_ratio) == 0) return;
+    if (!records(moment, branch_ratio)) return;
     arma::mat A;
-    for (std::uint64_t l = 0; l < curve_.layers; ++l) {
+    for (std::uint64_t l = 0; l < run_.layers; ++l) {
       model.branch(l, model.stream(l), A);
       track_.add(at_moment(moment, branch_ratio),
                  arma::norm(A, "fro") / arma::norm(model.stream(l), "fro"));
@@ -375,16 +380,16 @@ class Training {
     track_.set(final_train_loss, track_.values(train_loss).back());
     track_.set(diverged, finite_ ? 0 : 1);
     track_.set(steps_to_90, first_90);
-    for (std::uint64_t l = 0; l < curve_.layers; ++l) {
-      if (curve_.learns) track_.set(learned_lambda_of(l + 1), model_.lambda(l));
-      if (curve_.learns_tau && finite_) track_.set(learned_tau, model_.tau(l), l);
+    for (std::uint64_t l = 0; l < run_.layers; ++l) {
+      if (run_.skip.learned) track_.set(learned_lambda_of(l + 1), model_.lambda(l));
+      if (run_.removal.learned && finite_) track_.set(learned_tau, model_.tau(l), l);
     }
-    if (!config_.save.empty()) save_weights(model_, config_.weights_file(curve_, trial_.index()));
+    if (!config_.save.empty()) save_weights(model_, config_.weights_file(run_, trial_.index()));
     return track_.take();
   }
 
   const Config& config_;
-  const Curve& curve_;
+  const Run& run_;
   const Task& task_;
   const Trial& trial_;
   const InitialWeights initial_;
@@ -398,26 +403,19 @@ class Training {
 
 }  // namespace
 
-TrialRecord run_trial(const Config& config, const std::vector<Curve>& curves, const Task& task,
+TrialRecord run_trial(const Config& config, const std::vector<Run>& runs, const Task& task,
                       const Trial& trial) {
   std::uint64_t steps = 0;
-  std::vector<double> costs;
-  for (const Curve& curve : curves) {
-    steps += curve.steps;
-    costs.push_back(training_flops(config, curve, task.shape()));
-  }
+  for (const Run& run : runs) steps += run.steps;
   trial.expect(steps, "step");
-  std::vector<TrialRecord> records(curves.size());
-  trial.for_each_part(costs, [&](std::size_t i) {
-    const Curve& curve = curves[i];
-    records[i] = config.single_precision() ? Training<float>(config, curve, task, trial).train()
-                                           : Training<double>(config, curve, task, trial).train();
-  });
-  if (trial.index() == 0 && config.is_text() && !config.save.empty()) {
+  const TrialRecord out = trainings::train_each(
+      runs, trial, [&](const Run& run) { return training_flops(config, run, task.shape()); },
+      [&](const Run& run) {
+        return config.single_precision() ? Training<float>(config, run, task, trial).train()
+                                         : Training<double>(config, run, task, trial).train();
+      });
+  if (trial.index() == 0 && config.is_text() && !config.save.empty())
     write_file_atomically(config.tokens_file(), task.windows_text(trial));
-  }
-  TrialRecord out;
-  for (std::size_t i = 0; i < records.size(); ++i) out.insert(records[i], curves[i].name + ".");
   return out;
 }
 

@@ -44,10 +44,10 @@ TrialRecord record(double noise = 0) {
   for (const gpt::Run& run : plan.runs) {
     const double d = static_cast<double>(run.config.dim);
     const auto set = [&](const std::string& name, double value) {
-      out.set(run.name + "." + name, std::vector<double>(run.measured.size(), value));
+      out.set(run.name() + "." + name, std::vector<double>(run.measured.size(), value));
     };
     const auto set_probe = [&](const std::string& name, double value) {
-      out.set(run.name + ".probe." + name, std::vector<double>(run.probed.size(), value));
+      out.set(run.name() + ".probe." + name, std::vector<double>(run.probed.size(), value));
     };
     for (std::size_t l = 0; l < 2; ++l) {
       const std::string layer = "layer" + std::to_string(l) + ".";
@@ -66,18 +66,18 @@ TrialRecord record(double noise = 0) {
     set("Af.stable_rank", 3);
     set("embedding.stable_rank", 10);
     set("indicator.stable_rank", 18);
-    out.set(run.name + ".embedding.nuclear_rank", std::vector<double>{10, 10, 20, 40});
+    out.set(run.name() + ".embedding.nuclear_rank", std::vector<double>{10, 10, 20, 40});
     set("embedding.ratio", 2);
     set("head.ratio", 3);
     const bool muon = run.optimizer == "muon",
-               on_W2 = run.name.find("spectral-on=W2") != std::string::npos;
+               on_W2 = run.config.spectral_on == std::vector<std::string>{"W2"};
     const double share = !on_W2 ? 1.0 : run.config.activation == "swiglu" ? 0.27 : 0.62;
-    out.set(run.name + ".diverged", 0.0);
-    out.set(run.name + ".final_validation_loss", 4 + noise - (muon ? 0.2 * share : 0.0));
-    out.set(run.name + ".one_step.predicted", std::vector<double>{0.5, 2, 4, 8});
-    out.set(run.name + ".one_step.by_curvature", std::vector<double>{0.7, 1.8, 5, 7});
-    out.set(run.name + ".one_step.batch", std::vector<double>{0.6, 2.1, 4.4, 9});
-    out.set(run.name + ".one_step.independent", std::vector<double>{0.4, 1.9, 3.4, 7});
+    out.set(run.name() + ".diverged", 0.0);
+    out.set(run.name() + ".final_validation_loss", 4 + noise - (muon ? 0.2 * share : 0.0));
+    out.set(run.name() + ".one_step.predicted", std::vector<double>{0.5, 2, 4, 8});
+    out.set(run.name() + ".one_step.by_curvature", std::vector<double>{0.7, 1.8, 5, 7});
+    out.set(run.name() + ".one_step.batch", std::vector<double>{0.6, 2.1, 4.4, 9});
+    out.set(run.name() + ".one_step.independent", std::vector<double>{0.4, 1.9, 3.4, 7});
   }
   return out;
 }
@@ -90,7 +90,7 @@ Result all_judged(const Change& change = {}, const gpt::Config& of = config()) {
     for (TrialRecord& each : records) change(each);
   }
   Claims claims;
-  gpt::judge(gpt::plan_of(of), records, claims);
+  of.judge(records, claims);
   Result result;
   result.claims = claims.take();
   return result;
@@ -269,9 +269,9 @@ Records with_losses(const gpt::Plan& plan, const std::function<double(const gpt:
     TrialRecord record;
     for (const gpt::Run& run : plan.runs) {
       const double own = loss(run) + (&run == &plan.runs.front() ? noise : 0);
-      record.set(run.name + ".diverged", 0.0);
-      for (const char* number : {gpt::final_validation_loss, gpt::frequent_loss, gpt::rare_loss})
-        record.set(run.name + "." + number, own);
+      record.set(run.name() + ".diverged", 0.0);
+      for (const Measure& number : {gpt::final_validation_loss, gpt::frequent_loss, gpt::rare_loss})
+        record.set(run.key(number), own);
     }
     records.push_back(record);
   }
@@ -298,7 +298,7 @@ TEST_CASE("groups of matrices are judged by the losses of Adam, of Muon and of e
       return losses[static_cast<std::size_t>(&run - plan.runs.data())];
     });
     Claims claims;
-    gpt::judge_blocks(plan, records, claims);
+    gpt::judge_blocks({of, records}, claims);
     Result result;
     result.claims = claims.take();
     return find_claim(result, "spectral/eq-1.8/facts/" + id).verdict;
@@ -333,7 +333,7 @@ TEST_CASE("scales are judged against the original one, and their rates at twice 
       return losses[static_cast<std::size_t>(&run - plan.runs.data())];
     });
     Claims claims;
-    gpt::judge_scales(plan, records, claims);
+    gpt::judge_scales({of, records}, claims);
     Result result;
     result.claims = claims.take();
     return find_claim(result, "spectral/section-1/scale/" + id).verdict;
@@ -372,7 +372,7 @@ TEST_CASE(
                      nr = std::exp(removed ? more_nr + seed : 0),
                      gain = std::exp(removed ? more_gain + seed : 0);
         const auto set = [&](const std::string& name, double value) {
-          record.set(run.name + ".layer0." + name,
+          record.set(run.name() + ".layer0." + name,
                      std::vector<double>{removed ? 1e-9 : 1e9, value, value});
         };
         for (const char* name : {"A", "Am"}) set(std::string(name) + ".stable_rank", st);
@@ -381,17 +381,17 @@ TEST_CASE(
           set(block + ".ratio", nr / st);
         }
         for (const char* name : {"one_step.batch", "one_step.independent"})
-          record.set(run.name + "." + name, std::vector<double>{3 * gain, 3 * gain});
+          record.set(run.name() + "." + name, std::vector<double>{3 * gain, 3 * gain});
         const double loss = 3 + (removed ? 0.1 : 0.2);
-        record.set(run.name + ".diverged", 0.0);
-        record.set(run.name + ".final_validation_loss",
+        record.set(run.name() + ".diverged", 0.0);
+        record.set(run.name() + ".final_validation_loss",
                    run.optimizer == "muon" ? loss - 0.05 + (removed ? loss_of_muon + seed : 0)
                                            : loss + seed);
       }
       records.push_back(record);
     }
     Claims claims;
-    gpt::judge_mean_token(plan, records, claims);
+    gpt::judge_mean_token({both, records}, claims);
     std::map<std::string, Verdict> out;
     for (const Claim& claim : claims.take())
       out[claim.id.substr(std::string("spectral/eq-1.8/mean-token/").size())] = claim.verdict;
@@ -476,7 +476,7 @@ TEST_CASE(
     records[i].set("muon,spectral-on=W2.final_validation_loss", 4 - part[i]);
   }
   Claims claims;
-  gpt::judge(gpt::plan_of(config()), records, claims);
+  config().judge(records, claims);
   Result result;
   result.claims = claims.take();
   const Claim& share = find_claim(result, "spectral/table-2/table2");
@@ -498,7 +498,7 @@ TEST_CASE("Table 2 is judged by the activation that the runs have, whichever fla
     return 4 - std::vector<double>{0, 0.2,
                                    0.2 * 0.27}[static_cast<std::size_t>(&run - plan.runs.data())];
   });
-  const gpt::Table2 table = gpt::table_2(plan, records);
+  const gpt::Table2 table = gpt::table_2({of, records});
   CHECK(table.plain.missing != "");
   CHECK(table.gated.missing == "");
   // The noise of Adam's run is in both gains; its sum over the seeds is 0.
@@ -537,7 +537,7 @@ TEST_CASE("a run that diverged has an infinite loss: the trial counts for the ot
       records[t].set(run + ".final_validation_loss", std::nan(""));
     }
     Claims claims;
-    gpt::judge(gpt::plan_of(of), records, claims);
+    of.judge(records, claims);
     Result result;
     result.claims = claims.take();
     return find_claim(result, "spectral/" + id);

@@ -14,8 +14,16 @@ using namespace ranklab;
 
 namespace {
 
+/// An empty text, read once.
+std::shared_ptr<OncePerRun<Corpus>> no_text() {
+  auto out = std::make_shared<OncePerRun<Corpus>>();
+  out->get([] { return Corpus{}; });
+  return out;
+}
+
 gpt::Config config() {
   gpt::Config out;
+  out.read_text = no_text();
   out.layers = 2;
   out.dim = 32;
   out.steps = 100;
@@ -30,7 +38,7 @@ TrialRecord record(const gpt::Plan& plan, double noise) {
   TrialRecord out;
   double loss = 4 + noise;
   for (const gpt::Run& run : plan.runs) {
-    const std::string prefix = run.name + ".";
+    const std::string prefix = run.name() + ".";
     const auto set = [&](const std::string& name, std::size_t values) {
       out.set(prefix + name, std::vector<double>(values, 3 + noise));
     };
@@ -67,7 +75,7 @@ Result drawn(const gpt::Config& of, std::size_t trials = 3) {
   Records records;
   for (std::size_t i = 0; i < trials; ++i)
     records.push_back(record(plan, 0.01 * static_cast<double>(i * i)));
-  return gpt::report(plan, Corpus{}, records);
+  return of.report(records);
 }
 
 /// The runs of Table 2.
@@ -119,7 +127,7 @@ TEST_CASE("runs have names for readers, while claims and series keep the words o
   CHECK(ticks[8] == "Muon on W1 + W2 + Wg, SwiGLU");
   CHECK(plan.runs[2].label == "polar");
   CHECK(plan.runs[4].label == "Muon,lr-embedding=3e-2");
-  CHECK(plan.runs[4].name == "muon,lr-embedding=3e-2");
+  CHECK(plan.runs[4].name() == "muon,lr-embedding=3e-2");
 }
 
 TEST_CASE("the first figure shows the ranks of Muon's run, with a color for each layer") {
@@ -298,7 +306,7 @@ TEST_CASE("the share of the gain is in percent, and runs that are missing are na
     records.back().set("muon.final_validation_loss", 4.1 - noise);
     records.back().set("muon,spectral-on=W2.final_validation_loss", 4.15 - noise / 2);
   }
-  const Result result = gpt::report(plan, Corpus{}, records);
+  const Result result = of.report(records);
   REQUIRE(result.figure.tables.size() == 1);
   const auto& rows = result.figure.tables[0].rows;
   CHECK(rows[3][2] == mean_text({0.05, 0.055, 0.06}));

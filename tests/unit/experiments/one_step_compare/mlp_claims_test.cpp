@@ -51,7 +51,7 @@ TrialRecord record(const std::function<void(TrialRecord&)>& change = {},
 }
 
 Verdict verdict(const mlp::Config& of, const Records& records, const std::string& id) {
-  return find_claim(mlp::report(of, records), id).verdict;
+  return find_claim(of.report(records), id).verdict;
 }
 
 }  // namespace
@@ -59,7 +59,7 @@ Verdict verdict(const mlp::Config& of, const Records& records, const std::string
 TEST_CASE("condition (1.8) is counted layer by layer") {
   const auto bad = record([](TrialRecord& r) { r.set("specgd.W3.ratio", {3, 0.9, std::nan("")}); });
   const Records records = {record(), bad, record()};
-  const Result result = mlp::report(config(), records);
+  const Result result = config().report(records);
   CHECK(find_claim(result, "spectral/eq-1.8/specgd/W2").verdict == Verdict::holds);
   const Claim& claim = find_claim(result, "spectral/eq-1.8/specgd/W3");
   CHECK(claim.verdict == Verdict::fails);
@@ -72,7 +72,7 @@ TEST_CASE("condition (1.8) is counted layer by layer") {
 TEST_CASE(
     "the initial phase ends when the nuclear rank of a layer falls below twice the stable rank") {
   const auto phase_end = [](const std::function<void(TrialRecord&)>& change) {
-    return find_scalar(mlp::report(config(), {record(change)}), "initial_phase_end").at(0);
+    return find_scalar(config().report({record(change)}), "initial_phase_end").at(0);
   };
   CHECK(phase_end({}) == 1.0);
   CHECK(std::isnan(phase_end([](TrialRecord& r) { r.set("gd.W3.ratio", {1.9, 3, 3}); })));
@@ -97,7 +97,7 @@ TEST_CASE("Figure 4: being faster at first and being ahead at the end are judged
                         with_losses({1, 0.8002, 0.1})};
   CHECK(verdict(config(), slow, early) == Verdict::fails);
   CHECK(verdict(config(), slow, end) == Verdict::holds);
-  const Result result = mlp::report(config(), slow);
+  const Result result = config().report(slow);
   CHECK(find_scalar(result, "specgd.early_log10_loss_ratio").at(0) ==
         doctest::Approx(std::log10(0.8 / 0.6)).epsilon(tolerance::closed_form<double>));
   CHECK(verdict(config(), {record(), record(), record()},
@@ -119,7 +119,7 @@ TEST_CASE(
              open = with_losses(quick, never);
   CHECK(verdict(config(), {first, first, first, open}, id) == Verdict::holds);
   CHECK(verdict(config(), {second, second, second, open}, id) == Verdict::fails);
-  const Claim claim = find_claim(mlp::report(config(), {first, second, open}), id);
+  const Claim claim = find_claim(config().report({first, second, open}), id);
   CHECK(claim.detail.find("fewer steps in 1 of the 2 trials in which both reach a tenth, of 3") !=
         std::string::npos);
 }
@@ -138,7 +138,7 @@ TEST_CASE("what Figures 1 and 4 show of GD and SpecGD is ours about other method
   mlp::Config of = config();
   of.optimizer = {"specgd", "muon"};
   of.equal_lr = true;
-  const Result result = mlp::report(of, {record({}, of), record({}, of), record({}, of)});
+  const Result result = of.report({record({}, of), record({}, of), record({}, of)});
   const auto check = [&](const std::string& id, const std::string& statement, Kind kind,
                          Part part) {
     CAPTURE(id);
@@ -175,7 +175,7 @@ TEST_CASE("what Figures 1 and 4 show of GD and SpecGD is ours about other method
 TEST_CASE("a figure is only judged for its own activation") {
   for (const std::string activation : {"relu2", "swiglu", "gelu"}) {
     bool has_4 = false, has_18 = false;
-    for (const Claim& claim : mlp::report(config(activation), {record(), record()}).claims) {
+    for (const Claim& claim : config(activation).report({record(), record()}).claims) {
       has_4 |= claim.id.starts_with("spectral/fig-4/");
       has_18 |= claim.id.starts_with("spectral/fig-18");
     }
@@ -231,18 +231,18 @@ TEST_CASE(
   CHECK(verdict(many, apart, same) == Verdict::fails);
   // If SpecGD diverges in every trial, it is behind; no distance within a factor is known.
   const auto lost = losses({1, 0.7, 0.1}, {1, std::nan(""), std::nan("")});
-  CHECK(find_claim(mlp::report(many, {lost, lost, lost}), large).undecided);
-  CHECK(find_claim(mlp::report(many, {lost, lost, lost}), same).undecided);
+  CHECK(find_claim(many.report({lost, lost, lost}), large).undecided);
+  CHECK(find_claim(many.report({lost, lost, lost}), same).undecided);
   CHECK(verdict(few, {lost, lost, lost}, small) == Verdict::fails);
   CHECK(verdict(few, {record(), record(), record()}, "spectral/fig-18/layer1-keeps-its-rank/gd") ==
         Verdict::holds);
-  const Claim third = find_claim(mlp::report(few, {record(), record(), record()}),
+  const Claim third = find_claim(few.report({record(), record(), record()}),
                                  "spectral/fig-18/layer3-drops-to-3/specgd");
   CHECK(third.verdict == Verdict::fails);
   CHECK(third.kind == Kind::reading);
   CHECK(third.threshold == "from 2 to 4, ours");
   for (const std::string& id : {small, large, same})
-    CHECK(find_claim(mlp::report(few, ahead), id).statement_id == "spectral/fig-18");
+    CHECK(find_claim(few.report(ahead), id).statement_id == "spectral/fig-18");
 }
 
 namespace {
@@ -273,7 +273,7 @@ TEST_CASE("a trial in which GD diverges is not one in which SpecGD is behind") {
   CHECK(verdict(config(), finished, end) == Verdict::fails);
   Records records = finished;
   records.push_back(compared(0.1, true));
-  const Claim claim = find_claim(mlp::report(config(), records), end);
+  const Claim claim = find_claim(config().report(records), end);
   CHECK(claim.verdict == Verdict::not_applicable);
   CHECK(claim.undecided);
   CHECK(evidence_text(claim) == "3 violations in 4 cases");
@@ -295,7 +295,7 @@ TEST_CASE("GD never reaches a tenth of its loss if it diverges first") {
   const auto first = steps({5, 0.5, 0.4}, {5, 0.6, 0.5}), lost = steps({5, NAN, NAN}, {5, 1, 0.5}),
              later = steps({5, 0.5, NAN}, {5, 0.6, 0.5}), open = steps({5, NAN, NAN}, {5, 4, 3});
   CHECK(verdict(config(), {first, first, first}, id) == Verdict::fails);
-  CHECK(find_claim(mlp::report(config(), {first, first, first, lost}), id).undecided);
+  CHECK(find_claim(config().report({first, first, first, lost}), id).undecided);
   CHECK(verdict(config(), {first, first, later}, id) == Verdict::fails);  // it reached a tenth
   CHECK(verdict(config(), {lost, lost, lost}, id) == Verdict::holds);
   // SpecGD has not yet reached a tenth: nobody knows whether it will.
@@ -307,7 +307,7 @@ TEST_CASE("a rank at the end of GD is not judged from a minority of the trials")
   const auto keeps = [&](std::size_t finished, std::size_t lost) {
     Records records(finished, compared(0.1, false, few));
     records.resize(finished + lost, compared(0.1, true, few));
-    return find_claim(mlp::report(few, records), "spectral/fig-18/layer1-keeps-its-rank/gd");
+    return find_claim(few.report(records), "spectral/fig-18/layer1-keeps-its-rank/gd");
   };
   CHECK(keeps(3, 0).verdict == Verdict::holds);
   CHECK(keeps(3, 2).verdict == Verdict::holds);
@@ -317,7 +317,7 @@ TEST_CASE("a rank at the end of GD is not judged from a minority of the trials")
   CHECK(keeps(3, 13).undecided);
   // Condition (1.8) is counted until the divergence.
   const Claim criterion =
-      find_claim(mlp::report(config(), {compared(0, true), compared(0, true), compared(0, false)}),
+      find_claim(config().report({compared(0, true), compared(0, true), compared(0, false)}),
                  "spectral/eq-1.8/gd/W2");
   CHECK(criterion.undecided);
   CHECK(evidence_text(criterion) == "0 violations in 5 cases");

@@ -53,18 +53,18 @@ Records records_of(const train::Config& config, std::size_t trials) {
   Records records(trials);
   for (std::size_t t = 0; t < trials; ++t) {
     const double value = 0.5 + 0.01 * static_cast<double>(t);
-    for (const train::Curve& curve : config.curves()) {
-      for (const Column& column : columns_of(config, curve))
-        records[t].set(curve.key(column.quantity), std::vector<double>(column.x.size(), value));
-      records[t].set(curve.key(diverged), 0);
+    for (const train::Run& run : config.runs()) {
+      for (const Column& column : columns_of(config, run))
+        records[t].set(run.key(column.quantity), std::vector<double>(column.x.size(), value));
+      records[t].set(run.key(diverged), 0);
     }
   }
   return records;
 }
 
-void set_accuracies(Records& records, const std::string& curve, std::vector<double> accuracies) {
+void set_accuracies(Records& records, const std::string& run, std::vector<double> accuracies) {
   for (std::size_t t = 0; t < records.size(); ++t)
-    records[t].set(curve + "." + final_accuracy, accuracies.at(t));
+    records[t].set(run + "." + std::string(final_accuracy), accuracies.at(t));
 }
 
 /// Every curve of every panel shows its trainings one by one.
@@ -80,7 +80,7 @@ TEST_CASE("recall is drawn as Table 1 with our accuracies, and as a dot per trai
   const train::Config config = recall_config();
   Records records = records_of(config, 5);
   set_accuracies(records, "attention,lambda=1", {1, 1, 0.5, 1, 0.95});
-  const Result result = report({config, Task(config), records});
+  const Result result = config.report(records);
 
   REQUIRE(result.figure.tables.size() == 1);
   const FigureTable& table = result.figure.tables[0];
@@ -137,9 +137,9 @@ TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise i
     return std::count(result.notes.begin(), result.notes.end(),
                       "The paper's Table 1 also has Mamba, which is not trained here.");
   };
-  CHECK(missing(report({config, Task(config), records_of(config, 5)})) == 1);
+  CHECK(missing(config.report(records_of(config, 5))) == 1);
   config.model = {"mamba2", "mamba1"};
-  const Result result = report({config, Task(config), records_of(config, 5)});
+  const Result result = config.report(records_of(config, 5));
   CHECK(missing(result) == 0);
   const FigureTable& table = result.figure.tables.at(0);
   REQUIRE(table.rows.size() == 2);
@@ -151,7 +151,7 @@ TEST_CASE("Table 1 names the paper's Mamba if it is not trained, and otherwise i
 TEST_CASE("a learned lambda that starts like a fixed one is not drawn before training") {
   train::Config config = recall_config();
   config.lambda = {"1", "learned", "learned:0.5", "-1"};
-  const Result result = report({config, Task(config), records_of(config, 2)});
+  const Result result = config.report(records_of(config, 2));
   const Figure& tokens = result.more_figures.at(1);
   CHECK(labels_of(tokens.panels.at(0)) == std::vector<std::string>{"lambda = 1", "lambda = -1"});
   CHECK(labels_of(tokens.panels.at(2)) ==
@@ -172,7 +172,7 @@ TEST_CASE("eight layers of attention on images are drawn as the table of Figure 
   set_accuracies(records, "attention,lambda=0,L=8,init=small", {0.105, 0.6, 0.105});
   records[0].set("attention,lambda=0,L=8,init=small.end.mu_normalized",
                  std::vector<double>(9, 1e-15));
-  const Result result = report({config, task, records});
+  const Result result = config.report(records);
 
   REQUIRE(result.figure.tables.size() == 1);
   const FigureTable& table = result.figure.tables[0];
@@ -202,7 +202,7 @@ TEST_CASE("language models with one lambda have one figure, their training losse
   train::Config config = text_config(folder);
   config.model = {"mamba2", "attention"};
   config.fill_defaults();
-  const Result result = report({config, Task(config), records_of(config, 2)});
+  const Result result = config.report(records_of(config, 2));
   CHECK(result.figure.tables.empty());
   REQUIRE(titles_of(result.figure) == std::vector<std::string>{"Training loss"});
   CHECK(labels_of(result.figure.panels[0]) ==
@@ -220,7 +220,7 @@ TEST_CASE("variants are compared by their losses; tokens and gradients are a fur
   config.layers = {2, 3};
   config.lr_post = {0.001, 0.0005};
   config.fill_defaults();
-  const Result result = report({config, Task(config), records_of(config, 3)});
+  const Result result = config.report(records_of(config, 3));
 
   CHECK(titles_of(result.figure) ==
         std::vector<std::string>{"Final training loss", "Final held-out loss",
@@ -275,7 +275,7 @@ TEST_CASE("a row of small multiples that would be too long becomes a figure of i
   config.lr_post = {0.001, 0.0005};
   config.warmup_post = {0, 2};
   config.fill_defaults();
-  const Result result = report({config, Task(config), records_of(config, 2)});
+  const Result result = config.report(records_of(config, 2));
   CHECK(labels_of(result.figure.panels.at(0)).at(1) == "post-norm, rate 0.001, warm-up 2 steps");
   REQUIRE(result.more_figures.size() == 3);
   CHECK(result.more_figures[1].title == "Gradient norm, 3 blocks");

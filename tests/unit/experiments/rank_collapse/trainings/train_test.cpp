@@ -30,8 +30,8 @@ train::Config small_config() {
   return config;
 }
 
-/// The values of one curve in five trials: accuracies, and mu of the last layer at start and end.
-struct CurveValues {
+/// The values of one run in five trials: accuracies, and mu of the last layer at start and end.
+struct RunValues {
   std::vector<double> accuracy;
   double mu = 0.5;
 };
@@ -42,12 +42,12 @@ std::vector<double> about(double accuracy) {
 
 class Judged {
  public:
-  explicit Judged(const train::Config& config = small_config()) : config_(config), task_(config) {
-    for (const train::Curve& curve : config_.curves()) values_[curve.name] = {about(0.97)};
+  explicit Judged(const train::Config& config = small_config()) : config_(config) {
+    for (const train::Run& run : config_.runs()) values_[run.name()] = {about(0.97)};
   }
-  CurveValues& operator[](const std::string& curve) {
-    REQUIRE(values_.contains(curve));
-    return values_.at(curve);
+  RunValues& operator[](const std::string& run) {
+    REQUIRE(values_.contains(run));
+    return values_.at(run);
   }
   /// The verdict of a claim; the id omits "lambda-skip/".
   Verdict operator()(const std::string& id) const { return claim(id).verdict; }
@@ -62,18 +62,18 @@ class Judged {
  private:
   std::vector<Claim> claims_with(const std::string& id) const {
     Records records(5);
-    for (const auto& [curve, values] : values_) {
+    for (const auto& [run, values] : values_) {
       for (std::size_t t = 0; t < records.size(); ++t) {
-        records[t].set(curve + "." + final_accuracy, values.accuracy[t]);
-        records[t].set(curve + "." + diverged, std::isnan(values.accuracy[t]));
+        records[t].set(run + ".final_accuracy", values.accuracy[t]);
+        records[t].set(run + ".diverged", std::isnan(values.accuracy[t]));
         for (const char* when : {".start.", ".end."}) {
-          records[t].set(curve + when + mu_normalized,
+          records[t].set(run + when + "mu_normalized",
                          {0.9, 0.8, values.mu * (1 + 0.001 * static_cast<double>(t))});
         }
       }
     }
     Claims claims;
-    judge({config_, task_, records}, claims);
+    config_.judge(records, claims);
     std::vector<Claim> found;
     for (const Claim& each : claims.list()) {
       if (each.id == "lambda-skip/" + id) found.push_back(each);
@@ -82,8 +82,7 @@ class Judged {
   }
 
   train::Config config_;
-  Task task_;
-  std::map<std::string, CurveValues> values_;
+  std::map<std::string, RunValues> values_;
 };
 
 }  // namespace
@@ -148,8 +147,8 @@ TEST_CASE(
   CHECK(judged("fig-5/because-of-collapse") == Verdict::holds);
   CHECK(judged("fig-5/because-of-collapse/other-models") == Verdict::fails);
   // Only the mixers of Table 1 can show that a learned lambda is better.
-  for (const char* curve : {"s4d,lambda=learned,L=2", "attention,lambda=learned,L=8"})
-    judged[curve].accuracy = about(0.99);
+  for (const char* run : {"s4d,lambda=learned,L=2", "attention,lambda=learned,L=8"})
+    judged[run].accuracy = about(0.99);
   judged["attention,lambda=learned,L=2"].accuracy = about(0.9);
   CHECK(judged("table-1/learned-better") == Verdict::fails);
   images.model = {"s4d"};
@@ -252,7 +251,7 @@ TEST_CASE("a run that diverged has the accuracy of guessing, and failing needs r
   CHECK(fixed("fig-5/attention/others-alike") != Verdict::holds);
 }
 
-TEST_CASE("curves take the setting for all, for their model or for their start") {
+TEST_CASE("runs take the setting for all, for their model or for their start") {
   train::Config config = small_config();
   config.model = {"attention", "mamba2"};
   config.init = {"fan", "small"};
@@ -261,24 +260,24 @@ TEST_CASE("curves take the setting for all, for their model or for their start")
   config.steps = {"100", "mamba2:80"};
   config.lr = {"fan:0.1", "small:0.2"};
   config.norm = {"layer", "mamba2:rms"};
-  const Task task(config);
   const Records none;
-  const TrainedRuns runs(config, task, none);
-  REQUIRE(runs.curves.size() == 4);
-  const train::Curve &first = runs.curves[0], &last = runs.curves[3];
-  CHECK(first.name == "attention,lambda=learned,init=fan");
-  CHECK(first.group == "attention,init=fan");
-  CHECK(first.lambda == -0.5);
+  const Trained all{config, none};
+  REQUIRE(all.runs.size() == 4);
+  const train::Run &first = all.runs[0], &last = all.runs[3];
+  CHECK(first.name() == "attention,lambda=learned,init=fan");
+  CHECK(first.group() == "attention,init=fan");
+  CHECK(first.skip.lambda == -0.5);
   CHECK(first.steps == 100);
   CHECK(first.warmup == 10);
   CHECK(first.lr == 0.1);
-  CHECK(last.name == "mamba2,lambda=learned,init=small");
+  CHECK(last.name() == "mamba2,lambda=learned,init=small");
   CHECK(last.steps == 80);
   CHECK(last.lr == 0.2);
   CHECK(last.norm == Norm::rms);
-  CHECK(runs.groups().size() == 4);
-  CHECK(runs.learned(last) == &last);
-  CHECK(runs.with_lambda(last, -0.5) == nullptr);
+  const std::vector<Group> groups = all.groups();
+  CHECK(groups.size() == 4);
+  CHECK(learned(groups.back()) == &last);
+  CHECK(with_lambda(groups.back(), -0.5) == nullptr);
 }
 
 TEST_CASE("chance and the best guess at recall are right") {

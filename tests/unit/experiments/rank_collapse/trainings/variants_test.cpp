@@ -1,4 +1,4 @@
-// Verdicts that compare variants, on handmade records, and the curves, names and defaults behind
+// Verdicts that compare variants, on handmade records, and the runs, names and defaults behind
 // them.
 #include <doctest/doctest.h>
 
@@ -42,49 +42,50 @@ train::Config text_config(const std::string& file) {
   return config;
 }
 
-struct CurveValues {
+struct RunValues {
   double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96, tau = 0.5;
 };
 
 class Judged {
  public:
-  explicit Judged(const train::Config& config) : config_(config), task_(config) {
-    for (const train::Curve& curve : config_.curves()) values_[curve.name] = {};
+  explicit Judged(const train::Config& config) : config_(config) {
+    for (const train::Run& run : config_.runs()) values_[run.name()] = {};
   }
-  CurveValues& operator[](const std::string& curve) {
-    REQUIRE_MESSAGE(values_.contains(curve), curve);
-    return values_.at(curve);
+  RunValues& operator[](const std::string& run) {
+    REQUIRE_MESSAGE(values_.contains(run), run);
+    return values_.at(run);
   }
   /// The claims in the order in which they are judged.
   std::vector<Claim> claims() const {
     Records records(3);
-    for (const train::Curve& curve : config_.curves()) {
-      const CurveValues& values = values_.at(curve.name);
+    for (const train::Run& run : config_.runs()) {
+      const RunValues& values = values_.at(run.name());
       for (std::size_t t = 0; t < records.size(); ++t) {
-        const std::string prefix = curve.name + ".";
-        const std::vector<double> blocks(curve.layers, 1), representations(curve.layers + 1, 0.97);
-        records[t].set(prefix + final_train_loss,
+        const std::string prefix = run.name() + ".";
+        const std::vector<double> blocks(run.layers, 1), representations(run.layers + 1, 0.97);
+        records[t].set(prefix + std::string(final_train_loss),
                        values.loss + 0.0003 * static_cast<double>(t * t));
-        records[t].set(prefix + diverged, std::isnan(values.loss));
-        records[t].set(prefix + future_excess, values.excess);
-        if (curve.learns_tau)
-          records[t].set(prefix + learned_tau, {1, std::vector<double>{0.5, values.tau}[t % 2]});
+        records[t].set(prefix + std::string(diverged), std::isnan(values.loss));
+        records[t].set(prefix + std::string(future_excess), values.excess);
+        if (run.removal.learned)
+          records[t].set(prefix + std::string(learned_tau),
+                         {1, std::vector<double>{0.5, values.tau}[t % 2]});
         for (const std::string& moment : moments) {
-          std::vector<double> branch(curve.layers,
+          std::vector<double> branch(run.layers,
                                      values.branch * (1 + 0.001 * static_cast<double>(t))),
               gradients = blocks, cosines = representations;
-          branch.front() = curve.variant == "pre" ? 0.1 : 0.05;  // the first block does not count
+          branch.front() = run.variant == "pre" ? 0.1 : 0.05;  // the first block does not count
           gradients.front() = values.gradient_of_first;
           cosines.back() = values.last_cosine;
-          records[t].set(curve.key(moment, branch_ratio), branch);
-          records[t].set(curve.key(moment, block_gradient), gradients);
-          records[t].set(curve.key(moment, token_similarity), representations);
-          records[t].set(curve.key(moment, cosine), cosines);
+          records[t].set(run.key(moment, branch_ratio), branch);
+          records[t].set(run.key(moment, block_gradient), gradients);
+          records[t].set(run.key(moment, token_similarity), representations);
+          records[t].set(run.key(moment, cosine), cosines);
         }
       }
     }
     Claims claims;
-    judge_variants({config_, task_, records}, claims);
+    judge_variants({config_, records}, claims);
     return claims.list();
   }
   bool has(const std::string& id) const {
@@ -104,8 +105,7 @@ class Judged {
 
  private:
   train::Config config_;
-  Task task_;
-  std::map<std::string, CurveValues> values_;
+  std::map<std::string, RunValues> values_;
 };
 
 std::string four_letters() {
@@ -243,7 +243,7 @@ TEST_CASE("removals: places are compared at the same tau, and a learned tau with
   config.tau = 0.5;
   config.removal = {"end:0.5", "ffn:1", "ffn:0.5", "ffn:learned", "branch:1"};
   Judged judged(config);
-  const std::string curve = "attention,de-escalated,L=3,removal=", id = "sec-3.5/L=3,removal=";
+  const std::string run = "attention,de-escalated,L=3,removal=", id = "sec-3.5/L=3,removal=";
   const Claim gap = judged.claim(id + "ffn:1/gap");
   CHECK(gap.kind == Kind::reading);
   CHECK(gap.statement_id == "shallow/sec-3.5");
@@ -252,20 +252,20 @@ TEST_CASE("removals: places are compared at the same tau, and a learned tau with
                            "ffn:learned/below-fixed", "ffn:learned/tau-in-range"})
     CHECK(judged.claim(id + ours).kind == Kind::beyond);
   CHECK(judged(id + "ffn:1/gap") == Verdict::fails);
-  judged[curve + "ffn:1"].loss = 0.7;
+  judged[run + "ffn:1"].loss = 0.7;
   CHECK(judged(id + "ffn:1/gap") == Verdict::holds);
   CHECK(judged(id + "ffn:1/below-pre-norm") == Verdict::holds);
   CHECK_FALSE(judged.has(id + "ffn:1/like-at-end"));
   CHECK_FALSE(judged.has(id + "ffn:learned/like-at-end"));
   CHECK(judged(id + "ffn:0.5/like-at-end") == Verdict::holds);
-  judged[curve + "ffn:0.5"].loss = 0.8;
+  judged[run + "ffn:0.5"].loss = 0.8;
   CHECK(judged(id + "ffn:0.5/like-at-end") == Verdict::fails);
   CHECK(judged(id + "ffn:learned/below-fixed") == Verdict::fails);
-  judged[curve + "ffn:learned"].loss = 0.75;
+  judged[run + "ffn:learned"].loss = 0.75;
   CHECK(judged(id + "ffn:learned/below-fixed") == Verdict::holds);
   CHECK(judged(id + "ffn:learned/tau-in-range") == Verdict::holds);
   for (const double outside : {0.0, 1.01}) {
-    judged[curve + "ffn:learned"].tau = outside;
+    judged[run + "ffn:learned"].tau = outside;
     CHECK(judged(id + "ffn:learned/tau-in-range") == Verdict::fails);
   }
 }
@@ -276,21 +276,21 @@ TEST_CASE("removals: each word sets a place and a tau; without words --at and --
   config.layers = {3};
   config.tau = 0.25;
   config.at = "ffn";
-  REQUIRE(config.curves().size() == 1);
-  CHECK(config.curves()[0].at == "ffn");
-  CHECK(config.curves()[0].tau == 0.25);
+  REQUIRE(config.runs().size() == 1);
+  CHECK(config.runs()[0].removal.at == "ffn");
+  CHECK(config.runs()[0].removal.tau == 0.25);
   config.removal = {"branch:learned", "end:1"};
-  const std::vector<train::Curve> curves = config.curves();
-  REQUIRE(curves.size() == 2);
-  CHECK(curves[0].at == "branch");
-  CHECK(curves[0].tau == 0.25);
-  CHECK(curves[0].learns_tau);
-  CHECK(curves[1].at == "end");
-  CHECK(curves[1].tau == 1);
-  CHECK_FALSE(curves[1].learns_tau);
+  const std::vector<train::Run> runs = config.runs();
+  REQUIRE(runs.size() == 2);
+  CHECK(runs[0].removal.at == "branch");
+  CHECK(runs[0].removal.tau == 0.25);
+  CHECK(runs[0].removal.learned);
+  CHECK(runs[1].removal.at == "end");
+  CHECK(runs[1].removal.tau == 1);
+  CHECK_FALSE(runs[1].removal.learned);
   for (const char* word : {"end", "end:", "end:1.1", "end:-0.1", "middle:1", "ffn:learn"}) {
     config.removal = {word};
-    CHECK_THROWS_AS(config.curves(), UsageError);
+    CHECK_THROWS_AS(config.runs(), UsageError);
   }
 }
 
@@ -384,9 +384,9 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   CHECK(config.mean == std::vector<std::string>{"segment"});
   CHECK(config.schedule == "steps");
   CHECK(config.clip == 0);
-  const std::vector<train::Curve> curves = config.curves();
-  CHECK(curves.front().warmup == 0);
-  SequenceShape shape = shape_of(config, curves.front(), expected_shape(config));
+  const std::vector<train::Run> runs = config.runs();
+  CHECK(runs.front().warmup == 0);
+  SequenceShape shape = shape_of(config, runs.front(), expected_shape(config));
   CHECK(shape.length == 17);
   CHECK(shape.inputs == 49);
   CHECK(shape.class_token);
@@ -403,7 +403,7 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   text.fill_defaults();
   CHECK(text.vocab == "char");
   CHECK(text.weight_decay() == 0);
-  shape = shape_of(text, text.curves().front(), expected_shape(text));
+  shape = shape_of(text, text.runs().front(), expected_shape(text));
   CHECK(shape.relative);
   CHECK(shape.scaled_table);
   CHECK(shape.output_bias);
@@ -424,13 +424,13 @@ TEST_CASE("the defaults of the tasks follow the two papers") {
   CHECK(of_lambda.heads == 1);
 }
 
-TEST_CASE("curves vary over rates and warm-ups of post, and over means of de-escalated") {
+TEST_CASE("runs vary over rates and warm-ups of post, and over means of de-escalated") {
   train::Config config = images_config();
   config.layers = {3};
   config.warmup_post = {0, 5};
   config.mean = {"segment", "prefix"};
   std::vector<std::string> names;
-  for (const train::Curve& curve : config.curves()) names.push_back(curve.name);
+  for (const train::Run& run : config.runs()) names.push_back(run.name());
   CHECK(names == std::vector<std::string>{
                      "attention,post,L=3,lr=0.001,warmup=0", "attention,post,L=3,lr=0.001,warmup=5",
                      "attention,post,L=3,lr=0.0005,warmup=0",
@@ -439,10 +439,10 @@ TEST_CASE("curves vary over rates and warm-ups of post, and over means of de-esc
                      "attention,de-escalated,L=3,mean=prefix"});
   config.lr_post = {0.01};
   config.warmup_post = {};
-  const std::vector<train::Curve> curves = config.curves();
-  CHECK(curves.front().name == "attention,post,L=3");
-  CHECK(curves.front().lr == 0.01);
-  CHECK(curves[1].lr == 0.001);
+  const std::vector<train::Run> runs = config.runs();
+  CHECK(runs.front().name() == "attention,post,L=3");
+  CHECK(runs.front().lr == 0.01);
+  CHECK(runs[1].lr == 0.001);
 }
 
 }  // namespace variants_test
