@@ -5,7 +5,6 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "experiments/builder.hpp"
 #include "judge/catalog.hpp"
 #include "judge/verdicts.hpp"
 #include "linalg/blas.hpp"
@@ -45,7 +44,7 @@ class EarlyCheck {
     file_.study = run.options().study;
     file_.config = run.config();
     if (run.own.empty()) return;
-    std::vector<std::string> uncertain = study_.names_of_some_trials();
+    std::vector<std::string> uncertain;
     for (const DeclaredQuantity& each : study_.quantities()) {
       if (!each.always) uncertain.push_back(each.quantity.name);
     }

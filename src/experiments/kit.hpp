@@ -13,5 +13,4 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "core/undefined.hpp"
-#include "experiments/builder.hpp"
 #include "experiments/study.hpp"

@@ -17,14 +17,6 @@ Result Study::report(const Records& records) const {
   return result;
 }
 
-std::vector<std::string> Study::names_of_some_trials() const {
-  std::vector<std::string> names;
-  for (const DeclaredQuantity& each : quantities()) {
-    if (!each.always) names.push_back(each.quantity.name);
-  }
-  return names;
-}
-
 std::vector<DeclaredQuantity> Study::quantities() const {
   return Numbers::declared_by([this](Numbers& out) { derive(out); });
 }

@@ -74,84 +74,24 @@ class Study {
   /// What the trial writes besides the result, where the fields name it.
   virtual std::vector<Output> outputs(std::uint64_t /*trial*/) const { return {}; }
   virtual Estimate memory() const = 0;
-  /// Parts of the names of quantities that the report has only if one of the trials has them, so
-  /// that the report of a single trial cannot tell that a name is unknown: those that derive() adds
-  /// only sometimes.
-  virtual std::vector<std::string> names_of_some_trials() const;
   /// What the trials compute. The work may refer to this study, which outlives it.
   virtual Work work() const = 0;
 
   // The report on what the finished trials recorded, in the order of their indices; at least one
   // record. The records may come from another process.
   /// The title of the result.
-  virtual std::string title() const { return ""; }
+  virtual std::string title() const = 0;
   /// Adds the scalars and series of the result: what the trials recorded, and what follows from it.
   /// Without records it declares them (Numbers).
-  virtual void derive(Numbers& /*out*/) const {}
-  virtual void judge(const Records& /*records*/, Claims& /*out*/) const {}
+  virtual void derive(Numbers& out) const = 0;
+  virtual void judge(const Records& records, Claims& out) const = 0;
   /// Adds figures, tables and notes.
-  virtual void show(Display& /*out*/) const {}
+  virtual void show(Display& out) const = 0;
   /// All of it.
-  virtual Result report(const Records& records) const;
+  Result report(const Records& records) const;
   /// The quantities of the result, in its order.
   std::vector<DeclaredQuantity> quantities() const;
 };
-
-/// A study that consists of a config and two functions.
-template <class Config>
-class StudyOf final : public Study {
- public:
-  using WorkOf = Work (*)(const Config&);
-  using ReportOf = Result (*)(const Config&, const Records&);
-  StudyOf(WorkOf make_work, ReportOf make_report, Config config)
-      : config_(std::move(config)), work_(make_work), report_(make_report) {}
-
-  std::vector<Field> flags() override { return config_.flags(); }
-  void adopt_files() override {
-    if constexpr (requires(Config c) { c.adopt_files(); }) config_.adopt_files();
-  }
-  std::uint64_t trials_in_files() const override {
-    if constexpr (requires(Config c) { c.trials_in_files(); }) return config_.trials_in_files();
-    return 0;
-  }
-  std::vector<Contradiction> contradictions() const override {
-    if constexpr (requires(Config c) { c.contradictions(); }) return config_.contradictions();
-    return {};
-  }
-  void fill_defaults() override {
-    if constexpr (requires(Config c) { c.fill_defaults(); }) config_.fill_defaults();
-  }
-  std::vector<std::vector<std::string>> table_of_defaults() const override {
-    if constexpr (requires { Config::table_of_defaults(); }) return Config::table_of_defaults();
-    return {};
-  }
-  void check() const override {
-    if constexpr (requires(Config c) { c.check(); }) config_.check();
-  }
-  std::vector<Output> outputs([[maybe_unused]] std::uint64_t trial) const override {
-    if constexpr (requires(Config c) { c.outputs(trial); }) return config_.outputs(trial);
-    return {};
-  }
-  Estimate memory() const override { return config_.memory(); }
-  std::vector<std::string> names_of_some_trials() const override {
-    if constexpr (requires { Config::names_of_some_trials(); })
-      return Config::names_of_some_trials();
-    return {};
-  }
-  Work work() const override { return work_(config_); }
-  Result report(const Records& records) const override { return report_(config_, records); }
-
- private:
-  Config config_;
-  WorkOf work_;
-  ReportOf report_;
-};
-
-template <class Config>
-std::unique_ptr<Study> study_of(typename StudyOf<Config>::WorkOf work,
-                                typename StudyOf<Config>::ReportOf report, Config config = {}) {
-  return std::make_unique<StudyOf<Config>>(work, report, std::move(config));
-}
 
 /// The flag of studies that also run in single precision.
 inline Field precision_field(std::string& precision) {

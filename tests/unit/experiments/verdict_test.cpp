@@ -285,7 +285,7 @@ TEST_CASE("in every study, a single trial has the quantities of the run, except 
       const std::unique_ptr<Study> study = configured(entry.make(), toy->second);
       const Records records = records_of(*study, trials);
       const auto of_all = quantities_in(study->report(records));
-      std::vector<std::string> declared = study->names_of_some_trials();
+      std::vector<std::string> declared;
       for (const DeclaredQuantity& each : study->quantities()) {
         if (!each.always) declared.push_back(each.quantity.name);
       }
@@ -320,7 +320,6 @@ TEST_CASE(
         CHECK(std::string(each.quantity.meaning) != "");
         CHECK(declared.emplace(Key{each.quantity.name, !each.x_name.empty()}, each).second);
       }
-      if (declared.empty()) continue;
       std::set<Key> measured;
       const auto check = [&](const auto& of, const std::string& x_name) -> const auto& {
         CAPTURE(of.name);
