@@ -148,8 +148,9 @@ constexpr Measure
     nuclear_rank_0_bound = {"nuclear_rank_0_bound", "",
                             "the paper's upper bound on nr(G_0), with the constants of the run"},
     nuclear_rank_W = {"nuclear_rank_W", "nr(W)", "nuclear rank of the weights behind the labels"},
-    nuclear_rank_1_offset = {"nuclear_rank_1_offset", "nr(G_1)",
-                             "the same after the theorem's step, 1/(1 + ||B||)"},
+    nuclear_rank_1_offset =
+        {"nuclear_rank_1_offset", "nr(G_1)",
+         "nuclear rank of the gradient after a first step of length 1/(1 + ||B||)"},
     condition_T = {"condition_T", "cond(T)", "condition number of T = (I - eta B) B of Lemma 3.5"},
     condition_T_bound = {"condition_T_bound", "",
                          "Lemma 3.5's bound on cond(T), with the constants of the run"},

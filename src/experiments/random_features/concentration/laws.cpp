@@ -77,7 +77,8 @@ constexpr Measure
                   "relative error of the sample's stable rank, mean over draws"},
     noise_above = {"noise.share_above", "",
                    "share of draws whose noise-to-signal ratio is above the bound of Lemma 2.5"},
-    inverse_square_root = {"inverse_square_root", "1/sqrt(n)", "for comparison"};
+    inverse_square_root = {"inverse_square_root", "1/sqrt(n)",
+                           "order of the error of the stable rank"};
 struct Bounded {
   Measure share, quotient;
   Place place;

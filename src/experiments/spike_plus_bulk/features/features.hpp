@@ -166,14 +166,14 @@ inline constexpr Measure
     sigma_d_plus_1 = {"sigma_d_plus_1", "s_(d+1)", "singular value d + 1 of the bulk of B-bar"},
     cross_singular_values = {"cross_singular_values", "s_i(B-bar)",
                              "singular values of B-bar at the largest size, descending"},
-    cross_bulk_singular_values = {"cross_bulk_singular_values", "s_i",
-                                  "singular values of its bulk, descending"},
+    cross_bulk_singular_values =
+        {"cross_bulk_singular_values", "s_i",
+         "singular values of the bulk of B-bar at the largest size, descending"},
     teacher_mean_coefficient =
         {"teacher_mean_coefficient", "",
          "least-squares coefficient of the teacher's mean feature on its row norms"},
     mean_order = {"mean_order", "",
-                  "v u' minus u v' in B-bar, along two directions and over the spike: which order "
-                  "of the means"},
+                  "order of the means in the mean of B-bar: 1 for nu mu', -1 for mu nu'"},
     definition_as_printed = {"definition_as_printed", "",
                              "error of the definition of Sigma as printed, along one direction"},
     definition_corrected = {"definition_corrected", "",
@@ -294,14 +294,16 @@ using TwoMeasures = std::array<Measure, 2>;
 inline constexpr TwoMeasures hessian_ratio = {
     {{"hessian_ratio_0", "J_0/L_0",
       "curvature along the polar factor of the gradient over ||B||, at W_0"},
-     {"hessian_ratio_1", "J_1/L_1", "the same at W_1"}}};
+     {"hessian_ratio_1", "J_1/L_1",
+      "curvature along the polar factor of the gradient over ||B||, at W_1"}}};
 inline constexpr TwoMeasures gradient_rank = {
     {{"gradient_rank_0", "nr(G_0)", "nuclear rank of the gradient at W_0"},
      {"gradient_rank_1", "nr(G_1)", "nuclear rank of the gradient at W_1"}}};
 inline constexpr TwoMeasures polar_gain = {
     {{"polar_gain_0", "",
       "decrease by the best polar step over the guaranteed decrease of GD, at W_0"},
-     {"polar_gain_1", "", "the same at W_1"}}};
+     {"polar_gain_1", "",
+      "decrease by the best polar step over the guaranteed decrease of GD, at W_1"}}};
 inline constexpr std::array<const char*, 2> labels = {"realizable", "teacher"};
 inline constexpr std::size_t realizable_labels = 0;  // index
 inline constexpr TwoMeasures relative_time = {

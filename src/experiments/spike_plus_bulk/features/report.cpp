@@ -12,7 +12,7 @@ namespace {
 // Series that are derived from the numbers of a trial.
 constexpr Measure
     error_order = {"error_order", "sqrt(k)/d", "order of the error in Theorem 3.7"},
-    inverse_d = {"inverse_d", "1/d", "for comparison"},
+    inverse_d = {"inverse_d", "1/d", "order of the distances in (3.21) and (3.22)"},
     linear_limit_above = {"linear_limit_above", "(sqrt(k/d) + 1)^2", "limit of s_1(V-bar V')"},
     linear_limit_below = {"linear_limit_below", "(sqrt(k/d) - 1)^2", "limit of s_d(V-bar V')"},
     ratio_squared = {"ratio_squared", "||M-bar||_*^2 / ||W-bar||_F^2", "the square of (3.19)"},

@@ -103,8 +103,9 @@ inline constexpr Measure
     nuclear_rank_1 = {"nuclear_rank_1", "nr(G_1)",
                       "nuclear rank of the gradient after the first step"},
     burn_in = {"burn_in", "", "first t at which nr(G_t) reaches the level, a multiple of d"},
-    burn_in_crossing = {"burn_in_crossing", "",
-                        "the same between iterations, by linear interpolation of log nr"},
+    burn_in_crossing =
+        {"burn_in_crossing", "",
+         "where nr(G_t) reaches the level between two iterations, log nr interpolated"},
     window_end = {"window_end", "", "first later t at which nr(G_t) is below the level"},
     window_length = {"window_length", "", "iterations from the burn-in to the end of the window"},
     remark_burn_in = {"remark_burn_in", "", "first t with nr(G_t) >= d^(1 - eps)"},
@@ -138,8 +139,10 @@ inline constexpr Measure
 // For the teacher, also the cross-Gram matrix and the subspaces of the proof of Theorem 3.11.
 inline constexpr Measure
     cross_bulk_norm = {"cross_bulk_norm", "||Sigma||", "norm of the bulk of the cross-Gram matrix"},
-    cross_bulk_smallest = {"cross_bulk_smallest", "s_r(Sigma)", "its smallest singular value"},
-    cross_bulk_remainder = {"cross_bulk_remainder", "s_(r+1)(Sigma)", "0 to rounding"},
+    cross_bulk_smallest = {"cross_bulk_smallest", "s_r(Sigma)",
+                           "smallest singular value of the bulk of the cross-Gram matrix"},
+    cross_bulk_remainder = {"cross_bulk_remainder", "s_(r+1)(Sigma)",
+                            "largest further singular value of that bulk, 0 to rounding"},
     lambda_cross_rank = {"lambda_cross_rank", "lambda_r(B)", "eigenvalue at the rank r of Sigma"},
     lambda_spikes = {"lambda_spikes", "lambda_p(B)", "eigenvalue at the number p of spikes"},
     left_distance = {"left_distance", "||UU' - L_1 L_1'||",
@@ -147,8 +150,11 @@ inline constexpr Measure
     right_distance =
         {"right_distance", "||UU' - R_1 R_1'||",
          "distance of the spikes from the top right singular vectors of B-bar, (3.25)"},
-    left_vector_distance = {"left_vector_distance", "", "the distance in (3.21)"},
-    right_vector_distance = {"right_vector_distance", "", "the distance in (3.22)"},
+    left_vector_distance = {"left_vector_distance", "",
+                            "distance of the spike from the top eigenvector of B, (3.21)"},
+    right_vector_distance =
+        {"right_vector_distance", "",
+         "distance of the spike from the top right singular vector of B-bar, (3.22)"},
     leak = {"leak", "||S-bar_1 R_1' L_2||",
             "what the spikes of the cross-Gram matrix pass to the bulk directions of B"};
 
