@@ -9,7 +9,7 @@
 #include "core/bytes.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/json_file.hpp"
 #include "result/result_json.hpp"
 

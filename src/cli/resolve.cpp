@@ -126,10 +126,11 @@ const StudyEntry& find_study(const Experiment& experiment, const std::string& na
   if (name == "files" && experiment.name == "one-step-compare" &&
       std::ranges::find(names, name) == names.end())
     throw UsageError(label + ": 'files' is a command now, `ranklab ranks`");
-  std::string known;
-  choice_field("study", known, names, "", "").parse(name, label);
-  return *std::find_if(experiment.studies.begin(), experiment.studies.end(),
-                       [&](const StudyEntry& entry) { return entry.name == known; });
+  const auto found = std::ranges::find(experiment.studies, name, &StudyEntry::name);
+  std::string unknown;
+  if (found == experiment.studies.end())
+    choice_field("study", unknown, names, "", "").read(name, label);
+  return *found;
 }
 
 ParameterFile read_config_file(const std::string& path) {

@@ -16,7 +16,7 @@
 #include "cli/presets.hpp"
 #include "experiments/study.hpp"
 #include "result/result_file.hpp"
-#include "run/part.hpp"
+#include "run/shard.hpp"
 
 namespace ranklab {
 

@@ -8,7 +8,7 @@
 
 #include "cli/resolve.hpp"
 #include "run/journal_format.hpp"
-#include "run/part.hpp"
+#include "run/shard.hpp"
 
 namespace ranklab {
 

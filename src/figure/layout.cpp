@@ -54,7 +54,7 @@ void move_down(PlacedFigure& figure, double by) {
 }
 
 // Places the title and the tables above the panels, which it moves down. Returns by how much.
-double place_head(const FigureSource& source, bool has_title, PlacedFigure& figure) {
+double place_head(const FigureData& source, bool has_title, PlacedFigure& figure) {
   PlacedFigure head;
   head.width = figure.width;
   double top = figure_gap;
@@ -78,7 +78,7 @@ double place_head(const FigureSource& source, bool has_title, PlacedFigure& figu
 }
 
 // Places the note below `bottom`, and ends the figure there.
-void place_note(const FigureSource& source, double bottom, PlacedFigure& figure) {
+void place_note(const FigureData& source, double bottom, PlacedFigure& figure) {
   for (const std::string& line : wrap(label_with_symbols(note_for(source, figure.panels)),
                                       FontSize::note, figure.width - 2 * figure_gap, 4)) {
     figure.texts.push_back({line, figure.width - 10, bottom + line_height(FontSize::note) / 2,
@@ -89,8 +89,8 @@ void place_note(const FigureSource& source, double bottom, PlacedFigure& figure)
 }
 
 // One panel with its ticks.
-PlacedFigure place_thumbnail(const FigureSource& source, std::size_t which) {
-  FigureSource one = source;
+PlacedFigure place_thumbnail(const FigureData& source, std::size_t which) {
+  FigureData one = source;
   one.figure.panels = {source.figure.panels.at(std::min(which, source.figure.panels.size() - 1))};
   constexpr double width = 140, height = 84;
   PlacedFigure figure;
@@ -155,7 +155,7 @@ void place_lines(const std::vector<std::string>& lines, double x, double top, do
   }
 }
 
-PlacedFigure place_figure(const FigureSource& source, Extract extract, std::size_t panel,
+PlacedFigure place_figure(const FigureData& source, Extract extract, std::size_t panel,
                           const Print& print) {
   if (extract == Extract::thumbnail && !source.figure.panels.empty())
     return place_thumbnail(source, panel);

@@ -12,12 +12,12 @@ namespace ranklab {
 namespace {
 
 // The unit of trials of the run, in words: "12 seeds".
-std::string trials_of(const FigureSource& source) {
+std::string trials_of(const FigureData& source) {
   return source.trials.completed > 0 ? plural(source.trials.completed, source.trial_unit())
                                      : "the " + source.trial_unit() + "s";
 }
 
-BandKind band_of(const Curve& curve, const FigureSource& source) {
+BandKind band_of(const Curve& curve, const FigureData& source) {
   // A result with many trials does not keep their values, and shows the spread instead.
   const bool falls_back =
       curve.band == BandKind::trials && !shows_each(source.series.at(curve.series).trials.size());
@@ -26,7 +26,7 @@ BandKind band_of(const Curve& curve, const FigureSource& source) {
 
 // The numbers of the panels that draw something of this kind: a spread of zero draws no band.
 // Without `panels`, of those that ask for it.
-std::vector<std::size_t> panels_with(BandKind kind, const FigureSource& source,
+std::vector<std::size_t> panels_with(BandKind kind, const FigureData& source,
                                      const std::vector<PlacedPanel>& panels) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i < source.figure.panels.size(); ++i) {
@@ -42,7 +42,7 @@ std::vector<std::size_t> panels_with(BandKind kind, const FigureSource& source,
   return out;
 }
 
-std::string words_for(BandKind kind, const FigureSource& source) {
+std::string words_for(BandKind kind, const FigureData& source) {
   const std::string trials = trials_of(source);
   switch (kind) {
     case BandKind::std:
@@ -59,7 +59,7 @@ std::string words_for(BandKind kind, const FigureSource& source) {
 
 // "Left at the end: 2 of 16 (SpecGD)", if trials drop out along a curve. Curves that lose the same
 // number are named only if others lose another number.
-std::string remaining(const FigureSource& source) {
+std::string remaining(const FigureData& source) {
   constexpr std::size_t most_names = 4;
   std::map<std::uint64_t, std::vector<std::string>> labels;
   std::set<std::string> seen;
@@ -88,7 +88,7 @@ std::string remaining(const FigureSource& source) {
 
 }  // namespace
 
-std::string note_for(const FigureSource& source, const std::vector<PlacedPanel>& panels) {
+std::string note_for(const FigureData& source, const std::vector<PlacedPanel>& panels) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> kinds;
   for (const BandKind kind : {BandKind::std, BandKind::standard_error, BandKind::interval}) {
     const auto where = panels_with(kind, source, panels);

@@ -255,7 +255,7 @@ void swap_axes(DrawnPanel& panel) {
 }
 
 // The curves of a panel, without axes.
-DrawnPanel draw_curves(const Panel& source, const FigureSource& figure, std::size_t stretches) {
+DrawnPanel draw_curves(const Panel& source, const FigureData& figure, std::size_t stretches) {
   DrawnPanel panel;
   panel.title = label_with_symbols(source.title);
   panel.x_label = label_with_symbols(source.x.label);
@@ -336,7 +336,7 @@ void join_legends(std::vector<DrawnPanel>& panels, const std::string& group) {
 
 }  // namespace
 
-std::vector<DrawnPanel> make_panels(const FigureSource& source, const PanelSize& size) {
+std::vector<DrawnPanel> make_panels(const FigureData& source, const PanelSize& size) {
   std::vector<DrawnPanel> panels;
   std::vector<Extents> extents;
   std::map<std::string, Extents> of_group;

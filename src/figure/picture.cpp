@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "figure/source.hpp"
+#include "figure/data.hpp"
 #include "figure/svg.hpp"
 #include "io/atomic_file.hpp"
 #include "io/subprocess.hpp"
@@ -110,7 +110,7 @@ std::vector<std::string> draw_figure(const ResultFile& result, const std::string
 
 Markup draw_svg(const ResultFile& result, Extract extract, std::size_t which, std::size_t panel,
                 PenSheet* sheet, const Print& print) {
-  return figure_svg(figure_source(result, which), extract, panel, sheet, print);
+  return figure_svg(figure_data(result, which), extract, panel, sheet, print);
 }
 
 }  // namespace ranklab

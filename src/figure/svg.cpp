@@ -188,7 +188,7 @@ std::string families(const std::string& font) {
 
 }  // namespace
 
-Markup figure_svg(const FigureSource& source, Extract extract, std::size_t panel, PenSheet* sheet,
+Markup figure_svg(const FigureData& source, Extract extract, std::size_t panel, PenSheet* sheet,
                   const Print& print) {
   const PlacedFigure figure = place_figure(source, extract, panel, print);
   const Precision& precision = precision_of(sheet);

@@ -47,7 +47,7 @@ std::string panel_words(const Panel& panel) {
 
 }  // namespace
 
-std::string describe_figure(const FigureSource& source) {
+std::string describe_figure(const FigureData& source) {
   std::string out = plural(source.figure.panels.size(), "panel") + ".";
   for (const FigureTable& table : source.figure.tables)
     out += " Table: " + one_line(table.title) + ", " + plural(table.rows.size(), "row") + ", " +

@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "figure/source.hpp"
+#include "figure/data.hpp"
 
 namespace ranklab {
 
 /// The panels with their axes, curves, shaded ranges and reference lines, and the number of trials.
-std::string describe_figure(const FigureSource& source);
+std::string describe_figure(const FigureData& source);
 
 }  // namespace ranklab

@@ -6,7 +6,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 
 namespace ranklab {
 namespace {

@@ -10,7 +10,7 @@
 #include "nn/layers/cross_entropy.hpp"
 #include "nn/layers/linear.hpp"
 #include "nn/mixers.hpp"
-#include "nn/parts.hpp"
+#include "nn/pieces.hpp"
 
 namespace ranklab {
 namespace {
@@ -168,9 +168,9 @@ void SequenceModel<T>::embed_backward(const SequenceBatch<T>& batch) {
 
 /// The columns of h that are read out. Empty: all, or the mean of all.
 template <class T>
-std::vector<std::uint64_t> SequenceModel<T>::columns_read(const SequenceBatch<T>& part) const {
-  if (!class_token_) return part.labeled;
-  std::vector<std::uint64_t> firsts(part.targets.size());
+std::vector<std::uint64_t> SequenceModel<T>::columns_read(const SequenceBatch<T>& piece) const {
+  if (!class_token_) return piece.labeled;
+  std::vector<std::uint64_t> firsts(piece.targets.size());
   for (std::size_t b = 0; b < firsts.size(); ++b) firsts[b] = b * shape_.length;
   return firsts;
 }
@@ -233,48 +233,48 @@ void SequenceModel<T>::table_backward() {
 namespace {
 
 template <class T>
-using Parts = std::vector<SequenceBatch<T>>;
+using Pieces = std::vector<SequenceBatch<T>>;
 
-/// Without parts that have no targets.
+/// Without pieces that have no targets.
 template <class T>
-Parts<T> in_parts(const SequenceShape& shape, const SequenceBatch<T>& batch) {
+Pieces<T> in_pieces(const SequenceShape& shape, const SequenceBatch<T>& batch) {
   const std::uint64_t inputs = shape.length - (shape.class_token ? 1 : 0);
   const std::size_t sequences =
       (batch.ids.empty() ? batch.values.n_cols : batch.ids.size()) / inputs;
-  Parts<T> out;
+  Pieces<T> out;
   auto label = batch.labeled.begin();
-  for (const auto& [begin, end] : part_ranges(sequences, shape.length, shape.dim)) {
+  for (const auto& [begin, end] : piece_ranges(sequences, shape.length, shape.dim)) {
     const std::size_t first = begin * inputs;
-    SequenceBatch<T>& part = out.emplace_back();
-    if (!batch.values.is_empty()) part.values = batch.values.cols(first, end * inputs - 1);
-    if (!batch.ids.empty()) part.ids = slice(batch.ids, first, end * inputs);
+    SequenceBatch<T>& piece = out.emplace_back();
+    if (!batch.values.is_empty()) piece.values = batch.values.cols(first, end * inputs - 1);
+    if (!batch.ids.empty()) piece.ids = slice(batch.ids, first, end * inputs);
     if (batch.labeled.empty()) {
       const std::uint64_t targets = shape.classes > 0 ? 1 : shape.length;
-      part.targets = slice(batch.targets, begin * targets, end * targets);
+      piece.targets = slice(batch.targets, begin * targets, end * targets);
       continue;
     }
     // Queried columns are in ascending order.
     const auto last = std::lower_bound(label, batch.labeled.end(), end * inputs);
-    part.targets = slice(batch.targets, static_cast<std::size_t>(label - batch.labeled.begin()),
-                         static_cast<std::size_t>(last - batch.labeled.begin()));
-    for (; label < last; ++label) part.labeled.push_back(*label - first);
+    piece.targets = slice(batch.targets, static_cast<std::size_t>(label - batch.labeled.begin()),
+                          static_cast<std::size_t>(last - batch.labeled.begin()));
+    for (; label < last; ++label) piece.labeled.push_back(*label - first);
   }
-  std::erase_if(out, [](const auto& part) { return part.targets.empty(); });
+  std::erase_if(out, [](const auto& piece) { return piece.targets.empty(); });
   return out;
 }
 
 }  // namespace
 
 template <class T>
-double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradient,
-                                       const SeePart& seen, const PartRunner& parts) {
+double SequenceModel<T>::loss_by_pieces(const SequenceBatch<T>& batch, bool gradient,
+                                        const SeePart& seen, const PieceRunner& pieces) {
   prepare_mixers();
   if (gradient) clear_gradients();
-  const Parts<T> split = in_parts(shape_, batch);
+  const Pieces<T> split = in_pieces(shape_, batch);
   std::vector<double> losses(split.size());
   if (helpers_.size() < split.size()) helpers_.resize(split.size());
   std::vector<SequenceModel*> workers(split.size(), nullptr);
-  parts.run_in_turn(split.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
+  pieces.run_in_turn(split.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
     SequenceModel*& model = workers[worker];
     if (worker == 0) {
       model = this;
@@ -287,11 +287,11 @@ double SequenceModel<T>::loss_by_parts(const SequenceBatch<T>& batch, bool gradi
       helper->share(*this);
       model = helper.get();
     }
-    const SequenceBatch<T>& part = split[i];
-    model->forward_part(part, false);
-    seen(*model, part, turns);
-    losses[i] = cross_entropy(model->logits_, part.targets, gradient, batch.targets.size());
-    if (gradient) model->backward_part(part, turns);
+    const SequenceBatch<T>& piece = split[i];
+    model->forward_piece(piece, false);
+    seen(*model, piece, turns);
+    losses[i] = cross_entropy(model->logits_, piece.targets, gradient, batch.targets.size());
+    if (gradient) model->backward_piece(piece, turns);
   });
   if (gradient) {
     for (SkipBlock<T>& block : blocks_) block.mixer().finish();
@@ -315,7 +315,7 @@ void SequenceModel<T>::prepare_mixers() {
 template <class T>
 void SequenceModel<T>::forward(const SequenceBatch<T>& batch) {
   prepare_mixers();
-  forward_part(batch, true);
+  forward_piece(batch, true);
 }
 
 template <class T>
@@ -325,11 +325,11 @@ void SequenceModel<T>::forward_from(std::uint64_t first, bool after_mixer) {
 }
 
 template <class T>
-void SequenceModel<T>::forward_part(const SequenceBatch<T>& part, bool all_columns) {
-  columns_ = columns_read(part);
+void SequenceModel<T>::forward_piece(const SequenceBatch<T>& piece, bool all_columns) {
+  columns_ = columns_read(piece);
   queried_only_ = !all_columns && !columns_.empty() && !shape_.de_escalation && shape_.layers > 0;
   streams_.resize(shape_.layers + 1);
-  embed(part);
+  embed(piece);
   continue_from(0, false);
 }
 
@@ -360,12 +360,12 @@ template <class T>
 void SequenceModel<T>::backward(const SequenceBatch<T>& batch) {
   clear_gradients();
   Turns alone;
-  backward_part(batch, alone);
+  backward_piece(batch, alone);
   for (SkipBlock<T>& block : blocks_) block.mixer().finish();
 }
 
 template <class T>
-void SequenceModel<T>::backward_part(const SequenceBatch<T>& part, Turns& turns) {
+void SequenceModel<T>::backward_piece(const SequenceBatch<T>& piece, Turns& turns) {
   read_backward(turns);
   if (final_norm_) {
     dR_.zeros(dh_.n_rows, dh_.n_cols);
@@ -386,7 +386,7 @@ void SequenceModel<T>::backward_part(const SequenceBatch<T>& part, Turns& turns)
   }
   turns.take([&] {
     table_backward();
-    embed_backward(part);
+    embed_backward(piece);
   });
 }
 

@@ -26,7 +26,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/parts_in_turn.hpp"
+#include "core/pieces_in_turn.hpp"
 #include "data/corpus.hpp"
 #include "nn/sequence_shape.hpp"
 
@@ -88,16 +88,16 @@ class SequenceModel {
   template <class U>
   void copy_weights(const SequenceModel<U>& from);
 
-  /// Sees a part of a batch after its forward pass, of which `model` has the values. What parts
+  /// Sees a piece of a batch after its forward pass, of which `model` has the values. What pieces
   /// share may be used only in turns.
   using SeePart =
-      std::function<void(const SequenceModel& model, const SequenceBatch<T>& part, Turns& turns)>;
+      std::function<void(const SequenceModel& model, const SequenceBatch<T>& piece, Turns& turns)>;
   /// The mean loss of a batch; with `gradient`, also computes the gradients of all parameters.
-  /// Works in parts that fit the cache, which `parts` may run on several threads, with the same
+  /// Works in pieces that fit the cache, which `pieces` may run on several threads, with the same
   /// result. After the last mixer only queried tokens are
-  /// processed: R_L and h hold only these. Parts without queried tokens are skipped.
-  double loss_by_parts(const SequenceBatch<T>& batch, bool gradient, const SeePart& seen,
-                       const PartRunner& parts = {});
+  /// processed: R_L and h hold only these. Pieces without queried tokens are skipped.
+  double loss_by_pieces(const SequenceBatch<T>& batch, bool gradient, const SeePart& seen,
+                        const PieceRunner& pieces = {});
 
   // The same in single steps, for the whole batch at once.
   /// Computes R_0 ... R_L and logits() (classes, cases).
@@ -121,12 +121,12 @@ class SequenceModel {
   const arma::Mat<T>& input_gradient() const { return dR_; }
 
  private:
-  std::vector<std::uint64_t> columns_read(const SequenceBatch<T>& part) const;
-  void forward_part(const SequenceBatch<T>& part, bool all_columns);
+  std::vector<std::uint64_t> columns_read(const SequenceBatch<T>& piece) const;
+  void forward_piece(const SequenceBatch<T>& piece, bool all_columns);
   void prepare_mixers();
   void continue_from(std::uint64_t first, bool after_mixer);
   void clear_gradients();
-  void backward_part(const SequenceBatch<T>& part, Turns& turns);
+  void backward_piece(const SequenceBatch<T>& piece, Turns& turns);
   void share(SequenceModel& of);
   T table_scale() const { return std::sqrt(static_cast<T>(shape_.dim)); }
   void embed(const SequenceBatch<T>& batch);
@@ -160,7 +160,7 @@ class SequenceModel {
   NormPass<T> normed_;                      // norm(E[id])
   arma::Mat<T> final_, read_, logits_;      // h; its queried columns or its means
   arma::Mat<T> dread_, dh_, dR_, patches_;  // patches: (d, N - B), the tokens after a class token
-  // What each further thread needs for its parts. They share the parameters of this model.
+  // What each further thread needs for its pieces. They share the parameters of this model.
   std::vector<std::unique_ptr<SequenceModel>> helpers_;
 };
 
@@ -169,7 +169,7 @@ class SequenceModel {
 double sequence_flops(const SequenceShape& shape, double tokens, double queried);
 /// Number of values that a model and a pass over N tokens store.
 double sequence_numbers(const SequenceShape& shape, double tokens, double queried);
-/// Number of values that a helper of loss_by_parts() stores. It has weights until it shares those
+/// Number of values that a helper of loss_by_pieces() stores. It has weights until it shares those
 /// of the model.
 double sequence_helper_numbers(const SequenceShape& shape, double tokens, double queried);
 

@@ -34,11 +34,11 @@ class Trainer {
     }
   }
 
-  /// Computes the gradients of a batch, part by part (SequenceModel::loss_by_parts), and returns
+  /// Computes the gradients of a batch, piece by piece (SequenceModel::loss_by_pieces), and returns
   /// its mean loss; NaN if the loss is not finite or above largest_loss.
   double gradients(const SequenceBatch<T>& batch, const typename SequenceModel<T>::SeePart& seen,
-                   const PartRunner& parts = {}) {
-    const double loss = model_.loss_by_parts(batch, true, seen, parts);
+                   const PieceRunner& pieces = {}) {
+    const double loss = model_.loss_by_pieces(batch, true, seen, pieces);
     return loss < largest_loss ? loss : undefined;
   }
 
@@ -46,8 +46,8 @@ class Trainer {
   void scale_rate(std::size_t i, double factor) { states_.at(i).rate *= factor; }
 
   /// Updates the parameters from their gradients.
-  void step(double lr, const PartRunner& parts = {}) {
-    parts.run(costs_, [&](std::size_t i) {
+  void step(double lr, const PieceRunner& pieces = {}) {
+    pieces.run(costs_, [&](std::size_t i) {
       State& state = states_[i];
       state.optimizer.step(*state.parameter, lr * state.rate);
     });

@@ -90,7 +90,7 @@ Records Pool::run(const Work& work) {
         next = open.size();
       }
     }
-    ++*spare_threads;  // this thread may now run parts of other trials
+    ++*spare_threads;  // this thread may now run pieces of other trials
   };
   {
     std::vector<std::jthread> helpers;

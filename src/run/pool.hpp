@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "run/journal.hpp"
-#include "run/part.hpp"
 #include "run/progress.hpp"
+#include "run/shard.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {
@@ -17,7 +17,7 @@ class Pool {
   struct Settings {
     std::uint64_t seed = 1;
     std::uint64_t trials = 1;
-    std::uint64_t threads = 1;  // for trials, and for parts of trials
+    std::uint64_t threads = 1;  // for trials, and for pieces of trials
     Progress::Look progress = {};
     Shard shard = {};  // run only the trials of this shard
     // Called once with the records of the trials that finish first, or with one that the journal

@@ -39,7 +39,8 @@ bool is_soon(const Condition& met) {
   return met();
 }
 
-// Lets spare threads join the parts on which this thread is working; null outside for_each_part().
+// Lets spare threads join the pieces on which this thread is working; null outside
+// for_each_piece().
 thread_local const std::function<void()>* start_helper = nullptr;
 
 }  // namespace
@@ -169,8 +170,8 @@ void Trial::show(const char* quantity, double value) const {
   work_->quantity = quantity;
 }
 
-void Trial::run_parts(std::size_t n, WhileWaiting while_waiting,
-                      const std::function<void(std::size_t, std::size_t)>& part) const {
+void Trial::run_pieces(std::size_t n, WhileWaiting while_waiting,
+                       const std::function<void(std::size_t, std::size_t)>& piece) const {
   std::atomic<std::size_t> next{0};
   std::exception_ptr error;
   std::size_t error_part = 0;
@@ -179,10 +180,10 @@ void Trial::run_parts(std::size_t n, WhileWaiting while_waiting,
     for (std::size_t i; (i = next++) < n;) {
       try {
         if (start_helper != nullptr) (*start_helper)();
-        part(i, worker);
+        piece(i, worker);
       } catch (...) {
         const std::lock_guard lock(error_lock);
-        // The first part that fails has begun before any part after it was given up, so that the
+        // The first piece that fails has begun before any piece after it was given up, so that the
         // error does not depend on the number of threads.
         if (!error || i < error_part) error = std::current_exception(), error_part = i;
         next = n;
@@ -205,8 +206,8 @@ void Trial::run_parts(std::size_t n, WhileWaiting while_waiting,
   if (error) std::rethrow_exception(error);
 }
 
-void Trial::for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const {
-  run_parts(n, WhileWaiting::lends, [&](std::size_t i, std::size_t) { part(i); });
+void Trial::for_each_piece(std::size_t n, const std::function<void(std::size_t)>& piece) const {
+  run_pieces(n, WhileWaiting::lends, [&](std::size_t i, std::size_t) { piece(i); });
 }
 
 namespace {
@@ -222,27 +223,28 @@ std::vector<std::size_t> by_cost(const std::vector<double>& costs) {
 
 }  // namespace
 
-void Trial::for_each_part(const std::vector<double>& costs,
-                          const std::function<void(std::size_t)>& part) const {
-  for_each_part(costs, [&](std::size_t i, std::size_t) { part(i); });
+void Trial::for_each_piece(const std::vector<double>& costs,
+                           const std::function<void(std::size_t)>& piece) const {
+  for_each_piece(costs, [&](std::size_t i, std::size_t) { piece(i); });
 }
 
-void Trial::for_each_part(const std::vector<double>& costs,
-                          const std::function<void(std::size_t, std::size_t)>& part) const {
+void Trial::for_each_piece(const std::vector<double>& costs,
+                           const std::function<void(std::size_t, std::size_t)>& piece) const {
   const std::vector<std::size_t> order = by_cost(costs);
-  run_parts(order.size(), WhileWaiting::lends,
-            [&](std::size_t i, std::size_t worker) { part(order[i], worker); });
+  run_pieces(order.size(), WhileWaiting::lends,
+             [&](std::size_t i, std::size_t worker) { piece(order[i], worker); });
 }
 
 void Trial::run(const std::vector<double>& costs,
-                const std::function<void(std::size_t)>& part) const {
+                const std::function<void(std::size_t)>& piece) const {
   const std::vector<std::size_t> order = by_cost(costs);
-  run_parts(order.size(), WhileWaiting::keeps, [&](std::size_t i, std::size_t) { part(order[i]); });
+  run_pieces(order.size(), WhileWaiting::keeps,
+             [&](std::size_t i, std::size_t) { piece(order[i]); });
 }
 
 namespace {
 
-/// The turns that a part has ended, or the error that has ended it.
+/// The turns that a piece has ended, or the error that has ended it.
 class EndedTurns {
  public:
   static constexpr std::uint32_t all = std::numeric_limits<std::uint32_t>::max();
@@ -253,9 +255,9 @@ class EndedTurns {
       error_ = error;
       ended_ = turns;
     }
-    changed_.notify_one();  // only the next part waits for it
+    changed_.notify_one();  // only the next piece waits for it
   }
-  /// Rethrows the error of the part.
+  /// Rethrows the error of the piece.
   void wait_beyond(std::uint32_t turn) {
     const auto is_met = [&] { return ended_ > turn; };
     if (!is_soon(is_met)) {
@@ -274,7 +276,7 @@ class EndedTurns {
 
 class TurnsAfter final : public Turns {
  public:
-  /// `before` is that of the part before, null for the first part.
+  /// `before` is that of the piece before, null for the first piece.
   TurnsAfter(EndedTurns* before, EndedTurns& own) : before_(before), own_(own) {}
 
  private:
@@ -292,15 +294,15 @@ class TurnsAfter final : public Turns {
 
 void Trial::run_in_turn(
     std::size_t n,
-    const std::function<void(std::size_t part, std::size_t worker, Turns&)>& part) const {
+    const std::function<void(std::size_t piece, std::size_t worker, Turns&)>& piece) const {
   std::vector<EndedTurns> ended(n);
-  // Parts begin in order, so the part before has begun and does not wait for a later one.
-  run_parts(n, WhileWaiting::keeps, [&](std::size_t i, std::size_t worker) {
+  // Pieces begin in order, so the piece before has begun and does not wait for a later one.
+  run_pieces(n, WhileWaiting::keeps, [&](std::size_t i, std::size_t worker) {
     TurnsAfter turns(i == 0 ? nullptr : &ended[i - 1], ended[i]);
     try {
-      part(i, worker, turns);
+      piece(i, worker, turns);
     } catch (...) {
-      ended[i].set(EndedTurns::all, std::current_exception());  // ends the parts that wait for it
+      ended[i].set(EndedTurns::all, std::current_exception());  // ends the pieces that wait for it
       throw;
     }
     ended[i].set(EndedTurns::all);

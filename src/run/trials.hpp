@@ -7,14 +7,14 @@
 #include <memory>
 #include <vector>
 
-#include "core/parts_in_turn.hpp"
+#include "core/pieces_in_turn.hpp"
 #include "core/random.hpp"
 #include "core/record.hpp"
 
 namespace ranklab {
 
 /// The number of threads that a run may use in addition to the working ones, and these threads.
-/// for_each_part() takes threads and gives them back. A thread is started once and then waits for
+/// for_each_piece() takes threads and gives them back. A thread is started once and then waits for
 /// work, because a training step takes milliseconds.
 class SpareThreads : public std::atomic<std::int64_t> {
  public:
@@ -51,7 +51,7 @@ struct TrialWork {
 };
 
 /// What the body of a trial can use: random streams, threads, interruption and progress.
-class Trial : public Streams, public PartRunner {
+class Trial : public Streams, public PieceRunner {
  public:
   Trial(std::uint64_t seed, std::uint64_t index, std::shared_ptr<SpareThreads> spare_threads)
       : Streams(seed, index),
@@ -66,44 +66,44 @@ class Trial : public Streams, public PartRunner {
   /// Trial 0 of the same run, for random draws that all trials share.
   Trial first() const { return at(0); }
   /// Throws Interrupted if a signal has requested the run to stop. Call it every few milliseconds
-  /// of work, because it also lets threads that have become free join the remaining parts.
+  /// of work, because it also lets threads that have become free join the remaining pieces.
   void check_interrupt() const;
   /// Tells the progress bar that the trial will call advance() `units` times in total, over all its
-  /// parts. `unit` is a literal such as "step".
+  /// pieces. `unit` is a literal such as "step".
   void expect(std::uint64_t units, const char* unit) const;
   /// Tells the progress bar that one unit is done, and calls check_interrupt().
   void advance() const;
-  /// Shows a value such as "loss 4.21" after the units in the progress bar. If parts run in
+  /// Shows a value such as "loss 4.21" after the units in the progress bar. If pieces run in
   /// parallel, the last call counts.
   void show(const char* quantity, double value) const;
   const std::shared_ptr<TrialWork>& work() const { return work_; }
-  /// Calls part(0) ... part(n - 1), on spare threads if the run has fewer trials left than threads.
-  /// The parts must be independent of each other, so that the result does not depend on the number
-  /// of threads. Calls may be nested.
-  void for_each_part(std::size_t n, const std::function<void(std::size_t)>& part) const;
-  /// Calls part(i) for each of the costs, the most expensive part first, so that no thread ends
-  /// with a long part. `costs` holds the cost of each part in any unit.
-  void for_each_part(const std::vector<double>& costs,
-                     const std::function<void(std::size_t)>& part) const;
-  /// The same with part(i, worker), where worker is below the number of parts. Calls with the same
-  /// worker do not overlap, so that each worker can have its own buffers.
-  void for_each_part(const std::vector<double>& costs,
-                     const std::function<void(std::size_t, std::size_t)>& part) const;
+  /// Calls piece(0) ... piece(n - 1), on spare threads if the run has fewer trials left than
+  /// threads. The pieces must be independent of each other, so that the result does not depend on
+  /// the number of threads. Calls may be nested.
+  void for_each_piece(std::size_t n, const std::function<void(std::size_t)>& piece) const;
+  /// Calls piece(i) for each of the costs, the most expensive piece first, so that no thread ends
+  /// with a long piece. `costs` holds the cost of each piece in any unit.
+  void for_each_piece(const std::vector<double>& costs,
+                      const std::function<void(std::size_t)>& piece) const;
+  /// The same with piece(i, worker), where worker is below the number of pieces. Calls with the
+  /// same worker do not overlap, so that each worker can have its own buffers.
+  void for_each_piece(const std::vector<double>& costs,
+                      const std::function<void(std::size_t, std::size_t)>& piece) const;
 
-  // For short parts, as those of a training step. Unlike in for_each_part(), a thread that waits
-  // for the last parts does not lend its place: it needs it back at once.
+  // For short pieces, as those of a training step. Unlike in for_each_piece(), a thread that waits
+  // for the last pieces does not lend its place: it needs it back at once.
   void run(const std::vector<double>& costs,
-           const std::function<void(std::size_t)>& part) const override;
-  void run_in_turn(
-      std::size_t n,
-      const std::function<void(std::size_t part, std::size_t worker, Turns&)>& part) const override;
+           const std::function<void(std::size_t)>& piece) const override;
+  void run_in_turn(std::size_t n,
+                   const std::function<void(std::size_t piece, std::size_t worker, Turns&)>& piece)
+      const override;
 
  protected:
   enum class WhileWaiting { lends, keeps };
-  /// Calls part(i, worker) for i < n, where the calling thread is worker 0 and each helper has a
+  /// Calls piece(i, worker) for i < n, where the calling thread is worker 0 and each helper has a
   /// number below n.
-  virtual void run_parts(std::size_t n, WhileWaiting while_waiting,
-                         const std::function<void(std::size_t, std::size_t)>& part) const;
+  virtual void run_pieces(std::size_t n, WhileWaiting while_waiting,
+                          const std::function<void(std::size_t, std::size_t)>& piece) const;
 
  private:
   std::shared_ptr<SpareThreads> spare_threads_;
@@ -123,7 +123,7 @@ inline Work each_trial(std::function<TrialRecord(Trial&)> trial) {
   return {std::move(trial), nullptr, 1};
 }
 
-/// One batch runs at a time, so that its parts use all threads; with `size` 1, batches run at the
+/// One batch runs at a time, so that its pieces use all threads; with `size` 1, batches run at the
 /// same time as in each_trial(). A record must not depend on the other trials in the batch.
 inline Work in_batches(std::uint64_t size, std::function<Records(std::vector<Trial>&)> batch) {
   return {nullptr, std::move(batch), size};

@@ -113,8 +113,8 @@ class TimedTrial final : public Trial {
   }
 
  protected:
-  void run_parts(std::size_t n, WhileWaiting,
-                 const std::function<void(std::size_t, std::size_t)>& part) const override {
+  void run_pieces(std::size_t n, WhileWaiting,
+                  const std::function<void(std::size_t, std::size_t)>& part) const override {
     std::vector<Times> parts;
     ++depth;
     for (std::size_t i = 0; i < n; ++i) parts.push_back(measured([&] { part(i, 0); }));

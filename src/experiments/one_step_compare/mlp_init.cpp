@@ -138,7 +138,7 @@ TrialRecord draw_and_measure(const Config& c, const Trial& trial) {
   }
   std::vector<std::vector<double>> at_n(c.n.size());
   // The largest n comes first, so that threads finish at about the same time.
-  trial.for_each_part(at_n.size(), [&](std::size_t part) {
+  trial.for_each_piece(at_n.size(), [&](std::size_t part) {
     const std::size_t i = at_n.size() - 1 - part;
     at_n[i] = stable_ranks(c.d, drawn, c.n[i], trial);
   });

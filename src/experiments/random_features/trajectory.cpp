@@ -304,7 +304,7 @@ TrialRecord descend_by_both(const Config& c, const Trial& trial) {
   std::vector<Run> runs = run_gradient_descent(problem, c, trial, descent, track);
   const std::uint64_t peak = runs[1].start;
   if (!c.from_peak) runs.erase(runs.begin() + 1);
-  trial.for_each_part(
+  trial.for_each_piece(
       runs.size(), [&](std::size_t i) { run_spectral_descent(problem, c, trial, runs[i], track); });
 
   const std::vector<double>& ranks = track.values(nuclear_rank_of(gd));

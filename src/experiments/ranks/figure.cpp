@@ -73,10 +73,7 @@ void add_series(const std::vector<Row>& rows, Numbers& out) {
 
 // Of one layer over the steps.
 Quantity over_steps(const Row& row, const Measure& measure) {
-  Quantity out(row.name() + "." + measure.name);
-  out.symbol = measure.symbol;
-  out.meaning = measure.meaning;
-  return out;
+  return At("layer", row.name()) / measure;
 }
 
 bool has_training(const std::vector<Row>& rows) {

@@ -39,7 +39,7 @@ void add_products(const arma::mat& X, bool of_rows, arma::mat& gram, const Trial
   const int depth = static_cast<int>(of_rows ? X.n_cols : X.n_rows),
             stride = static_cast<int>(X.n_rows), target_stride = static_cast<int>(side);
   const auto from = [&](std::uint64_t at) { return X.memptr() + (of_rows ? at : at * X.n_rows); };
-  trial.for_each_part(tiles.size(), [&](std::size_t tile) {
+  trial.for_each_piece(tiles.size(), [&](std::size_t tile) {
     trial.check_interrupt();
     const auto [i, j] = tiles[tile];
     const int rows = static_cast<int>(std::min(tile_side, side - i)),

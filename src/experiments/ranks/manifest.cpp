@@ -6,7 +6,7 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "experiments/ranks/ranks.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "result/result_json.hpp"
 
 namespace ranklab::ranks {

@@ -8,7 +8,7 @@
 #include "core/text.hpp"
 #include "experiments/ranks/measure.hpp"
 #include "experiments/ranks/ranks.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/tensors/tensor_file.hpp"
 
 namespace ranklab::ranks {

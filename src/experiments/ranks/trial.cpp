@@ -162,7 +162,7 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
     for (const LayerOfPair& each : batches) costs.back() += flops_of(plan.pairs[each.pair]);
   }
   std::vector<OpenTensors> open(in_order.size());  // one for each worker
-  trial.for_each_part(costs, [&](std::size_t g, std::size_t worker) {
+  trial.for_each_piece(costs, [&](std::size_t g, std::size_t worker) {
     ratios[g] = join(plan, in_order[g].second, trial, open[worker]);
   });
   for (std::size_t g = 0; g < in_order.size(); ++g)
@@ -215,7 +215,7 @@ TrialRecord run_trial(const Plan& plan, const Trial& trial) {
   for (const Pair& pair : plan.pairs) costs.push_back(flops_of(pair));
   std::vector<OpenTensors> open(plan.pairs.size());  // one for each worker
   trial.expect(plan.pairs.size(), "pair");
-  trial.for_each_part(costs, [&](std::size_t p, std::size_t worker) {
+  trial.for_each_piece(costs, [&](std::size_t p, std::size_t worker) {
     measure_pair(plan.pairs[p], p, trial, open[worker], measured[p]);
     trial.advance();
   });

@@ -346,8 +346,8 @@ TrialRecord run_trial(const Config& c, const std::vector<std::uint64_t>& sampled
   const std::vector<Size> sizes = c.sizes();
   const std::vector<double> all_k = c.sorted_k();
   std::vector<Problem> problems(sizes.size());
-  trial.for_each_part(all_k,
-                      [&](std::size_t i) { problems[i] = measure(c, sizes[i], i == 0, trial); });
+  trial.for_each_piece(all_k,
+                       [&](std::size_t i) { problems[i] = measure(c, sizes[i], i == 0, trial); });
 
   // Iterations 0 and 1 are always evaluated; the other sampled iterations follow.
   std::vector<std::uint64_t> steps = {0, 1};
@@ -356,7 +356,7 @@ TrialRecord run_trial(const Config& c, const std::vector<std::uint64_t>& sampled
   const std::size_t count = steps.size();
   std::vector<double> ranks(sizes.size() * count), costs;
   for (const double k : all_k) costs.insert(costs.end(), count, k);
-  trial.for_each_part(costs, [&](std::size_t part) {
+  trial.for_each_piece(costs, [&](std::size_t part) {
     trial.check_interrupt();
     ranks[part] = problems[part / count].descent->nuclear_rank(steps[part % count]);
   });

@@ -112,7 +112,7 @@ TrialRecord train_each(const std::vector<R>& runs, const Trial& trial, const Flo
   std::vector<double> costs;
   for (const R& run : runs) costs.push_back(flops(run));
   std::vector<TrialRecord> of_runs(runs.size());
-  trial.for_each_part(costs, [&](std::size_t i) { of_runs[i] = train(runs[i]); });
+  trial.for_each_piece(costs, [&](std::size_t i) { of_runs[i] = train(runs[i]); });
   TrialRecord out;
   for (std::size_t i = 0; i < runs.size(); ++i) out.insert(of_runs[i], runs[i].name() + ".");
   return out;

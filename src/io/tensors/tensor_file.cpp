@@ -5,7 +5,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/tensors/npy_header.hpp"
 #include "io/tensors/tensor_reader.hpp"
 

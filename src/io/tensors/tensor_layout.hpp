@@ -9,7 +9,7 @@
 
 namespace ranklab {
 
-class ByteSource;
+class ByteReader;
 
 /// Type of the entries as stored; other types of the formats are not read. Integers are token ids,
 /// or weights that need a scale, as the 8-bit floats do.
@@ -46,7 +46,7 @@ struct TensorLayout {
   std::vector<std::uint64_t> shape;  // empty: one number
   bool column_major = false;         // numpy's fortran_order; otherwise row by row
   bool big_endian = false;
-  std::shared_ptr<const ByteSource> source;
+  std::shared_ptr<const ByteReader> source;
   std::uint64_t begin = 0;  // of the entries in the source
 };
 

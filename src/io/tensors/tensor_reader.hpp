@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/tensors/stored_tensor.hpp"
 
 namespace ranklab {

@@ -10,7 +10,7 @@
 #include "core/error.hpp"
 #include "core/machine.hpp"
 #include "core/text.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/json_file.hpp"
 #include "io/tensors/tensor_file.hpp"
 

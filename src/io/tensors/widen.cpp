@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "core/machine.hpp"
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/tensors/entry_types.hpp"
 
 namespace ranklab {

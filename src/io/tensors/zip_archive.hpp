@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 
 namespace ranklab {
 
@@ -35,7 +35,7 @@ std::string zip_member_start(const InputFile& file, const ZipMember& member, std
 /// The bytes of a member. The first read checks them once against the directory's size and
 /// checksum; a deflated member is inflated into ScratchBytes, block by block, for this. Reading
 /// throws Failure, with `label` before the reason, if they differ or there is no room.
-std::shared_ptr<const ByteSource> open_zip_member(std::shared_ptr<const InputFile> file,
+std::shared_ptr<const ByteReader> open_zip_member(std::shared_ptr<const InputFile> file,
                                                   const ZipMember& member,
                                                   const std::string& label);
 

@@ -90,7 +90,7 @@ class Inflater {
 };
 
 // Bytes that are checked against the directory at the first read.
-class MemberBytes final : public ByteSource {
+class MemberBytes final : public ByteReader {
  public:
   MemberBytes(std::shared_ptr<const InputFile> file, ZipMember member, std::string label)
       : file_(std::move(file)), member_(std::move(member)), label_(std::move(label)) {}
@@ -151,7 +151,7 @@ std::string zip_member_start(const InputFile& file, const ZipMember& member, std
   return start;
 }
 
-std::shared_ptr<const ByteSource> open_zip_member(std::shared_ptr<const InputFile> file,
+std::shared_ptr<const ByteReader> open_zip_member(std::shared_ptr<const InputFile> file,
                                                   const ZipMember& member,
                                                   const std::string& label) {
   return std::make_shared<const MemberBytes>(std::move(file), member, label);

@@ -43,7 +43,7 @@ class LinearAttentionMixer final : public Mixer<T> {
   arma::Mat<T> qkv_;   // (3 d, N): phi(Wq X), phi(Wk X), Wo Wv X
   arma::Mat<T> P_;     // (length, N): k_j'q_i over its denominator
   arma::Row<T> inverse_;  // (1, N): 1 / denominator
-  // Gradients: (length, length) for one sequence, (3 d, d) over all parts.
+  // Gradients: (length, length) for one sequence, (3 d, d) over all pieces.
   arma::Mat<T> dP_, dW_;
   // (3 d, N): a buffer of one backward pass, which all layers of a thread share, so that it stays
   // in cache.

@@ -68,7 +68,7 @@ class Mamba2Mixer final : public Mixer<T> {
   arma::Mat<T> y_;          // (d_i, N): y, then y o silu'(z)
   arma::Mat<T> Q_;          // (d_i, N): r / rms(r)
   arma::Row<T> inverse_;    // (1, N): 1 / rms(r)
-  arma::Mat<T> dout_;       // gradient in out_, over all parts
+  arma::Mat<T> dout_;       // gradient in out_, over all pieces
   arma::Mat<T> dy_, dxBC_;  // gradients in y and [x; B; C], for one sequence
   // Gradients in Q_ and projected_: buffers of one backward pass, which all layers of a thread
   // share, so that they stay in cache.

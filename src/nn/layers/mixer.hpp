@@ -6,14 +6,14 @@
 #include <stdexcept>
 #include <vector>
 
-#include "core/parts_in_turn.hpp"
+#include "core/pieces_in_turn.hpp"
 #include "nn/layers/parameter.hpp"
 
 namespace ranklab {
 
-/// A batch may come in parts: prepare; then for each part forward, or forward and backward; then
-/// finish, if there were backward passes. The backward passes of the last part may be repeated with
-/// other dY, each followed by finish. Any other order throws std::logic_error.
+/// A batch may come in pieces: prepare; then for each piece forward, or forward and backward; then
+/// finish, if there were backward passes. The backward passes of the last piece may be repeated
+/// with other dY, each followed by finish. Any other order throws std::logic_error.
 template <class T>
 class Mixer {
  public:
@@ -51,7 +51,7 @@ class Mixer {
     Turns alone;
     backward(X, dY, dX, alone);
   }
-  /// Computes the gradients that need sums over all parts. The weights may change afterwards.
+  /// Computes the gradients that need sums over all pieces. The weights may change afterwards.
   void finish() {
     if (!passed_) throw std::logic_error("a mixer's finish() needs a pass");
     do_finish();
@@ -64,7 +64,7 @@ class Mixer {
   virtual std::vector<arma::Mat<T>*> of_batch() { return {}; }
   virtual void do_prepare() {}
   virtual void do_forward(const arma::Mat<T>& X, arma::Mat<T>& Y) = 0;
-  /// Takes the same number of turns in every part.
+  /// Takes the same number of turns in every piece.
   virtual void do_backward(const arma::Mat<T>& X, const arma::Mat<T>& dY, arma::Mat<T>& dX,
                            Turns& turns) = 0;
   virtual void do_finish() {}

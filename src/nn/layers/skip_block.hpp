@@ -16,7 +16,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/parts_in_turn.hpp"
+#include "core/pieces_in_turn.hpp"
 #include "ensembles/activations.hpp"
 #include "nn/layers/affine_norm.hpp"
 #include "nn/layers/de_escalation.hpp"

@@ -123,7 +123,7 @@ TEST_CASE("in every reference figure, text is readable, nothing overlaps, every 
     for (std::size_t which = 0; which <= result.more_figures.size(); ++which) {
       CAPTURE(path);
       CAPTURE(which);
-      const FigureSource source = figure_source(result, which);
+      const FigureData source = figure_data(result, which);
       for (const Extract extract : {Extract::whole, Extract::untitled, Extract::thumbnail}) {
         for (const std::string& problem : problems(place_figure(source, extract)))
           FAIL_CHECK(problem);
@@ -149,7 +149,7 @@ TEST_CASE("a figure never exceeds the width of a page, whatever its columns and 
       curve["label"] = curve["label"].get<std::string>() + std::string(300, 'w');
     while (static_cast<int>(panels.size()) < panels_wanted) panels.push_back(panels[0]);
     if (panels_wanted > 3) result["figure"]["columns"] = 5;
-    const PlacedFigure figure = place_figure(figure_source(typed(result)));
+    const PlacedFigure figure = place_figure(figure_data(typed(result)));
     CHECK(figure.width <= widest_figure);
     CHECK(problems(figure).empty());
   }
@@ -162,7 +162,7 @@ TEST_CASE("a figure may have a table and nothing else") {
                          {"columns", {"model", "printed", "measured"}},
                          {"rows", {{"A", "62", "61"}}}}}},
                       {"panels", nlohmann::json::array()}};
-  CHECK(problems(place_figure(figure_source(typed(result)))).empty());
+  CHECK(problems(place_figure(figure_data(typed(result)))).empty());
 }
 
 TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows the mistake") {
@@ -170,7 +170,7 @@ TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows 
   auto& axis = result["figure"]["panels"][0]["y"];
   axis = {{"label", "gap"}, {"scale", "linear"}, {"domain", {0, nullptr}}};
   const auto lowest = [&] {
-    return make_panels(figure_source(typed(result)), {}).front().curves.at(0).runs.at(0).at(0).low;
+    return make_panels(figure_data(typed(result)), {}).front().curves.at(0).runs.at(0).at(0).low;
   };
   CHECK(lowest() == 0);
   axis["domain"] = {2, nullptr};
@@ -178,7 +178,7 @@ TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows 
 }
 
 TEST_CASE("a thumbnail has one panel and no text but its ticks") {
-  const FigureSource source = figure_source(typed(sample_result()));
+  const FigureData source = figure_data(typed(sample_result()));
   for (const std::size_t panel : {0, 1, 99}) {
     const PlacedFigure figure = place_figure(source, Extract::thumbnail, panel);
     CHECK(figure.panels.size() == 1);

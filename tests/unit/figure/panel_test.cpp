@@ -23,12 +23,12 @@ using ranklab::testing::typed;
 namespace {
 
 std::vector<DrawnPanel> panels_of(const nlohmann::json& result) {
-  return make_panels(figure_source(typed(result)), {});
+  return make_panels(figure_data(typed(result)), {});
 }
 
 // How many texts of the figure are these words.
 std::ptrdiff_t texts_with(const nlohmann::json& result, const std::string& words) {
-  const PlacedFigure figure = place_figure(figure_source(typed(result)));
+  const PlacedFigure figure = place_figure(figure_data(typed(result)));
   return std::count_if(figure.texts.begin(), figure.texts.end(),
                        [&](const PlacedText& text) { return text.text == words; });
 }
@@ -163,7 +163,7 @@ TEST_CASE("more horizontal bars than a panel has room for are split into pieces"
   panel["curves"].erase(1);
   panel["curves"][0]["style"] = "bars";
   result["series"][0].update({{"x", x}, {"mean", x}, {"std", std::vector<int>(100, 0)}});
-  const PlacedFigure figure = place_figure(figure_source(typed(result)));
+  const PlacedFigure figure = place_figure(figure_data(typed(result)));
   REQUIRE(figure.panels.size() == 2);
   CHECK(figure.panels[0].panel.y.high == 0.5);
   CHECK(figure.panels[0].panel.y.low == 50.5);

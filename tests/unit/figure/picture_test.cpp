@@ -44,7 +44,7 @@ TEST_CASE("pictures are written in the format given by the name, in folders that
   CHECK(read_file(base + ".svg").starts_with("<?xml"));
   const std::string png = read_file(base + ".png");
   CHECK(png.substr(1, 3) == "PNG");
-  const PlacedFigure figure = place_figure(figure_source(typed(sample_result())));
+  const PlacedFigure figure = place_figure(figure_data(typed(sample_result())));
   CHECK(big_endian(png, 16) == static_cast<unsigned>(2 * figure.width));  // two dots a pixel
   CHECK(read_file(base + ".PDF").starts_with("%PDF"));
 }

@@ -297,7 +297,7 @@ TEST_CASE("a pass by parts gives the loss, gradients and activations of a single
     for (const bool gradient : {true, false}) {
       arma::mat seen(logits.n_rows, 0), S(shape.hidden, 0);
       int parts = 0;
-      const double by_parts = parted.loss_by_parts(
+      const double by_parts = parted.loss_by_pieces(
           batch, gradient,
           [&](const SequenceModel<double>& of, const SequenceBatch<double>& part, Turns&) {
             CHECK(part.ids.size() == part.targets.size());

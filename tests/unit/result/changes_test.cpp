@@ -139,9 +139,9 @@ TEST_CASE(
                    unchanged = changed_by("[]");
   CHECK(changes_text(unchanged).empty());
   CHECK(contains(draw_svg(changed).text(), "4 of 32 trials"));
-  CHECK(contains(describe_figure(figure_source(changed)),
+  CHECK(contains(describe_figure(figure_data(changed)),
                  "2 panels. Not the unchanged preset: 4 of 32 trials."));
-  CHECK(!contains(describe_figure(figure_source(unchanged)), "preset"));
+  CHECK(!contains(describe_figure(figure_data(unchanged)), "preset"));
 }
 
 }  // namespace changes_test

@@ -158,7 +158,7 @@ TEST_CASE(
         records.push_back(draw(trial));
       }
       std::atomic<int> calls{0};
-      trials.front().for_each_part(9, [&](std::size_t) { ++calls; });
+      trials.front().for_each_piece(9, [&](std::size_t) { ++calls; });
       CHECK(calls == 9);
       return records;
     }));
@@ -217,13 +217,13 @@ TEST_CASE("each part of a trial runs once for any number of spare threads; an er
   for (const std::int64_t spare : {0, 1, 5}) {
     const Trial trial(1, 0, spare);
     std::vector<std::atomic<int>> calls(17);
-    trial.for_each_part(calls.size(), [&](std::size_t i) { ++calls[i]; });
+    trial.for_each_piece(calls.size(), [&](std::size_t i) { ++calls[i]; });
     for (const auto& count : calls) CHECK(count == 1);
-    trial.for_each_part(0, [](std::size_t) { FAIL("no part to call"); });
-    CHECK_THROWS_AS(trial.for_each_part(5,
-                                        [](std::size_t i) {
-                                          if (i == 3) throw Failure("part");
-                                        }),
+    trial.for_each_piece(0, [](std::size_t) { FAIL("no part to call"); });
+    CHECK_THROWS_AS(trial.for_each_piece(5,
+                                         [](std::size_t i) {
+                                           if (i == 3) throw Failure("part");
+                                         }),
                     Failure);
   }
 }
@@ -239,7 +239,7 @@ TEST_CASE("parts with costs run once each, the most expensive first and equal on
         const std::lock_guard guard(lock);
         order.push_back(i);
       };
-      is_short ? trial.run(costs, part) : trial.for_each_part(costs, part);
+      is_short ? trial.run(costs, part) : trial.for_each_piece(costs, part);
       if (spare == 0) CHECK(order == std::vector<std::size_t>{1, 4, 3, 0, 2});
       std::sort(order.begin(), order.end());
       CHECK(order == std::vector<std::size_t>{0, 1, 2, 3, 4});
@@ -252,8 +252,8 @@ TEST_CASE("nested parts share the spare threads, which are returned") {
   const Trial trial(1, 0, spare);
   std::atomic<int> calls{0}, at_once{0}, most{0};
   for (int round = 0; round < 20; ++round) {
-    trial.for_each_part(4, [&](std::size_t) {
-      trial.for_each_part(3, [&](std::size_t) {
+    trial.for_each_piece(4, [&](std::size_t) {
+      trial.for_each_piece(3, [&](std::size_t) {
         const int now = ++at_once;
         for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
         }
@@ -283,8 +283,8 @@ TEST_CASE("never more threads work than the run has, also if waiting ones lend t
   // Trials of different lengths, with parts in parts and parts in turn.
   Pool(settings(6, threads), nullptr).run(each_trial([&](Trial& trial) {
     for (std::uint64_t round = 0; round < 10 * (trial.index() + 1); ++round) {
-      trial.for_each_part(3, [&](std::size_t) {
-        trial.for_each_part(5, work);
+      trial.for_each_piece(3, [&](std::size_t) {
+        trial.for_each_piece(5, work);
         trial.run_in_turn(4, [&](std::size_t i, std::size_t, Turns& turns) {
           work(i);
           turns.take([&] { work(i); });
@@ -305,7 +305,7 @@ TEST_CASE("parts that run in turn may start parts, in their turns and outside") 
     for (int round = 0; round < 50; ++round) {
       trial.run_in_turn(5, [&](std::size_t, std::size_t, Turns& turns) {
         trial.run({1, 2, 3}, [&](std::size_t) { ++calls; });
-        turns.take([&] { trial.for_each_part(3, [&](std::size_t) { ++calls; }); });
+        turns.take([&] { trial.for_each_piece(3, [&](std::size_t) { ++calls; }); });
         trial.run_in_turn(
             3, [&](std::size_t, std::size_t, Turns& inner) { inner.take([&] { ++calls; }); });
         turns.take([&] { trial.run({1, 2, 3}, [&](std::size_t) { ++calls; }); });
@@ -404,13 +404,14 @@ TEST_CASE("after an error no further part begins") {
                     Failure);
     CHECK(begun <= spare + 1);
     begun = 0;
-    CHECK_THROWS_AS(trial.for_each_part(1000,
-                                        [&](std::size_t i) {
-                                          ++begun;
-                                          if (i == 0) throw Failure("part");
-                                          std::this_thread::sleep_for(std::chrono::milliseconds(1));
-                                        }),
-                    Failure);
+    CHECK_THROWS_AS(
+        trial.for_each_piece(1000,
+                             [&](std::size_t i) {
+                               ++begun;
+                               if (i == 0) throw Failure("part");
+                               std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                             }),
+        Failure);
     CHECK(begun < 1000);
   }
 }
@@ -418,12 +419,12 @@ TEST_CASE("after an error no further part begins") {
 TEST_CASE("of several parts that fail, the error of the first is rethrown") {
   const Trial trial(1, 0, 1);
   std::atomic<bool> failed{false};
-  CHECK_THROWS_WITH_AS(trial.for_each_part(2,
-                                           [&](std::size_t i) {
-                                             if (i == 0) wait_until([&] { return failed.load(); });
-                                             failed = true;
-                                             throw Failure("part " + std::to_string(i));
-                                           }),
+  CHECK_THROWS_WITH_AS(trial.for_each_piece(2,
+                                            [&](std::size_t i) {
+                                              if (i == 0) wait_until([&] { return failed.load(); });
+                                              failed = true;
+                                              throw Failure("part " + std::to_string(i));
+                                            }),
                        "part 0", Failure);
 }
 
@@ -449,7 +450,7 @@ TEST_CASE("a thread that waits for short parts keeps its place") {
     if (is_short) {
       trial.run({1, 1}, part);
     } else {
-      trial.for_each_part(2, part);
+      trial.for_each_piece(2, part);
     }
     CHECK(most == (is_short ? 0 : 1));
     CHECK(*spare == 1);
@@ -490,7 +491,7 @@ TEST_CASE("a thread that becomes free during a long part runs the next part") {
   const Trial trial(1, 0, spare);
   std::atomic<bool> done{false};
   bool was_done = false;
-  trial.for_each_part(2, [&](std::size_t i) {
+  trial.for_each_piece(2, [&](std::size_t i) {
     if (i == 1) {
       done = true;
       return;
@@ -515,7 +516,7 @@ TEST_CASE("a thread without a trial, from the start or later, runs parts of anot
     bool both = false;
     Pool(settings(trials, 2), nullptr).run(each_trial([&](Trial& trial) {
       if (trial.index() == 1) return TrialRecord();
-      trial.for_each_part(2, [&](std::size_t i) {
+      trial.for_each_piece(2, [&](std::size_t i) {
         ++begun;
         wait_until([&] {
           trial.check_interrupt();
@@ -533,7 +534,7 @@ TEST_CASE("a thread that becomes free while parts run takes some of the remainin
   const auto spare = std::make_shared<SpareThreads>(0);
   const Trial trial(1, 0, spare);
   std::atomic<int> at_once{0}, most{0};
-  trial.for_each_part(6, [&](std::size_t i) {
+  trial.for_each_piece(6, [&](std::size_t i) {
     if (i == 0) ++*spare;
     const int now = ++at_once;
     for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {

@@ -405,7 +405,7 @@ class MeasuredTransformer : public MeasuredModel {
  private:
   double slope_at(const Blocks& D, double step) {
     for (std::size_t i = 0; i < D.size(); ++i) weights_[i].parameter->W = W_[i] + step * D[i];
-    model_.loss_by_parts(batch_, true, [](const auto&...) {});
+    model_.loss_by_pieces(batch_, true, [](const auto&...) {});
     double slope = 0;
     for (std::size_t i = 0; i < D.size(); ++i) {
       slope += arma::dot(weights_[i].parameter->G, D[i]);

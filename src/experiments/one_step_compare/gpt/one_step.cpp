@@ -70,7 +70,7 @@ class Losses {
         kept.streams.push_back(passed.stream(passed.shape().layers));
         turns.take([&] { parts_[i].push_back(std::move(kept)); });
       };
-      start_loss_[i] = model_.loss_by_parts(*batches_[i], false, keep, trial_);
+      start_loss_[i] = model_.loss_by_pieces(*batches_[i], false, keep, trial_);
     }
   }
 
@@ -140,7 +140,7 @@ class Losses {
     return sum / static_cast<double>(batches_[which]->ids.size());
   }
   double full_loss(int which) {
-    return model_.loss_by_parts(
+    return model_.loss_by_pieces(
         *batches_[which], false, [](const auto&...) {}, trial_);
   }
 

@@ -4,7 +4,7 @@
 #include "experiments/one_step_compare/gpt/claims.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "io/atomic_file.hpp"
-#include "nn/parts.hpp"
+#include "nn/pieces.hpp"
 #include "nn/saved_weights.hpp"
 
 namespace ranklab::gpt {
@@ -197,7 +197,7 @@ Estimate Config::memory() const {
     // The runs of a trial share the helpers.
     cost.helper_bytes = std::max(cost.helper_bytes, 8 * sequence_helper_numbers(shape, part, part));
     cost.helpers = std::max<std::uint64_t>(
-        cost.helpers, part_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
+        cost.helpers, piece_ranges(run.config.batch, shape.length, shape.dim).size() - 1);
     if (!run.one_step_at.empty())
       cost.bytes += 8 * 2 * N * width * (2 * static_cast<double>(shape.layers) + 1);
   }

@@ -138,7 +138,7 @@ class Training {
   }
 
   double loss_of(const SequenceBatch<T>& batch) {
-    return model_.loss_by_parts(
+    return model_.loss_by_pieces(
         batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
   }
 

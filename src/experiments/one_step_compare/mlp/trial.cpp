@@ -133,7 +133,7 @@ struct Descent {
 
   /// Measures the ranks if `recorded`, and takes the step unless this is the last iteration.
   void step(bool recorded, bool last) {
-    trial.for_each_part(layers, [&](std::size_t l) {
+    trial.for_each_piece(layers, [&](std::size_t l) {
       trial.check_interrupt();
       const bool inner = l > 0 && l < hidden_layers,
                  euclidean = method.inner == InnerStep::euclidean || !inner;
@@ -227,7 +227,7 @@ TrialRecord measure(const Config& config, const Trial& trial) {
   TrialRecord record;
   trial.expect(of_methods.size() * config.steps, "step");
   // The last part, which is short, measures the ranks at the initial weights.
-  trial.for_each_part(of_methods.size() + 1, [&](std::size_t i) {
+  trial.for_each_piece(of_methods.size() + 1, [&](std::size_t i) {
     if (i == of_methods.size()) return record_ranks(problem, record);
     MlpPass<T> pass;
     Descent<T> descent{config, methods[i], problem, trial, pass};

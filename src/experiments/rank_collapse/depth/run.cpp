@@ -169,7 +169,7 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<CurveRun<T>>& r
     const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0,
                       together = block->states_together(spec.tokens),
                       groups = (runs.size() + together - 1) / together;
-    trial.for_each_part(ahead + groups, [&](std::size_t part) {
+    trial.for_each_piece(ahead + groups, [&](std::size_t part) {
       if (part < ahead) {
         next = block_at<T>(spec, trial, layer + 1);
         return;
@@ -216,10 +216,10 @@ void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Tria
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
     const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
     CachedTensors<T> tensors(*source);
-    trial.for_each_part(groups.size(), [&](std::size_t g) {
+    trial.for_each_piece(groups.size(), [&](std::size_t g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_part(runs[g].size(), [&](std::size_t c) {
+      trial.for_each_piece(runs[g].size(), [&](std::size_t c) {
         CurveRun<T>::advance({&runs[g][c]}, *block, layer);
       });
       trial.advance();

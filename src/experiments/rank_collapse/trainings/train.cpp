@@ -15,7 +15,7 @@
 #include "nn/blocks/model_row.hpp"
 #include "nn/layers/mamba2.hpp"
 #include "nn/mixers.hpp"
-#include "nn/parts.hpp"
+#include "nn/pieces.hpp"
 #include "nn/saved_weights.hpp"
 #include "nn/tensors_to_write.hpp"
 
@@ -803,7 +803,7 @@ Estimate Config::memory() const {
                          sequence_numbers(shape, whole.tokens, whole.answers)));
     cost.helper_bytes =
         std::max(cost.helper_bytes, 8 * sequence_helper_numbers(shape, part.tokens, part.answers));
-    const std::uint64_t parts = part_ranges(batch, shape.length, shape.dim).size();
+    const std::uint64_t parts = piece_ranges(batch, shape.length, shape.dim).size();
     cost.helpers = std::max(cost.helpers, parts - 1);
   }
   // At most one model per core is in memory at a time: count the largest ones.

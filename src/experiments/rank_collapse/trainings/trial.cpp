@@ -276,7 +276,7 @@ class Training {
       trial_.check_interrupt();
       const double n = static_cast<double>(batch.targets.size());
       out.loss +=
-          n * model_.loss_by_parts(
+          n * model_.loss_by_pieces(
                   batch, false,
                   [&](const SequenceModel<T>& model, const SequenceBatch<T>& part, Turns& turns) {
                     const double right = correct_answers(model.logits(), part.targets);

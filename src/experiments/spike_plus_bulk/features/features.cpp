@@ -207,7 +207,7 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
   TrialRecord record;
   std::vector<double> costs = of_each(sizes, &Size::k);
   if (!c.teacher()) costs.push_back(1.0);  // phi comes last
-  trial.for_each_part(costs, [&](std::size_t i) {
+  trial.for_each_piece(costs, [&](std::size_t i) {
     if (i == parts.size()) return measure_phi(c, trial, record);
     parts[i] = measure_size(c, sizes[i], trial);
   });
@@ -216,8 +216,8 @@ TrialRecord run_trial(const Config& c, const Trial& trial) {
   if (!c.teacher()) return record;
   const std::vector<Size> wide = c.wide();
   std::vector<TrialRecord> wide_parts(wide.size());
-  trial.for_each_part(of_each(wide, &Size::d),
-                      [&](std::size_t i) { measure_wide(wide[i], trial, wide_parts[i]); });
+  trial.for_each_piece(of_each(wide, &Size::d),
+                       [&](std::size_t i) { measure_wide(wide[i], trial, wide_parts[i]); });
   for (std::size_t i = 0; i < wide.size(); ++i)
     record.insert(wide_parts[i], wide[i].wide_place().text + ".");
   count_hadamard(trial, record);

@@ -203,7 +203,7 @@ void measure_gram(const Config& c, const Size& size, const arma::mat& V,
   // and more come first.
   using Parts = std::vector<std::function<void()>>;
   const auto run = [&](const Parts& parts) {
-    trial.for_each_part(parts.size(), [&](std::size_t i) {
+    trial.for_each_piece(parts.size(), [&](std::size_t i) {
       trial.check_interrupt();
       parts[i]();
     });

@@ -288,7 +288,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   std::sort(by_size.begin(), by_size.end(),
             [&](std::size_t a, std::size_t b) { return config.d[a] > config.d[b]; });
   std::vector<TrialRecord> parts(pairs.size() * by_size.size());
-  trial.for_each_part(parts.size(), [&](std::size_t part) {
+  trial.for_each_piece(parts.size(), [&](std::size_t part) {
     const std::size_t i = by_size[part / pairs.size()];
     const SpikePair& pair = pairs[part % pairs.size()];
     TrialRecord of_pair;

@@ -3,7 +3,7 @@
 
 #include <thread>
 
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 #include "io/tensors/opened.hpp"
 #include "io/tensors/stored_bytes.hpp"
 #include "io/tensors/stored_matrix.hpp"

@@ -1,12 +1,12 @@
 // Shards partition the trials.
-#include "run/part.hpp"
+#include "run/shard.hpp"
 
 #include <doctest/doctest.h>
 
 #include "core/error.hpp"
 #include "run/pool.hpp"
 
-namespace part_test {
+namespace shard_test {
 
 using namespace ranklab;
 
@@ -67,4 +67,4 @@ TEST_CASE(
   CHECK(records[1].array("values") == all[4].array("values"));
 }
 
-}  // namespace part_test
+}  // namespace shard_test

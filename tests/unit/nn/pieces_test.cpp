@@ -1,5 +1,5 @@
-// Batches in parts give the losses, logits and gradients of whole batches.
-#include "nn/parts.hpp"
+// Batches in pieces give the losses, logits and gradients of whole batches.
+#include "nn/pieces.hpp"
 
 #include <doctest/doctest.h>
 
@@ -13,13 +13,13 @@
 #include "nn/sequence_models.hpp"
 #include "run/trials.hpp"
 
-namespace parts_test {
+namespace pieces_test {
 
 using namespace sequence_models;
 
 namespace {
 
-/// A batch with more tokens than one part.
+/// A batch with more tokens than one piece.
 SequenceBatch<double> large_batch(const SequenceShape& shape, bool labeled = false) {
   return batch_of(shape, labeled, "many", 60);
 }
@@ -33,15 +33,15 @@ void check(const SequenceShape& shape, const SequenceBatch<double>& batch) {
   // Repeats: a batch must not affect the next one.
   for (const bool gradient : {true, false, true}) {
     arma::mat seen(expected.n_rows, 0);
-    int parts = 0;
-    const double by_parts = parted.loss_by_parts(
+    int pieces = 0;
+    const double by_parts = parted.loss_by_pieces(
         batch, gradient,
-        [&](const SequenceModel<double>& of, const SequenceBatch<double>& part, Turns&) {
-          CHECK(part.targets.size() == of.logits().n_cols);
+        [&](const SequenceModel<double>& of, const SequenceBatch<double>& piece, Turns&) {
+          CHECK(piece.targets.size() == of.logits().n_cols);
           seen = arma::join_rows(seen, of.logits());
-          ++parts;
+          ++pieces;
         });
-    CHECK(parts > 1);
+    CHECK(pieces > 1);
     CHECK(std::fabs(by_parts - loss) <= limit);
     CHECK(arma::approx_equal(seen, expected, "absdiff", limit));
   }
@@ -54,24 +54,24 @@ void check(const SequenceShape& shape, const SequenceBatch<double>& batch) {
 
 }  // namespace
 
-TEST_CASE("parts have a few hundred tokens, more for wide models, and at least one sequence") {
-  CHECK(part_ranges(60, 5, 8).size() == 2);
-  CHECK(part_ranges(1, 5, 8).size() == 1);
-  CHECK(part_ranges(4, 64, 64).size() == 1);
-  CHECK(part_ranges(5, 64, 64).size() == 2);
-  CHECK(part_ranges(16, 64, 128).size() == 2);
-  CHECK(part_ranges(3, 1000, 8).size() == 3);
-  std::size_t next = 0;  // the parts follow each other
-  for (const PartRange& part : part_ranges(61, 5, 8)) {
-    CHECK(part.first == next);
-    CHECK(part.end - part.first >= 30);
-    next = part.end;
+TEST_CASE("pieces have a few hundred tokens, more for wide models, and at least one sequence") {
+  CHECK(piece_ranges(60, 5, 8).size() == 2);
+  CHECK(piece_ranges(1, 5, 8).size() == 1);
+  CHECK(piece_ranges(4, 64, 64).size() == 1);
+  CHECK(piece_ranges(5, 64, 64).size() == 2);
+  CHECK(piece_ranges(16, 64, 128).size() == 2);
+  CHECK(piece_ranges(3, 1000, 8).size() == 3);
+  std::size_t next = 0;  // the pieces follow each other
+  for (const PartRange& piece : piece_ranges(61, 5, 8)) {
+    CHECK(piece.first == next);
+    CHECK(piece.end - piece.first >= 30);
+    next = piece.end;
   }
   CHECK(next == 61);
 }
 
 TEST_CASE(
-    "every mixer gives the same result by parts: targets at all or some tokens, classes of "
+    "every mixer gives the same result by pieces: targets at all or some tokens, classes of "
     "sequences") {
   for (const MixerKind kind : mixers) {
     CAPTURE(static_cast<int>(kind));
@@ -81,7 +81,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("parts without targets are skipped") {
+TEST_CASE("pieces without targets are skipped") {
   constexpr double limit = tolerance::residual<double>;
   const SequenceShape shape = shape_of(MixerKind::attention);
   SequenceBatch<double> batch = large_batch(shape, true);
@@ -89,10 +89,10 @@ TEST_CASE("parts without targets are skipped") {
   batch.targets.resize(2);
   SequenceModel<double> whole(shape, initial), parted(shape, initial);
   const double loss = pass(whole, batch);
-  int parts = 0;
-  CHECK(std::fabs(parted.loss_by_parts(batch, true, [&](const auto&...) { ++parts; }) - loss) <=
+  int pieces = 0;
+  CHECK(std::fabs(parted.loss_by_pieces(batch, true, [&](const auto&...) { ++pieces; }) - loss) <=
         limit);
-  CHECK(parts == 1);
+  CHECK(pieces == 1);
   for (std::size_t i = 0; i < whole.parameters().size(); ++i)
     CHECK(
         arma::approx_equal(parted.parameters()[i]->G, whole.parameters()[i]->G, "absdiff", limit));
@@ -100,12 +100,13 @@ TEST_CASE("parts without targets are skipped") {
 
 namespace {
 
-/// Runs each part on its own thread, in turn. After each of its turns the first part waits, so that
-/// whatever the others add to the same sums out of turn comes too early.
-class LateFirstPart : public PartRunner {
+/// Runs each piece on its own thread, in turn. After each of its turns the first piece waits, so
+/// that whatever the others add to the same sums out of turn comes too early.
+class LateFirstPart : public PieceRunner {
  public:
-  void run_in_turn(std::size_t n, const std::function<void(std::size_t, std::size_t, Turns&)>& part)
-      const override {
+  void run_in_turn(
+      std::size_t n,
+      const std::function<void(std::size_t, std::size_t, Turns&)>& piece) const override {
     std::mutex lock;
     std::condition_variable changed;
     std::vector<std::size_t> ended(n, 0);
@@ -131,7 +132,7 @@ class LateFirstPart : public PartRunner {
           if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
         }
       } turns(lock, changed, ended, i);
-      part(i, i, turns);
+      piece(i, i, turns);
       {
         const std::lock_guard guard(lock);
         ended[i] = n * 1000;
@@ -146,14 +147,14 @@ class LateFirstPart : public PartRunner {
 
 /// The loss, the logits in the order in which they are seen, and all gradients.
 std::vector<arma::mat> results(SequenceModel<double>& model, const SequenceBatch<double>& batch,
-                               const PartRunner& parts) {
+                               const PieceRunner& pieces) {
   std::vector<arma::mat> out(1);
-  const double loss = model.loss_by_parts(
+  const double loss = model.loss_by_pieces(
       batch, true,
       [&](const SequenceModel<double>& of, const SequenceBatch<double>&, Turns& turns) {
         turns.take([&] { out[0] = arma::join_rows(out[0], of.logits()); });
       },
-      parts);
+      pieces);
   out.push_back({loss});
   for (const Parameter<double>* parameter : model.parameters()) {
     out.push_back(parameter->G);
@@ -163,21 +164,21 @@ std::vector<arma::mat> results(SequenceModel<double>& model, const SequenceBatch
 }
 
 void check_same_bits(const SequenceShape& shape, bool labeled = false) {
-  // In double precision with five parts, sums in another order differ in their last bits.
-  const SequenceBatch<double> batch = batch_of(shape, labeled, "five parts", 250);
+  // In double precision with five pieces, sums in another order differ in their last bits.
+  const SequenceBatch<double> batch = batch_of(shape, labeled, "five pieces", 250);
   std::vector<std::vector<arma::mat>> of_runs;
   SequenceModel<double> model(shape, initial);
   perturb(model);
-  const PartRunner alone;
+  const PieceRunner alone;
   const LateFirstPart late;
   const Trial two(1, 0, 1), four(1, 0, 3);
-  for (const PartRunner* parts :
-       std::initializer_list<const PartRunner*>{&alone, &late, &two, &four}) {
+  for (const PieceRunner* pieces :
+       std::initializer_list<const PieceRunner*>{&alone, &late, &two, &four}) {
     for (Parameter<double>* parameter : model.parameters()) {
       if (parameter->name.ends_with("W1"))
         parameter->error_moment.emplace(shape.hidden, shape.hidden, arma::fill::zeros);
     }
-    of_runs.push_back(results(model, batch, *parts));
+    of_runs.push_back(results(model, batch, *pieces));
     REQUIRE(of_runs.back().size() == of_runs.front().size());
     for (std::size_t i = 0; i < of_runs.back().size(); ++i) {
       CAPTURE(i);
@@ -188,7 +189,7 @@ void check_same_bits(const SequenceShape& shape, bool labeled = false) {
 
 }  // namespace
 
-TEST_CASE("the bits of losses and gradients do not depend on the threads that run the parts") {
+TEST_CASE("the bits of losses and gradients do not depend on the threads that run the pieces") {
   for (const MixerKind kind : mixers) {
     CAPTURE(static_cast<int>(kind));
     check_same_bits(shape_of(kind));
@@ -220,7 +221,7 @@ TEST_CASE("the bits of losses and gradients do not depend on the threads that ru
   }
 }
 
-TEST_CASE("class tokens, relative positions and a learned lambda give the same result by parts") {
+TEST_CASE("class tokens, relative positions and a learned lambda give the same result by pieces") {
   SequenceShape image = classes_shape(MixerKind::attention);
   image.class_token = true;
   image.learns_lambda = true;
@@ -230,4 +231,4 @@ TEST_CASE("class tokens, relative positions and a learned lambda give the same r
   check(language, large_batch(language));
 }
 
-}  // namespace parts_test
+}  // namespace pieces_test

@@ -1,4 +1,4 @@
-#include "run/part.hpp"
+#include "run/shard.hpp"
 
 #include <algorithm>
 #include <charconv>

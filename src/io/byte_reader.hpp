@@ -13,12 +13,12 @@
 namespace ranklab {
 
 /// Immutable, so safe from several threads.
-class ByteSource {
+class ByteReader {
  public:
-  ByteSource() = default;
-  virtual ~ByteSource() = default;
-  ByteSource(const ByteSource&) = delete;
-  ByteSource& operator=(const ByteSource&) = delete;
+  ByteReader() = default;
+  virtual ~ByteReader() = default;
+  ByteReader(const ByteReader&) = delete;
+  ByteReader& operator=(const ByteReader&) = delete;
 
   /// Reads bytes offset ... offset + count - 1, which must exist, into `out`. Throws Failure if
   /// they cannot be read.
@@ -30,7 +30,7 @@ class ByteSource {
 /// A regular file, read instead of mapped: a file of any size needs no memory or address space
 /// beyond the bytes that are read. If another program shortens the file in the meantime, reading
 /// throws; a mapping would end this program.
-class InputFile final : public ByteSource {
+class InputFile final : public ByteReader {
  public:
   /// Throws Failure that names the path and the reason. A file that is empty or not regular is
   /// refused without reading from it.
@@ -55,7 +55,7 @@ bool stays_below(const std::string& path);
 /// Bytes that one thread writes once, in order, and that are then read. Up to `most_in_memory`
 /// bytes are in memory; more are in an unnamed file in the folder TMPDIR (else /var/tmp, else
 /// /tmp), which disappears with the object.
-class ScratchBytes final : public ByteSource {
+class ScratchBytes final : public ByteReader {
  public:
   static constexpr std::uint64_t most_in_memory = std::uint64_t{1} << 26;
 

@@ -1,4 +1,4 @@
-#include "io/byte_source.hpp"
+#include "io/byte_reader.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -44,7 +44,7 @@ std::string scratch_folder() {
 
 }  // namespace
 
-std::string ByteSource::text(std::uint64_t offset, std::uint64_t count) const {
+std::string ByteReader::text(std::uint64_t offset, std::uint64_t count) const {
   std::string bytes(count, '\0');
   read(offset, count, reinterpret_cast<unsigned char*>(bytes.data()));
   return bytes;

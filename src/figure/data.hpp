@@ -9,7 +9,7 @@
 namespace ranklab {
 
 /// The figure, the series that its curves name, and the surrounding text.
-struct FigureSource {
+struct FigureData {
   std::string title;
   Status status = Status::complete;
   std::string changes;  // differences of the run from its preset; empty: no difference
@@ -23,6 +23,6 @@ struct FigureSource {
 /// Throws a Failure of one line if there is no figure, if it is larger than any that a reader could
 /// use, or if a curve names a series that the result does not have. `which` is 0 for the figure of
 /// the result and counts its further figures from 1.
-FigureSource figure_source(const ResultFile& result, std::size_t which = 0);
+FigureData figure_data(const ResultFile& result, std::size_t which = 0);
 
 }  // namespace ranklab

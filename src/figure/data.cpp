@@ -1,4 +1,4 @@
-#include "figure/source.hpp"
+#include "figure/data.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -91,7 +91,7 @@ Series drawable(Series series) {
 }
 
 // Takes only the series that curves name; the figure does not depend on the others.
-void take_series(const ResultFile& result, FigureSource& source) {
+void take_series(const ResultFile& result, FigureData& source) {
   std::map<std::string, const Series*> by_name;
   for (const Series& series : result.series) by_name.emplace(series.name, &series);
   for (const Panel& panel : source.figure.panels) {
@@ -108,15 +108,15 @@ void take_series(const ResultFile& result, FigureSource& source) {
 
 }  // namespace
 
-FigureSource figure_source(const ResultFile& result, std::size_t which) {
+FigureData figure_data(const ResultFile& result, std::size_t which) {
   if (which > result.more_figures.size()) throw Failure("the result has no such figure");
   require_short(result.more_figures, "more_figures", "the document", max_panels);
-  FigureSource source{result.title,
-                      result.status,
-                      changes_text(result),
-                      result.trials,
-                      which == 0 ? result.figure : result.more_figures[which - 1],
-                      {}};
+  FigureData source{result.title,
+                    result.status,
+                    changes_text(result),
+                    result.trials,
+                    which == 0 ? result.figure : result.more_figures[which - 1],
+                    {}};
   check_figure(source.figure);
   for (Panel& panel : source.figure.panels)
     std::erase_if(panel.lines, [](const ReferenceLine& line) { return std::isnan(line.y); });
