@@ -17,7 +17,7 @@ for _command in ("spiked-model", "teacher-student"):
     RUNS[f"{_command} multi-spike"] = f"{_command} --study multi-spike --d 16,20,24 --trials 3"
 
 _MODEL = "--layers 4 --tokens 8 --dim 12 --trials 2"
-for _model in ("attention", "linear-attention", "post-norm", "pre-norm", "bert", "albert"):
+for _model in ("attention", "linear-attention", "pre-norm", "bert", "albert"):
     RUNS[f"layers of {_model}"] = f"rank-collapse --model {_model} --lambda -1,1 {_MODEL}"
 for _model in ("lti-ssm", "s4d", "selective-ssm", "mamba2", "mamba1"):
     RUNS[f"layers of {_model}"] = f"rank-collapse --model {_model} --lambda -1,1 {_MODEL} --state 4"

@@ -295,16 +295,6 @@ void judge_table_2(const Trained& all, Claims& claims) {
                     "With a gated activation, the share of Muon's gain over Adam that Muon on W2 "
                     "alone achieves: within 15 percentage points of 27 %"),
               gated);
-  const Statement order =
-      place("order/table2",
-            "A gated activation lowers the share of Muon's gain over Adam that Muon on W2 alone "
-            "achieves");
-  if (!claims.applies(order, plain.missing.empty() ? gated.missing : plain.missing)) return;
-  std::vector<const Run*> both_runs = plain.runs();
-  for (const Run* run : gated.runs()) both_runs.push_back(run);
-  const auto runs = claims.about(all.divergences(both_runs), true);
-  claims.mean(order, differences(gated.per_trial, plain.per_trial), compared(at_most(0.0)),
-              "difference of the shares, with a gate minus without");
 }
 
 }  // namespace
@@ -407,24 +397,11 @@ void judge_blocks(const Trained& all, Claims& claims) {
        criterion,
        {adam}},
       {rule,
-       "hidden",
-       "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out "
-       "loss of at most that of Muon on all matrices inside layers",
-       criterion,
-       {hidden}},
-      {rule,
        "reverse",
        "Muon on the matrices that meet (1.8) at steps 4 to 32 ends at a held-out "
        "loss of at most that of Muon on the others",
        criterion,
        {run_on(plan, "muon", {against_criterion_word})}},
-      {tail,
-       "frequent",
-       "[Tail]: Muon on all matrices inside layers ends at a loss of frequent "
-       "facts of at most Adam's",
-       hidden,
-       {adam},
-       frequent_loss},
       {tail,
        "rare",
        "[Tail]: Muon on all matrices inside layers ends at a loss of rare facts of at "

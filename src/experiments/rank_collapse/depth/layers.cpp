@@ -411,7 +411,7 @@ void judge_gradients(const DepthGroup& group, const Records& records, Claims& cl
                         WorstCase::largest);
 }
 
-// [Shallow] Figures 2 and 4 -----------------------------------------------------------------------
+// [Shallow] Figure 4 ------------------------------------------------------------------------------
 
 void judge_rise(const Statement& statement, const At& curve, const Records& records,
                 Claims& claims) {
@@ -421,18 +421,6 @@ void judge_rise(const Statement& statement, const At& curve, const Records& reco
   });
   const auto run = claims.about(overflows({curve}, records));
   claims.mean(statement, rises, positive());
-}
-
-void judge_post_norm(const DepthGroup& group, const Records& records, Claims& claims) {
-  // Figure 2 has 20 blocks, and the study escalation judges them.
-  const Statement rises = beyond(in_figure(shallow::fig_2, "shallow/", "Section 2.4, Figure 2")(
-      "fig-2-similarity-rises",
-      "The token similarity rises in the post-norm model: after the last block minus that of "
-      "the input"));
-  const auto curve = std::find_if(group.curves.begin(), group.curves.end(), has_plain_skip);
-  if (curve == group.curves.end())
-    return claims.not_applicable(rises, "hypothesis not met: lambda = 1 is not in the list");
-  judge_rise(rises, curve->at, records, claims);
 }
 
 // Relative growth of a norm that is rounding, also in single precision.
@@ -592,9 +580,7 @@ void Config::judge(const Records& records, Claims& claims) const {
       if (gradients) judge_gradients(group, records, claims);
     } else if (figure == DepthFigure::shallow_4) {
       judge_pre_norm(group, all, records, claims);
-    } else if (figure == DepthFigure::shallow_2) {
-      judge_post_norm(group, records, claims);
-    } else {
+    } else if (figure != DepthFigure::shallow_2) {
       judge_skips(group, threshold, records, claims);
     }
   }

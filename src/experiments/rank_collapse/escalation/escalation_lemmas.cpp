@@ -539,18 +539,6 @@ void judge_lemmas(const Config& c, const Records& records, Claims& claims) {
         return from_expectation(cell, record, i) / kappa(cell, record, i, Kappa::from_27);
       },
       claims);
-
-  // The paper states (26) for the upper tail. xi_i needs both tails, around the expectation.
-  judge_tails(
-      beyond(Statement{shallow::lemma_A_3, "shallow/eq-26/both-tails", "Lemma A.3, eq. (26)",
-                       "Both tails of ||Bw||^2 around its expectation: P(abs(||Bw||^2 - K^2 "
-                       "||B||_F^2) >= eps K^2 ||B||_F^2) <= 2 exp(-c eps^2/K^2) with " +
-                           constant + ": largest frequency minus bound"}),
-      c, records, 2,
-      [](const Cell& cell, const TrialRecord& record, std::size_t i) {
-        return std::abs(at(record, quadratic[i], cell) / quadratic_size(cell, record, i) - 1);
-      },
-      claims);
 }
 
 // The exponent c d (s/kappa_1)^2 of the bound (28) at the fixed deviation s = 1, for doubly

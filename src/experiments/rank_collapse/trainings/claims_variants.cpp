@@ -75,21 +75,12 @@ class Judge {
       judge_start(comparison);
       judge_removals(comparison);
     }
-    judge_depth(comparisons);
   }
 
  private:
   double mean_loss(const Run& run) const { return summarize(all_.losses(run)).mean; }
   std::vector<double> excess(const Run& over, const Run& run) const {
     return differences(all_.losses(over), all_.losses(run));
-  }
-  /// How much larger the gap is between two deep runs than between two shallow ones.
-  std::vector<double> growth(const Run& high_post, const Run& high, const Run& low_post,
-                             const Run& low) const {
-    std::vector<double> out = differences(excess(high_post, high), all_.losses(low_post));
-    const std::vector<double> shallow = all_.losses(low);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += shallow[i];
-    return out;
   }
   std::string losses(const Run& a, const Run& b) const {
     return say("{} nats, {}; {}, {}", mean_loss(a), variant(a), mean_loss(b), variant(b));
@@ -151,7 +142,6 @@ class Judge {
     const auto hypothesis = claims_.only_where(leak_of(run), Claims::Unmet::verdict_alone);
     const Run* const same = matching_post(comparison, run);
     judge_losses(comparison, run, same, of);
-    if (comparison.pre) judge_branch(comparison, run, of);
     if (config_.init.size() < 2) return;
     if (comparison.pre) judge_share(with_mean(comparison.name(), run), *comparison.pre, run);
     if (same) judge_share(with_mean(comparison.name(), run), *same, run);
@@ -297,75 +287,10 @@ class Judge {
         all_.losses(*best), at_least(guessing_ - fails_within));
   }
 
-  /// The gap at the largest depth minus the gap at the smallest, for runs that differ only in
-  /// depth.
-  void judge_depth(const std::vector<Comparison>& comparisons) {
-    const auto [least, most] = std::minmax_element(config_.layers.begin(), config_.layers.end());
-    if (*least == *most) return;
-    for (const Comparison& shallow : comparisons) {
-      for (const Comparison& deep : comparisons) {
-        if (shallow.first->layers != *least || deep.first->layers != *most ||
-            !shallow.first->same_setting(*deep.first))
-          continue;
-        for (std::size_t i = 0; i < shallow.de_escalated.size(); ++i) {
-          judge_growth(shallow, *shallow.de_escalated[i], deep, *deep.de_escalated[i]);
-        }
-      }
-    }
-  }
-
-  void judge_growth(const Comparison& shallow, const Run& low, const Comparison& deep,
-                    const Run& high) {
-    const Run *const low_post = matching_post(shallow, low), *const high_post =
-                                                                 matching_post(deep, high);
-    if (!low_post || !high_post) return;
-    const auto hypothesis = claims_.only_where(leak_of(high), Claims::Unmet::verdict_alone);
-    const auto learned = claims_.only_where(unlearned(deep), Claims::Unmet::verdict_alone);
-    // The figures have one depth each.
-    claims_.mean(
-        beyond(place(with_mean(say("L={}-{}{}", low.layers, high.layers, shallow.setting()), low))(
-            "gap-grows",
-            say("Post-norm ends farther above {} in deeper models: the gap at {} minus that at {} "
-                "in nats",
-                variant(low), setting(high), plural(low.layers, "block")))),
-        growth(*high_post, high, *low_post, low), positive());
-  }
-
   // Tokens and gradients --------------------------------------------------------------------------
 
-  /// Block 1 is left out: both variants see the same input there. The paper does not measure the
-  /// role of attention; the size of its output relative to the residual is ours.
-  void judge_branch(const Comparison& comparison, const Run& run, const Place& of) {
-    const Place by_block = {shallow::sec_1_3, of.prefix, "Sections 1.3, 4"};
-    for (const auto& measured :
-         {std::pair("start", "before training"), {"end", "after training"}}) {
-      const std::string moment = measured.first, when = measured.second;
-      Tally tally;
-      for (std::uint64_t l = 1; l < run.layers; ++l) {
-        const auto mean_of = [&](const Run& which) {
-          return summarize(all_.of(which).per_trial([&](const InTrial& trained) {
-                   return trained.array(at_moment(moment, branch_ratio))[l];
-                 }))
-              .mean;
-        };
-        const double own = mean_of(run), pre = mean_of(*comparison.pre);
-        if (std::isfinite(own) && std::isfinite(pre)) tally.count(own < pre, own / pre);
-      }
-      const auto about = moment == "end"
-                             ? claims_.about(all_.divergences({&run, comparison.pre}), true)
-                             : claims_.about({});
-      claims_.never_violated(
-          beyond(by_block("attention-not-discounted/" + moment,
-                          say("||A||_F/||X||_F, the size of attention's output relative to the "
-                              "residual, is at least that of pre-norm in every block of {} from "
-                              "the second on {} ({})",
-                              variant(run), when, setting(run)))),
-          tally, "ratio to pre-norm: " + range_text(tally.smallest, tally.largest),
-          WorstCase::smallest);
-    }
-  }
-
-  /// The same over all blocks, in runs that compare initial weights.
+  /// The paper does not measure the role of attention; the size of its output relative to the
+  /// residual, in runs that compare initial weights, is ours.
   void judge_share(const std::string& name, const Run& other, const Run& run) {
     const std::string than = other.variant == "pre" ? "pre-norm" : "post-norm";
     for (const auto& [moment, when] :
@@ -421,18 +346,6 @@ class Judge {
                                        setting(run)))),
           excess(*fixed, run), positive(), losses(*fixed, run));
     }
-    const Tally outside = all_.of(run).tally([](const InTrial& trained, Tally& tally) {
-      const auto& taus = trained.array(learned_tau);
-      const auto [least, most] = std::minmax_element(taus.begin(), taus.end());
-      if (!std::isfinite(*least + *most)) return;
-      tally.count(!(*least > 0 && *most <= 1), *least);
-      tally.largest = std::max(tally.largest, *most);
-    });
-    const auto about = claims_.about(all_.divergences({&run}));
-    claims_.never_violated(
-        beyond(of("tau-in-range",
-                  "A learned tau stays in (0, 1], the range of eq. (21), in all blocks")),
-        outside, "learned tau: " + range_text(outside.smallest, outside.largest));
   }
 
   // Before training -------------------------------------------------------------------------------

@@ -161,12 +161,6 @@ void judge_step(const FeatureClaims& over_d) {
   over_d.exponent(
       order.corrected, [](const AtSize& at) { return std::pow(at(norm_ratio), 2); },
       at_least_order_d, "measured: the square of ||M-bar||_* / ||W-bar||_F");
-  over_d.everywhere(
-      beyond(eq_3_19("squared-constant-one",
-                     "nr(grad L(W_1)) >= (||M-bar||_* / ||W-bar||_F)^2 with constant 1")),
-      [&](const AtSize& at) { return squared(at) - 1.0; },
-      say("quotient of the two sides {}{}; the proof gives >= only up to a constant",
-          over_d.range(squared), step));
   over_d.exponent(
       correcting(printed,
                  eq_3_19("corrected",

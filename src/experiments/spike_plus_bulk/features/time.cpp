@@ -173,24 +173,6 @@ void judge_descent(const FeatureClaims& over_d) {
                     say("steps over d log(d/eps) {}, L - min L <= eps = {}, step 1/||B||",
                         over_d.range(to_epsilon), epsilon));
   }
-  const Tally bound = over_d.tally([](const AtSize& at, Tally& tally) {
-    for (const Measure& times : relative_time) {
-      const std::vector<double>& steps = at.record.array(at.place / times);
-      for (std::size_t j = 0; j < steps.size(); ++j) {
-        if (!std::isfinite(steps[j])) continue;
-        const double allowed = std::ceil(-std::log(relative_errors[j]) / at(decay));
-        tally.count(steps[j] > allowed, steps[j] / allowed);
-      }
-    }
-  });
-  over_d.claims.never_violated(
-      beyond(introduction("gd-time/bound",
-                          "GD reaches the relative error delta within log(1/delta) / (-2 log(1 - "
-                          "lambda_k/lambda_1)) steps, rounded up")),
-      bound,
-      bound.cases > 0 ? say("steps over the bound {} to {}", bound.smallest, bound.largest)
-                      : "no run has n > k and features of full rank",
-      WorstCase::largest);
 }
 
 }  // namespace

@@ -328,7 +328,6 @@ TEST_CASE("each claim has the kind and the part of what it judges") {
   };
   is(gram, "fig-16/phi", "fig-16", Part::caption, Kind::figure);
   is(gram, "fig-16/derivatives", "thm-3.2", Part::proof, Kind::theorem);
-  is(gram, "thm-3.2/mean-entries", "section-3.1.1/moments", Part::ours, Kind::beyond);
   is(gram, "thm-3.2/mean-vector/as-printed", "section-3.1.1/moments", Part::statement,
      Kind::asymptotic);
   is(gram, "eq-3.4/lower", "thm-3.2", Part::statement, Kind::theorem);

@@ -384,20 +384,6 @@ TEST_CASE("[Shallow] Figure 1 with dropout is judged by its own curve") {
   }
 }
 
-TEST_CASE(
-    "verdicts about [Shallow] Figure 2 for given curves: only the curve with the plain skip "
-    "counts") {
-  const auto judged = [](const std::string& lambda, const std::vector<double>& t_sim) {
-    return Drawn("post-norm", {{"lambda", "2," + lambda}})
-        .curve("lambda=2.token_similarity", {0.5, 0.4, 0.5})
-        .curve("lambda=" + lambda + ".token_similarity", t_sim)
-        .verdict("shallow/fig-2-similarity-rises");
-  };
-  CHECK(judged("1", {0.1, 0.05, 0.3}) == Verdict::holds);
-  CHECK(judged("1", {0.3, 0.5, 0.1}) == Verdict::fails);
-  CHECK(judged("0.5", {0.1, 0.2, 0.3}) == Verdict::not_applicable);
-}
-
 TEST_CASE("verdicts about [Shallow] Figure 4 for given curves") {
   const auto judged = [](const std::string& claim, const std::vector<double>& t_sim,
                          const std::vector<double>& norm, const std::vector<double>& normed,

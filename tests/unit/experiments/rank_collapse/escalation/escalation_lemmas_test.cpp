@@ -260,7 +260,6 @@ TEST_CASE("escalation-lemmas: each verdict turns if its number is wrong") {
   turns("shallow/eq-20", "pre_norm_growth", 1.2);
   turns("shallow/eq-20/net", "pre_norm_net_growth", 1.2);
   turns("shallow/sec-1.3/input", "de_escalated_growth", 2);
-  turns("shallow/eq-26/both-tails", "quadratic_1", 4);
   // kappa_1 that grows with d.
   Records growing = records;
   std::vector<double> mu = records.front().array("mu_1_squared");

@@ -107,18 +107,15 @@ TEST_CASE(
   CHECK(judged("table-1/learned-better") == Verdict::not_applicable);
 }
 
-TEST_CASE("collapse as the cause of the failure is judged in both directions") {
+TEST_CASE("collapse is a cause of the failure if every collapsed run only guesses") {
   Judged judged;
   judged["attention,lambda=0"] = {about(0.28), 1e-5};
   const std::string cause = "fig-5/because-of-collapse/other-models";  // recall, two layers
   CHECK(judged(cause) == Verdict::holds);
-  CHECK(judged("fig-5/only-collapse") == Verdict::holds);
   judged["attention,lambda=0"].mu = 0.5;
   CHECK(judged(cause) == Verdict::not_applicable);
-  CHECK(judged("fig-5/only-collapse") == Verdict::fails);
   judged["attention,lambda=0"] = {about(0.9), 1e-5};
   CHECK(judged(cause) == Verdict::fails);
-  CHECK(judged("fig-5/only-collapse") == Verdict::not_applicable);
 }
 
 TEST_CASE(

@@ -43,7 +43,7 @@ train::Config text_config(const std::string& file) {
 }
 
 struct RunValues {
-  double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96, tau = 0.5;
+  double loss = 1, excess = 0, branch = 1, gradient_of_first = 1, last_cosine = 0.96;
 };
 
 class Judged {
@@ -67,9 +67,6 @@ class Judged {
                        values.loss + 0.0003 * static_cast<double>(t * t));
         records[t].set(prefix + std::string(diverged), std::isnan(values.loss));
         records[t].set(prefix + std::string(future_excess), values.excess);
-        if (run.removal.learned)
-          records[t].set(prefix + std::string(learned_tau),
-                         {1, std::vector<double>{0.5, values.tau}[t % 2]});
         for (const std::string& moment : moments) {
           std::vector<double> branch(run.layers,
                                      values.branch * (1 + 0.001 * static_cast<double>(t))),
@@ -158,7 +155,6 @@ TEST_CASE("losses are not compared if no variant is below guessing by a tenth of
   for (const char* id : {"gap", "gap-at-half-rate", "gap-at-best", "below-pre-norm"})
     CHECK(judged("fig-6/L=3/" + std::string(id)) == Verdict::not_applicable);
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::not_applicable);
-  CHECK(judged("fig-6/L=3/attention-not-discounted/start") != Verdict::not_applicable);
   CHECK(judged("fig-6/L=6/below-pre-norm") != Verdict::not_applicable);
 }
 
@@ -178,15 +174,13 @@ TEST_CASE("claims are about Figure 6 from half of its depth on, with one start a
   const Claim half = judged.claim("fig-6/L=40,lr=0.001,warmup=0/half-the-rate");
   CHECK(half.kind == Kind::figure);
   CHECK(half.part == Part::text);
-  for (const char* id : {"L=39,lr=0.001,warmup=0/half-the-rate", "L=39-40/gap-grows",
-                         "L=40,lr=0.001,warmup=20/half-the-rate", "L=40/gap", "L=40/gap-at-best",
-                         "L=40/attention-not-discounted/start", "L=40/similarities-together"}) {
+  for (const char* id :
+       {"L=39,lr=0.001,warmup=0/half-the-rate", "L=40,lr=0.001,warmup=20/half-the-rate", "L=40/gap",
+        "L=40/gap-at-best", "L=40/similarities-together"}) {
     CAPTURE(id);
     CHECK(judged.claim("fig-6/" + std::string(id)).kind == Kind::beyond);
     CHECK(judged.claim("fig-6/" + std::string(id)).part == Part::ours);
   }
-  CHECK(judged.claim("fig-6/L=40/attention-not-discounted/start").statement_id ==
-        "shallow/sec-1.3");
   CHECK(judged.claim("fig-6/L=40/similarities-together").statement_id == "shallow/fig-1");
   CHECK(judged.claim("fig-1-gradient/L=40/start").kind == Kind::beyond);
 
@@ -249,7 +243,7 @@ TEST_CASE("removals: places are compared at the same tau, and a learned tau with
   CHECK(gap.statement_id == "shallow/sec-3.5");
   CHECK(judged.claim(id + "branch:1/gap").kind == Kind::reading);
   for (const char* ours : {"ffn:1/below-pre-norm", "branch:1/like-at-ffn", "ffn:0.5/like-at-end",
-                           "ffn:learned/below-fixed", "ffn:learned/tau-in-range"})
+                           "ffn:learned/below-fixed"})
     CHECK(judged.claim(id + ours).kind == Kind::beyond);
   CHECK(judged(id + "ffn:1/gap") == Verdict::fails);
   judged[run + "ffn:1"].loss = 0.7;
@@ -263,11 +257,6 @@ TEST_CASE("removals: places are compared at the same tau, and a learned tau with
   CHECK(judged(id + "ffn:learned/below-fixed") == Verdict::fails);
   judged[run + "ffn:learned"].loss = 0.75;
   CHECK(judged(id + "ffn:learned/below-fixed") == Verdict::holds);
-  CHECK(judged(id + "ffn:learned/tau-in-range") == Verdict::holds);
-  for (const double outside : {0.0, 1.01}) {
-    judged[run + "ffn:learned"].tau = outside;
-    CHECK(judged(id + "ffn:learned/tau-in-range") == Verdict::fails);
-  }
 }
 
 TEST_CASE("removals: each word sets a place and a tau; without words --at and --tau do") {
@@ -310,34 +299,14 @@ TEST_CASE("the share of attention is compared over blocks from the second on, if
   CHECK(judged(id + "post-norm/end") == Verdict::fails);
 }
 
-TEST_CASE("the gap at the largest depth is compared with the gap at the smallest") {
-  Judged judged(images_config());
-  judged["attention,post,L=3,lr=0.001"].loss = 1.2;
-  judged["attention,post,L=6,lr=0.001"].loss = 1.5;
-  CHECK(judged("fig-6/L=3-6/gap-grows") == Verdict::holds);
-  judged["attention,de-escalated,L=6"].loss = 1.4;
-  CHECK(judged("fig-6/L=3-6/gap-grows") == Verdict::fails);
-}
-
 TEST_CASE("a run that diverged has the loss of guessing") {
   Judged judged(images_config());
   judged["attention,post,L=3,lr=0.001"].loss = std::nan("");
   CHECK(judged("fig-6/L=3/gap") == Verdict::holds);  // ln 10 is compared with 1
 }
 
-TEST_CASE("the attention branches after training are not compared if one of the runs diverged") {
+TEST_CASE("the gradients and the similarities are judged from their own numbers") {
   Judged judged(images_config());
-  judged["attention,de-escalated,L=3"].loss = std::nan("");
-  CHECK(judged("fig-6/L=3/attention-not-discounted/start") == Verdict::holds);
-  CHECK(judged("fig-6/L=3/attention-not-discounted/end") == Verdict::not_applicable);
-}
-
-TEST_CASE(
-    "the attention branch, the gradients and the similarities are judged from their own numbers") {
-  Judged judged(images_config());
-  CHECK(judged("fig-6/L=3/attention-not-discounted/start") == Verdict::holds);
-  judged["attention,de-escalated,L=3"].branch = 0.99;
-  CHECK(judged("fig-6/L=3/attention-not-discounted/end") == Verdict::fails);
   for (const auto& [of_first, verdict] : {std::pair(9.0, Verdict::holds),
                                           {11.0, Verdict::fails},
                                           {0.09, Verdict::fails},
@@ -367,7 +336,7 @@ TEST_CASE(
   CHECK(judged("fig-7/L=3,mean=strict/like-pre-norm") == Verdict::fails);
   CHECK(judged("fig-7/L=3,mean=segment/gap") == Verdict::holds);
   judged["attention,de-escalated,L=3,mean=segment"].excess = 0.2;
-  for (const char* id : {"gap", "like-pre-norm", "attention-not-discounted/start"}) {
+  for (const char* id : {"gap", "like-pre-norm"}) {
     const Claim claim = judged.claim(std::string("fig-7/L=3,mean=segment/") + id);
     CHECK(claim.verdict == Verdict::not_applicable);
     CHECK(claim.detail.find("raises the loss by 0.2 nats") != std::string::npos);
