@@ -104,7 +104,7 @@ std::string describe_weights(const std::string& path) {
   spec.checkpoint->check(spec);
   const Checkpoint& weights = *spec.checkpoint;
 
-  DepthGroup one{spec, {DepthCurve{{}, {1.0}}}};
+  DepthGroup one{spec, {DepthPath{{}, {1.0}}}};
   one.spec.tokens = spec.row().has_positions ? std::min(sequence, spec.positions) : sequence;
   const Estimate cost = depth_cost({one});
   const double flops = static_cast<double>(spec.layers) * flops_per_block(one.spec) /

@@ -321,7 +321,7 @@ std::string Config::title() const {
 void Config::derive(Numbers& out) const {
   const std::vector<DepthGroup> groups = groups_of(*this, model);
   for (const DepthGroup& group : groups) {
-    const DepthCurve& curve = group.curves.front();
+    const DepthPath& curve = group.curves.front();
     add_depth_series(group.spec, curve, out);
     out.scalar(curve.at / measure::final_mu_normalized,
                final_values(curve.at, measure::mu_normalized, out.records()));

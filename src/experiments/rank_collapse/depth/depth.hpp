@@ -38,7 +38,7 @@ struct DepthConfig : Study {
 };
 
 /// One trajectory through the depth.
-struct DepthCurve {
+struct DepthPath {
   At at;                       // where on which axes: lambda=-1
   std::vector<double> lambda;  // strength of the skip: one value per layer, or one for all
   // De-escalation Y - tau 1 1'Y/N at the block's output ([Shallow] eq. (21)); no value: none.
@@ -50,7 +50,7 @@ struct DepthCurve {
 /// applied to the states of all curves.
 struct DepthGroup {
   ModelSpec spec;  // resolved
-  std::vector<DepthCurve> curves;
+  std::vector<DepthPath> curves;
 };
 
 /// Where all curves are.
@@ -153,7 +153,7 @@ Records run_groups(const std::vector<DepthGroup>& groups, const std::vector<Tria
 
 /// The same for one model whose curves in trial t are `curves[t]`. Adds them to the trials'
 /// records.
-void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthPath>>& curves,
                 const std::vector<Trial>& trials, bool single_precision, Records& records);
 
 /// The same as run_groups for variants of one model that have equal depth and differ only in their
@@ -200,7 +200,7 @@ Estimate cost_with_gradients(const std::vector<DepthGroup>& groups);
 std::string too_shallow(const ModelSpec& spec);
 
 /// Adds a series over layers for each measure that the trials record of a curve.
-void add_depth_series(const ModelSpec& spec, const DepthCurve& curve, Numbers& out);
+void add_depth_series(const ModelSpec& spec, const DepthPath& curve, Numbers& out);
 
 /// Adds the scalars `degenerate_rows` and `diverged` over all curves: the number of tokens that a
 /// norm set to zero, and the number of curves that overflowed. If any did, the result has diverged.

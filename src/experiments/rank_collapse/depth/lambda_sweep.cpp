@@ -66,7 +66,7 @@ std::vector<Field> Config::flags() {
 Estimate Config::memory() const {
   std::vector<DepthGroup> groups;
   for (const StackedModel& each : models())
-    groups.push_back({each.spec, std::vector<DepthCurve>(lambda.size() + 2 * refine)});
+    groups.push_back({each.spec, std::vector<DepthPath>(lambda.size() + 2 * refine)});
   return depth_cost(groups);
 }
 
@@ -150,8 +150,8 @@ bool is_of_theorem(const ModelSpec& spec) {
 At curve_at(std::size_t index) {
   return {"curve", index, std::to_string(index)};
 }
-std::vector<DepthCurve> curves_of(const std::vector<double>& lambda) {
-  std::vector<DepthCurve> curves;
+std::vector<DepthPath> curves_of(const std::vector<double>& lambda) {
+  std::vector<DepthPath> curves;
   for (const double strength : lambda) curves.push_back({curve_at(curves.size()), {strength}});
   return curves;
 }
@@ -261,7 +261,7 @@ std::vector<Search> searches(const Config& c, const TrialRecord& grid) {
 }
 
 // Both signs run in one pass through the layers.
-std::vector<DepthCurve> curves_between(const std::vector<Search>& of_trial) {
+std::vector<DepthPath> curves_between(const std::vector<Search>& of_trial) {
   std::vector<double> lambda;
   for (const Search& search : of_trial) {
     for (const double strength : search.between)
@@ -290,7 +290,7 @@ void record_model(const Config& c, const ModelSpec& spec, const At& model,
                   const std::vector<Trial>& trials, Records& records) {
   const Records grids = run_grids(c, spec, model, trials, records);
   std::vector<std::vector<Search>> refinements;
-  std::vector<std::vector<DepthCurve>> between;
+  std::vector<std::vector<DepthPath>> between;
   for (std::size_t t = 0; t < trials.size(); ++t) {
     record_grid(grids[t], c.lambda.size(), model, records[t]);
     refinements.push_back(searches(c, grids[t]));

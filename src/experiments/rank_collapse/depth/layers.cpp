@@ -77,8 +77,8 @@ void Config::fill_defaults() {
   if (lambda.empty()) lambda = default_lambda(*this);
 }
 
-std::vector<DepthCurve> curves_of(const Config& c, const ModelSpec& spec, const At& model) {
-  std::vector<DepthCurve> curves;
+std::vector<DepthPath> curves_of(const Config& c, const ModelSpec& spec, const At& model) {
+  std::vector<DepthPath> curves;
   // A list with one value per layer fits only models as deep as the main model.
   const bool per_layer_lambda = spec.layers == c.model.layers && !c.lambda_per_layer.empty();
   if (c.de_escalates()) {
@@ -141,10 +141,10 @@ void require_gradients(const Groups& groups) {
     if (spec.input != "tokens") refuse("--input " + spec.input, "tokens");
     if (spec.norm != "layer") refuse("--norm " + spec.norm, "layer");
     if (!spec.has_mlp()) refuse("--mlp off", "on");
-    const auto de_escalates = [](const DepthCurve& curve) { return curve.tau.has_value(); };
+    const auto de_escalates = [](const DepthPath& curve) { return curve.tau.has_value(); };
     if (std::any_of(group.curves.begin(), group.curves.end(), de_escalates))
       refuse("--tau", "only --lambda 1");
-    const auto has_dropout = [](const DepthCurve& curve) { return curve.dropout > 0; };
+    const auto has_dropout = [](const DepthPath& curve) { return curve.dropout > 0; };
     const auto first = group.curves.begin();
     const bool is_plain = first != group.curves.end() && first->lambda == std::vector<double>{1} &&
                           !has_dropout(*first) &&
@@ -195,7 +195,7 @@ constexpr double stable_gradients = 10, constant_level = 2;
 constexpr double small_lambda = 1.0, large_lambda = 2.0;
 
 // The plain residual connection.
-bool has_plain_skip(const DepthCurve& curve) {
+bool has_plain_skip(const DepthPath& curve) {
   return curve.lambda == std::vector<double>{1};
 }
 
@@ -260,13 +260,13 @@ void judge_skips(const DepthGroup& group, double threshold, const Records& recor
       group.spec.has_gate() ? "hypothesis not met: the gate is on; the figure removes it" : "");
   const auto curves_where = [&](const auto& predicate) {
     std::vector<At> curves;
-    for (const DepthCurve& curve : group.curves) {
+    for (const DepthPath& curve : group.curves) {
       if (curve.lambda.size() == 1 && predicate(curve.lambda.front())) curves.push_back(curve.at);
     }
     return curves;
   };
   double largest = large_lambda;
-  for (const DepthCurve& curve : group.curves) {
+  for (const DepthPath& curve : group.curves) {
     if (curve.lambda.size() == 1) largest = std::max(largest, std::abs(curve.lambda.front()));
   }
   const auto judge = [&](const Statement& statement, const std::vector<At>& curves,
@@ -319,7 +319,7 @@ std::string in_capitals(std::string model) {
 void judge_encoder(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::string& model = group.spec.model;
   const Place figure_1 = in_figure(shallow::fig_1, "shallow/", "Section 1.1, Figure 1");
-  for (const DepthCurve& curve : group.curves) {
+  for (const DepthPath& curve : group.curves) {
     if (!has_plain_skip(curve)) continue;
     const auto run = claims.about(overflows({curve.at}, records));
     const bool has_dropout = curve.dropout > 0;
@@ -540,7 +540,7 @@ void judge_pre_norm(const DepthGroup& group, const std::vector<DepthGroup>& grou
 void judge_de_escalation(const DepthGroup& group, const Records& records, Claims& claims) {
   const std::vector<std::pair<double, double>> levels = {
       {0.1, 0.0}, {0.5, 0.5}, {1.0, 1.0}};  // tau, diversity
-  for (const DepthCurve& curve : group.curves) {
+  for (const DepthPath& curve : group.curves) {
     for (const auto& [tau, level] : levels) {
       if (curve.tau != tau) continue;
       const auto run = claims.about(overflows({curve.at}, records));
@@ -626,18 +626,18 @@ Axis depth_axis(const ModelSpec& spec) {
 // Figure 5 that is not an end of the axis.
 void add_lines(const Config& c, const Groups& groups, const Drawn& drawn, PanelBuilder& panel) {
   if (drawn.has_threshold) panel.line(c.threshold, threshold_label(c.threshold));
-  const auto is_half = [](const DepthCurve& curve) { return curve.tau == 0.5; };
-  const std::vector<DepthCurve>& curves = groups.front().curves;
+  const auto is_half = [](const DepthPath& curve) { return curve.tau == 0.5; };
+  const std::vector<DepthPath>& curves = groups.front().curves;
   if (std::any_of(curves.begin(), curves.end(), is_half))
     panel.line(0.5, "paper's level for tau = 0.5");
 }
 
-bool has_one_lambda(const DepthCurve& curve) {
+bool has_one_lambda(const DepthPath& curve) {
   return curve.lambda.size() == 1;
 }
 
 // "tau = 0.1", "lambda = -5", "lambda per layer", "dropout 0.1"
-std::string label_of(const DepthCurve& curve) {
+std::string label_of(const DepthPath& curve) {
   if (curve.dropout > 0) return "dropout " + series_number(curve.dropout);
   if (curve.tau) return "tau = " + series_number(*curve.tau);
   return has_one_lambda(curve) ? "lambda = " + series_number(curve.lambda.front())
@@ -645,7 +645,7 @@ std::string label_of(const DepthCurve& curve) {
 }
 
 // Dashed for a negative lambda. With a tau, dashes mean "before de-escalation".
-LineStyle style_of(const DepthCurve& curve) {
+LineStyle style_of(const DepthPath& curve) {
   if (curve.dropout > 0) return LineStyle::dotted;
   const bool dashed = !curve.tau && has_one_lambda(curve) && curve.lambda.front() < 0;
   return dashed ? LineStyle::dashed : LineStyle::line;
@@ -653,8 +653,8 @@ LineStyle style_of(const DepthCurve& curve) {
 
 // From the largest lambda to the smallest: the curves of lambda and -lambda often coincide, and the
 // dashes of -lambda must lie on the line of lambda.
-std::vector<DepthCurve> in_drawing_order(std::vector<DepthCurve> curves) {
-  std::stable_sort(curves.begin(), curves.end(), [](const DepthCurve& a, const DepthCurve& b) {
+std::vector<DepthPath> in_drawing_order(std::vector<DepthPath> curves) {
+  std::stable_sort(curves.begin(), curves.end(), [](const DepthPath& a, const DepthPath& b) {
     return has_one_lambda(a) && (!has_one_lambda(b) || a.lambda.front() > b.lambda.front());
   });
   return curves;
@@ -667,7 +667,7 @@ void add_panel_of_group(const Config& c, const Groups& groups, const DepthGroup&
       out.panel(figure_label(group.spec) + words, depth_axis(group.spec), drawn.axis);
   if (groups.size() > 1) panel.group(drawn.measure);
   int color = 0;
-  for (const DepthCurve& curve : in_drawing_order(group.curves)) {
+  for (const DepthPath& curve : in_drawing_order(group.curves)) {
     const std::string label = label_of(curve);
     panel.curve(curve.at / drawn.measure, label + (c.de_escalates() ? ", after de-escalation" : ""),
                 {.style = style_of(curve), .color = color, .band = band});
@@ -687,7 +687,7 @@ void add_panel_of_models(const Config& c, const Groups& groups, const Drawn& dra
   PanelBuilder panel = out.panel(drawn.title, depth_axis(c.model), drawn.axis);
   int color = 0;
   for (const DepthGroup& group : groups) {
-    for (const DepthCurve& curve : group.curves) {
+    for (const DepthPath& curve : group.curves) {
       const bool has_dropout = curve.dropout > 0;
       panel.curve(curve.at / drawn.measure,
                   figure_label(group.spec) + (has_dropout ? ", " + label_of(curve) : ""),
@@ -710,7 +710,7 @@ std::size_t models_per_row(std::size_t models) {
 void add_figure(const Config& c, const Groups& groups, Display& out) {
   const auto has_one_curve = [](const DepthGroup& group) {
     return std::count_if(group.curves.begin(), group.curves.end(),
-                         [](const DepthCurve& curve) { return curve.dropout == 0; }) == 1;
+                         [](const DepthPath& curve) { return curve.dropout == 0; }) == 1;
   };
   const std::size_t models = groups.size();
   const bool one_panel =
@@ -804,7 +804,7 @@ constexpr struct {
 void Config::derive(Numbers& out) const {
   const Groups all = groups();
   for (const DepthGroup& group : all) {
-    for (const DepthCurve& curve : group.curves) {
+    for (const DepthPath& curve : group.curves) {
       add_depth_series(group.spec, curve, out);
       for (const auto& [last, of] : last_values)
         out.scalar(curve.at / last, final_values(curve.at, of, out.records()));

@@ -63,7 +63,7 @@ double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
 template <class T>
 class CurveRun {
  public:
-  CurveRun(const DepthCurve& curve, const State<T>& input, TrialRecord& record)
+  CurveRun(const DepthPath& curve, const State<T>& input, TrialRecord& record)
       : curve_(&curve), record_(&record), state_(input) {
     append(measured(input));
   }
@@ -127,7 +127,7 @@ class CurveRun {
     append_to(measure::log10_norm, log10_norm(state_, after));
   }
 
-  const DepthCurve* curve_;
+  const DepthPath* curve_;
   TrialRecord* record_;
   State<T> state_;
   std::map<std::string, std::vector<double>> numbers_;  // one value per layer
@@ -136,10 +136,10 @@ class CurveRun {
 
 // Appends the curves of one trial.
 template <class T>
-void add_curve_runs(const ModelSpec& spec, const std::vector<DepthCurve>& curves,
-                    const Trial& trial, TrialRecord& record, std::vector<CurveRun<T>>& runs) {
+void add_curve_runs(const ModelSpec& spec, const std::vector<DepthPath>& curves, const Trial& trial,
+                    TrialRecord& record, std::vector<CurveRun<T>>& runs) {
   const State<T> input = draw_input<T>(spec, trial);
-  for (const DepthCurve& curve : curves) {
+  for (const DepthPath& curve : curves) {
     runs.emplace_back(curve, curve.dropout > 0 ? draw_input<T>(spec, trial, curve.dropout) : input,
                       record);
   }
@@ -188,7 +188,7 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<CurveRun<T>>& r
 }
 
 template <class T>
-void walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+void walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthPath>>& curves,
                  const std::vector<Trial>& trials, Records& records,
                  const DepthObserver<T>& observe = {}) {
   // Drawn weights belong to one trial.
@@ -282,7 +282,7 @@ void DepthConfig::fill_defaults() {
 std::vector<At> curves_in(const std::vector<DepthGroup>& groups) {
   std::vector<At> curves;
   for (const DepthGroup& group : groups) {
-    for (const DepthCurve& curve : group.curves) curves.push_back(curve.at);
+    for (const DepthPath& curve : group.curves) curves.push_back(curve.at);
   }
   return curves;
 }
@@ -303,7 +303,7 @@ Work depth_work(const ModelSpec& model, std::vector<At> curves, RunTrials run) {
                     [run = std::move(run)](std::vector<Trial>& trials) { return run(0, trials); });
 }
 
-void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthCurve>>& curves,
+void run_curves(const ModelSpec& spec, const std::vector<std::vector<DepthPath>>& curves,
                 const std::vector<Trial>& trials, bool single_precision, Records& records) {
   single_precision ? walk_trials<float>(spec, curves, trials, records)
                    : walk_trials<double>(spec, curves, trials, records);
@@ -402,7 +402,7 @@ std::string too_shallow(const ModelSpec& spec) {
              plural(spec.layers, "layer"));
 }
 
-void add_depth_series(const ModelSpec& spec, const DepthCurve& curve, Numbers& out) {
+void add_depth_series(const ModelSpec& spec, const DepthPath& curve, Numbers& out) {
   const std::vector<double> states = layers_from(0, spec), blocks = layers_from(1, spec);
   const auto add = [&](const Measure& measure) { out.series(curve.at / measure, "layer", states); };
   for (const TokenMeasure& each : measures) add(each.after);
@@ -506,7 +506,7 @@ void note_rounding(const std::vector<Quantity>& of_mu, bool single_precision, Di
 std::vector<Quantity> mu_arrays(const std::vector<DepthGroup>& groups) {
   std::vector<Quantity> out;
   for (const DepthGroup& group : groups) {
-    for (const DepthCurve& curve : group.curves) {
+    for (const DepthPath& curve : group.curves) {
       out.push_back(curve.at / measure::mu_normalized);
       if (curve.tau) out.push_back(curve.at / before_de_escalation::mu_normalized);
     }

@@ -26,7 +26,7 @@ ModelSpec tiny(const std::string& model) {
   return spec;
 }
 
-DepthCurve skip(double lambda) {
+DepthPath skip(double lambda) {
   return {At("lambda", lambda), {lambda}};
 }
 
@@ -45,7 +45,7 @@ class Trace {
   At curve_;
 };
 
-Trace run_one(const ModelSpec& spec, const DepthCurve& curve, bool single_precision = false) {
+Trace run_one(const ModelSpec& spec, const DepthPath& curve, bool single_precision = false) {
   return {run_groups({{spec, {curve}}}, {Trial(1, 0, 0)}, single_precision).front(), curve.at};
 }
 
@@ -70,7 +70,7 @@ TEST_CASE("variants of one model have the same numbers together and alone") {
       run_variants(groups, {Trial(1, 0, 3)}, false).front();  // on four threads
   const std::vector<double>& first = together.array("onrms." + std::string(measure::log10_norm));
   for (const DepthGroup& group : groups) {
-    const DepthCurve& curve = group.curves.front();
+    const DepthPath& curve = group.curves.front();
     const std::vector<double>& log10_norm = together.array(curve.at / measure::log10_norm);
     CHECK(log10_norm == run_one(group.spec, curve)[measure::log10_norm]);
     CHECK((log10_norm == first) == (curve.at.text == "onrms"));
@@ -102,7 +102,7 @@ TEST_CASE("a curve does not depend on other curves and equals the output of the 
 TEST_CASE("an observer sees the states that go into each block") {
   const ModelSpec spec = tiny("attention");
   const Trial trial(1, 0, 0);
-  const std::vector<DepthCurve> curves = {skip(-1), skip(2)};
+  const std::vector<DepthPath> curves = {skip(-1), skip(2)};
   std::vector<std::vector<double>> seen(curves.size());
   const TrialRecord record = run_observed<double>(
       {spec, curves}, trial, [&](std::size_t c, const auto&, const auto& state) {
