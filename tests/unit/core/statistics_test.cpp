@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -159,6 +160,9 @@ TEST_CASE("Spearman's rank correlation, with ties and with too few pairs") {
   CHECK(std::fabs(rank_correlation(Values{1, 2, 3}, Values{9, 5, -1}) + 1) <= 1e-15);
   // Ranks 0.5, 0.5, 2 and 0, 1, 2: covariance 0.75, deviations sqrt(0.75) and 1.
   CHECK(std::fabs(rank_correlation(Values{4, 4, 7}, Values{1, 2, 3}) - std::sqrt(0.75)) <= 1e-15);
+  // Ranks 0, 1.5, 1.5, 3 and 0, 2, 1, 3: covariance 4.5/3, squared deviations 4.5/3 and 5/3.
+  CHECK(std::fabs(rank_correlation(Values{1, 2, 2, 3}, Values{1, 3, 2, 4}) -
+                  4.5 / std::sqrt(4.5 * 5)) <= 1e-15);
   CHECK(std::isnan(rank_correlation(Values{1, 2}, Values{1, 2})));
   CHECK(std::isnan(rank_correlation(Values{1, 1, 1}, Values{1, 2, 3})));
 }
@@ -194,6 +198,9 @@ TEST_CASE("the spread of values is computed") {
   CHECK(spread.upper_tenth == 10);
   CHECK(spread.largest == 10);
   CHECK(std::isnan(spread_of(std::vector<double>{}).median));
+  std::vector<double> twenty(20);
+  std::iota(twenty.begin(), twenty.end(), 1.0);
+  CHECK(spread_of(twenty).upper_tenth == 19);  // two of twenty are as large
 }
 
 TEST_CASE("chi-squared tails equal their closed forms") {

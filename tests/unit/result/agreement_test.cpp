@@ -54,6 +54,13 @@ TEST_CASE("only holds against fails contradicts; other differences of a full run
         "missing), and 1 more");
 }
 
+TEST_CASE("a claim whose verdict a shorter run withheld is undecided, not inapplicable") {
+  ResultFile withheld = result({{"a", "no"}});
+  withheld.claims[0].shortened = true;
+  CHECK(agreement(withheld, result({{"a", "holds"}})).differences ==
+        std::vector<std::string>{"P a (published holds, here undecided)"});
+}
+
 TEST_CASE("a shorter run withholds what it does not decide") {
   const ResultFile published =
       result({{"a", "holds"}, {"b", "fails"}, {"c", "holds"}, {"d", "holds"}});

@@ -176,6 +176,7 @@ TEST_CASE("titles, notes, figures and the fields of a claim are compared") {
   CHECK(changed([](json& r) { r["notes"][0] = "at step 12.49, 3 of 4"; }).agrees());
   CHECK(changed([](json& r) { r["figure"]["panels"][0]["lines"][0]["y"] = 1 + 1e-9; }).agrees());
   CHECK(changed([](json& r) { r["claims"][0]["evidence"]["mean"] = 2.1; }).agrees());
+  CHECK(changed([](json& r) { r["claims"][0]["detail"] = "1 of 4 seeds diverged"; }).agrees());
 }
 
 TEST_CASE("an item that is missing in either result is a difference") {
