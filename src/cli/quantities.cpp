@@ -1,7 +1,6 @@
 #include "cli/quantities.hpp"
 
 #include <algorithm>
-#include <ranges>
 
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
@@ -18,10 +17,10 @@ bool are_nested(const std::vector<double>& a, const std::vector<double>& b) {
 }
 
 bool is_at_same_axes(const ListedQuantity& listed, const DeclaredQuantity& declared) {
+  const auto axis_of = [](const auto& place) { return place.first; };
   return listed.kind == declared.quantity.kind && listed.x_name == declared.x_name &&
          are_nested(listed.x, declared.x) &&
-         std::ranges::equal(std::views::keys(listed.at),
-                            std::views::keys(declared.quantity.at.coordinates));
+         std::ranges::equal(listed.at, declared.quantity.at.coordinates, {}, axis_of, axis_of);
 }
 
 /// "0, 1, 2, ..., 64", with the number of values.

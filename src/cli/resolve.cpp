@@ -98,10 +98,13 @@ AllGiven given_by(const ParameterFile& file, const Experiment& experiment, const
 AllGiven given_by(const Arguments& arguments, const Parameters& parameters) {
   std::map<std::string, std::vector<std::string_view>>
       uses;  // all values of flags that are repeated, once per element
+  const auto field_of = [&](const std::string& name) {
+    const Field* const field = find_field(parameters.recorded, name);
+    return field != nullptr ? field : find_field(parameters.session, name);
+  };
   AllGiven out;
   for (const auto& [name, value] : arguments.flags) {
-    const Field* field = find_field(parameters.recorded, name);
-    if (field == nullptr) field = find_field(parameters.session, name);
+    const Field* const field = field_of(name);
     if (field == nullptr) continue;  // --preset, and --describe next to --help
     // --out and --config are not recorded.
     if (name != "out" && name != "config" && !is_utf8(value))
@@ -113,8 +116,7 @@ AllGiven given_by(const Arguments& arguments, const Parameters& parameters) {
       out.push_back({field, field->read_flag(value, "--" + name)});
   }
   for (const auto& [name, values] : uses) {
-    const Field* field = find_field(parameters.recorded, name);
-    if (field == nullptr) field = find_field(parameters.session, name);
+    const Field* const field = field_of(name);
     out.push_back({field, field->read_elements(values, "--" + name)});
   }
   return out;
@@ -231,8 +233,8 @@ void set_all(ResolvedRun& run, const RunSources& sources, const Givers& givers,
   run.notes = note_on_files(givers, run.fields(), before);
 }
 
-// The run without what belongs to the preset. `read`: the same sources or more, which an earlier
-// run of the same study has read.
+// The run without what belongs to the preset. Reads the sources into `given`, unless an earlier run
+// of the same study has read them.
 ResolvedRun configured(const Experiment& experiment, const RunSources& sources,
                        GivenBySources& given) {
   const StudyEntry& entry = study_of(experiment, sources);

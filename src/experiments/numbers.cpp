@@ -97,6 +97,7 @@ void Numbers::add(const std::vector<Column>& columns, const At& at) {
 }
 
 const Series& Numbers::at(const std::string& name) const {
+  if (declares()) throw std::logic_error("numbers that are declared have no series");
   const auto found = std::ranges::find(result_->series, name, &Series::name);
   if (found == result_->series.end()) throw std::logic_error("no series " + name);
   return *found;

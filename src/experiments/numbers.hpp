@@ -68,8 +68,7 @@ class Numbers {
     always_ = before;
   }
 
-  /// The series added under this name; throws std::logic_error if there is none. Not while
-  /// declaring.
+  /// The series added under this name. Throws std::logic_error if there is none, and if declares().
   const Series& at(const std::string& name) const;
   bool declares() const { return result_ == nullptr; }
 

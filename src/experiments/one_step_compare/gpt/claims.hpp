@@ -12,10 +12,9 @@ double mean_of_finite(const std::vector<double>& values);
 double mean_log(std::vector<double> values);
 
 /// One run in all trials.
-class RunRecords : public trainings::RunRecords {
+class RunRecords : public grid::RunRecords {
  public:
-  RunRecords(const Run& run, const Records& records)
-      : trainings::RunRecords(run, records), run_(run) {}
+  RunRecords(const Run& run, const Records& records) : grid::RunRecords(run, records), run_(run) {}
 
   const Run& run() const { return run_; }
   std::size_t layers() const { return run_.config.layers; }
@@ -69,7 +68,7 @@ class RunRecords : public trainings::RunRecords {
   /// be one over the steps before that.
   template <class Value>
   std::vector<double> of_whole_runs(const Value& value) const {
-    return per_trial([&](const trainings::InTrial& trained) {
+    return per_trial([&](const grid::InTrial& trained) {
       return trained(diverged) > 0 ? undefined : value(trained.record);
     });
   }

@@ -31,8 +31,8 @@ void judge_pair(const Statement& statement, const RunPair& pair, const std::stri
 constexpr double slight = 0.05;
 
 /// What a run changes in the config, but for the learning rates of the matrices inside layers.
-std::vector<trainings::Setting> changes_but_for_rates(const Plan& plan, const Run& run) {
-  std::vector<trainings::Setting> out = run.changes_from(plan.runs.front());
+std::vector<grid::Setting> changes_but_for_rates(const Plan& plan, const Run& run) {
+  std::vector<grid::Setting> out = run.changes_from(plan.runs.front());
   std::erase_if(out, [](const auto& setting) { return contains(inner_rates, setting.axis); });
   return out;
 }
@@ -44,7 +44,7 @@ void judge_optimizers(const Trained& all, Claims& claims) {
              {all.plan.main_run("muon"), all.plan.main_run("adam")}, "needs --optimizer adam,muon",
              all, claims);
   for (const Run& muon : all.plan.runs) {
-    const std::vector<trainings::Setting> changes = changes_but_for_rates(all.plan, muon);
+    const std::vector<grid::Setting> changes = changes_but_for_rates(all.plan, muon);
     if (muon.optimizer != "muon" || changes.size() != 1) continue;
     const Run* const adam = all.plan.first_where([&](const Run& run) {
       return run.optimizer == "adam" && changes_but_for_rates(all.plan, run) == changes;

@@ -7,7 +7,7 @@
 namespace ranklab::gpt {
 namespace {
 
-using trainings::trials_look;
+using grid::trials_look;
 
 // Runs that are compared --------------------------------------------------------------------------
 
@@ -258,12 +258,12 @@ void derive_differences(Numbers& out, const Plan& plan) {
 
 /// The final losses minus those of adam_for(). One name below the axis for each run that has a run
 /// of Adam to be compared with, and one series for each optimizer.
-trainings::DotPanel final_differences(const Plan& plan) {
-  trainings::DotPanel panel{
+grid::DotPanel final_differences(const Plan& plan) {
+  grid::DotPanel panel{
       "Final held-out loss minus Adam's" + same_settings(plan), "run", {""}, {"nats per token"}};
   const std::vector<RunPair> pairs = pairs_with_adam(plan);
   for (const RunPair& pair : pairs) panel.x.ticks.push_back(pair.first->tick_label(chooses(plan)));
-  for (const auto& runs : trainings::grouped(
+  for (const auto& runs : grid::grouped(
            plan.runs, [](const Run&a, const Run&b) { return a.optimizer == b.optimizer; })) {
     const Run& first = *runs.front();
     std::vector<double> places;
@@ -325,7 +325,7 @@ void add_mean_token_table(Display& out, const std::vector<const Run*>& runs, con
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells = {run->figure_label()};
     for (const MeanTokenEffect& effect : mean_token_effects()) {
-      const auto mean = [&](const trainings::InTrial& trained) {
+      const auto mean = [&](const grid::InTrial& trained) {
         return std::exp(effect.mean_log_of(view, trained.record));
       };
       const bool is_missing = effect.of_single_steps && run->one_steps(late).empty();

@@ -19,8 +19,8 @@
 #include "core/track.hpp"
 #include "data/corpus.hpp"
 #include "data/zipf_facts.hpp"
+#include "experiments/grid/runs.hpp"
 #include "experiments/kit.hpp"
-#include "experiments/trainings/runs.hpp"
 #include "nn/gpt.hpp"
 #include "nn/optimizer.hpp"
 #include "run/once_per_run.hpp"
@@ -188,7 +188,7 @@ inline constexpr Measure
     // Of the batch. Also recorded without a prefix, at the measured steps of the first run.
     indicator = {"indicator.stable_rank", "1 / p_max", "stable rank of the tokens' indicator"},
     met_early = {"criterion", "", "layers in which a matrix meets (1.8) early"};
-using trainings::diverged;
+using grid::diverged;
 /// A run that follows the criterion: of the matrices with this name in all layers, how many meet
 /// it.
 inline Quantity criterion_met_by(const std::string& block) {
@@ -241,10 +241,10 @@ std::string input_of(const GptWeight<P>& weight) {
 
 // The axes of settings that compare runs: the model that a run trains, and for how many steps; the
 // learning rates of the matrices inside layers, which may be tuned for each run, and the others.
-inline const trainings::Axes of_model = {"layers", "dim",      "heads",   "steps", "activation",
-                                         "norm",   "position", "qk-norm", "init"},
-                             inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
-                             outer_rates = {"lr-embedding", "lr-outer"};
+inline const grid::Axes of_model = {"layers", "dim",      "heads",   "steps", "activation",
+                                    "norm",   "position", "qk-norm", "init"},
+                        inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
+                        outer_rates = {"lr-embedding", "lr-outer"};
 
 /// How a run updates a matrix: its rule, and the rate before --muon-scale.
 struct Update {
@@ -260,7 +260,7 @@ inline bool takes_scale(Rule rule) {
 
 /// What a run computes. Two runs with equal ones train the same weights on the same batches.
 struct Training {
-  std::vector<trainings::Setting> model;
+  std::vector<grid::Setting> model;
   std::string mean_token;
   // Of each block: if it meets (1.8), and if it does not. If they differ, also `criterion_word`:
   // the run of Adam that decides, inside layers and outside.
@@ -273,7 +273,7 @@ struct Training {
 /// those of its own --also vary. Their words are the values as their fields write them. Its place
 /// has the optimizer and the settings that differ from the config's; it reads as the user typed it:
 /// "muon,spectral-on=W2", and in claims "Muon,spectral-on=W2".
-struct Run : trainings::Run {
+struct Run : grid::Run {
   std::string optimizer;
   bool is_main = false;  // of --optimizer, not of --also
   Config config;         // with the settings
@@ -308,7 +308,7 @@ struct Run : trainings::Run {
 
   Training training() const;
   /// The settings that another run does not have.
-  std::vector<trainings::Setting> changes_from(const Run& other) const;
+  std::vector<grid::Setting> changes_from(const Run& other) const;
   bool same_workload(const Run& other) const {
     return same_on(other, of_model) && config.mean_token == other.config.mean_token;
   }
@@ -332,7 +332,7 @@ inline auto on_matrices(std::vector<std::string> matrices) {
   return [matrices](Config& config) { config.spectral_on = matrices; };
 }
 
-using RunPair = trainings::Pair<Run>;
+using RunPair = grid::Pair<Run>;
 
 /// All runs of a config: the optimizers, then what --also asks for, whose words are read here once.
 /// The first run has no changes.
@@ -354,7 +354,7 @@ struct Plan {
   /// The first run that satisfies ok(run), or null.
   template <class Ok>
   const Run* first_where(const Ok& ok) const {
-    return trainings::first_where(runs, ok);
+    return grid::first_where(runs, ok);
   }
   /// Two runs with this optimizer that differ in the mean token and in learning rates only: with
   /// and without it.
@@ -401,7 +401,7 @@ struct Trained {
   const Records& records;
   const Plan plan = plan_of(config);
 
-  trainings::RunRecords of(const Run& run) const { return {run, records}; }
+  grid::RunRecords of(const Run& run) const { return {run, records}; }
   /// Final losses; infinite if the run diverged.
   std::vector<double> losses(const Run& run, const Measure& loss = final_validation_loss) const {
     return of(run).numbers(loss, std::numeric_limits<double>::infinity());
@@ -414,7 +414,7 @@ struct Trained {
     return differences(losses(*pair.first), losses(*pair.second));
   }
   std::vector<Divergence> divergences(const std::vector<const Run*>& of) const {
-    return trainings::divergences_of(of, records);
+    return grid::divergences_of(of, records);
   }
 };
 

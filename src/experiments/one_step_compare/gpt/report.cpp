@@ -322,7 +322,7 @@ void Config::derive(Numbers& out) const {
     for (const Stage& stage : {early, late}) derive_one_step(out, run, stage);
   }
   derive_comparisons(out, all);
-  trainings::derive_divergences(out, plan.runs);
+  grid::derive_divergences(out, plan.runs);
 }
 
 void Config::judge(const Records& records, Claims& claims) const {
@@ -338,7 +338,7 @@ void Config::show(Display& out) const {
           "with a vocabulary of {}.",
           read.text, read.bytes, read.checksum, read.training.size(), read.validation.size(),
           read.vocabulary));
-  trainings::note_divergences(
+  grid::note_divergences(
       out, all.plan.runs, [](const Run& run) { return run.figure_label(); },
       " After a divergence, its curves show the other trials only and look better than they are.");
 }

@@ -8,7 +8,7 @@
 
 namespace ranklab::gpt {
 
-using trainings::Setting;
+using grid::Setting;
 
 const OptimizerRow& optimizer_named(const std::string& name) {
   for (const OptimizerRow& row : optimizers) {
@@ -74,7 +74,7 @@ Run also_run(const Config& base, const std::string& text) {
   }
   Run run = run_of(config, word.head, names);
   // The place has what differs, whatever its spelling.
-  run.place = run.place & trainings::place_of(run.changes_from(run_of(base, word.head)));
+  run.place = run.place & grid::place_of(run.changes_from(run_of(base, word.head)));
   run.place.text = word.head + typed;
   run.label += typed;
   return run;
@@ -402,7 +402,7 @@ std::string blocks_label(std::vector<std::string> blocks, bool is_short) {
 
 std::string label_of(const Run& run, bool is_short, bool hides_rates) {
   std::string out = optimizer_named(run.optimizer).figure_label, settings;
-  for (const Setting& setting : trainings::varying(run.settings)) {
+  for (const Setting& setting : grid::varying(run.settings)) {
     const std::string &key = setting.axis, &value = setting.words;
     if (hides_rates && (contains(inner_rates, key) || contains(outer_rates, key))) continue;
     if (key == "lr-" + run.optimizer) {
@@ -424,7 +424,7 @@ std::string Run::figure_label() const {
 }
 
 std::string Run::tick_label(bool own_rates) const {
-  return label_of(*this, true, own_rates || !trainings::varying(on({"spectral-on"})).empty());
+  return label_of(*this, true, own_rates || !grid::varying(on({"spectral-on"})).empty());
 }
 
 }  // namespace ranklab::gpt

@@ -331,7 +331,7 @@ TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial
   for (const Run& run : plan.runs)
     steps += run.config.steps + (run.follows_criterion() ? watched_steps.back() : 0);
   trial.expect(steps, "step");
-  TrialRecord out = trainings::train_each(
+  TrialRecord out = grid::train_each(
       plan.runs, trial, [&](const Run& run) { return run_flops(run, corpus.vocabulary); },
       [&](const Run& run) {
         return plan.config().single_precision() ? train<float>(run, corpus, trial)

@@ -22,7 +22,6 @@
 #include <iterator>
 #include <limits>
 #include <optional>
-#include <ranges>
 #include <set>
 
 #include "experiments/rank_collapse/rank_collapse.hpp"
@@ -731,10 +730,10 @@ void Config::derive(Numbers& out) const {
   std::ranges::sort(ascending);
   const auto add_against_lambda = [&](const Measure& measure, const Measure& of, std::uint64_t k) {
     std::vector<std::vector<double>> values;
-    for (const TrialRecord& record : out.records() | std::views::take(1)) {  // all are equal
+    if (!out.records().empty()) {  // all are equal
       values.emplace_back();
       for (const double each : ascending)
-        values.back().push_back(record.array(at_lambda(each, of)).at(k));
+        values.back().push_back(out.records().front().array(at_lambda(each, of)).at(k));
     }
     out.series(measure, series_over_trials(measure, "lambda", ascending, values));
   };

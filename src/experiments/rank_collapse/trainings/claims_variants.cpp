@@ -44,7 +44,7 @@ std::string ours(double value) {
 
 std::vector<Comparison> comparisons_of(const Trained& all) {
   std::vector<Comparison> out;
-  for (const Group& runs : trainings::grouped(
+  for (const Group& runs : grid::grouped(
            all.runs, [](const Run&a, const Run&b) { return a.same_but_for(b, of_variant); })) {
     Comparison& comparison = out.emplace_back(Comparison{runs.front()});
     for (const Run* run : runs) {
@@ -96,7 +96,7 @@ class Judge {
 
   /// The `post` run with this learning rate and warm-up; null if no run has both.
   static const Run* post_at(const Comparison& comparison, double rate, std::uint64_t warmup) {
-    return trainings::first_where(
+    return grid::first_where(
         comparison.post, [&](const Run& post) { return post.lr == rate && post.warmup == warmup; });
   }
   const Run* matching_post(const Comparison& comparison, const Run& run) const {
@@ -214,8 +214,8 @@ class Judge {
   /// Section 3.4 adds (21), which takes the mean over all tokens, to a language model.
   void judge_later_tokens(const Comparison& comparison) {
     const auto run_with = [&](const std::string& mean) {
-      return trainings::first_where(comparison.de_escalated,
-                                    [&](const Run& run) { return run.mean == mean; });
+      return grid::first_where(comparison.de_escalated,
+                               [&](const Run& run) { return run.mean == mean; });
     };
     const Run *const segment = run_with("segment"), *const strict = run_with("strict");
     if (!segment || !strict) return;
@@ -336,7 +336,7 @@ class Judge {
 
   void judge_learned(const Comparison& comparison, const Run& run, const Place& of) {
     const Removal wanted{run.removal.at, run.removal.tau};
-    const Run* const fixed = trainings::first_where(comparison.de_escalated, [&](const Run& other) {
+    const Run* const fixed = grid::first_where(comparison.de_escalated, [&](const Run& other) {
       return other.mean == run.mean && other.removal == wanted;
     });
     if (fixed) {

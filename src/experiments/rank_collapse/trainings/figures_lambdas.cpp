@@ -186,14 +186,13 @@ bool compares_accuracies(const Trained& all, const std::vector<Group>& groups) {
 }
 
 /// Every training's accuracy, at one named place per lambda.
-trainings::DotPanel accuracies_of(const Group& group, std::string title) {
-  trainings::DotPanel panel{std::move(title),
-                            "skip",
-                            {"strength of the skip, lambda"},
-                            unit_axis("accuracy after training")};
+grid::DotPanel accuracies_of(const Group& group, std::string title) {
+  grid::DotPanel panel{std::move(title),
+                       "skip",
+                       {"strength of the skip, lambda"},
+                       unit_axis("accuracy after training")};
   for (const Run* run : group) panel.x.ticks.push_back(run->skip.text());
-  panel.dots = {{group.front()->group_place() / accuracy_by_skip,
-                 trainings::places_to(group.size()),
+  panel.dots = {{group.front()->group_place() / accuracy_by_skip, grid::places_to(group.size()),
                  [group](const TrialRecord& record, std::size_t i) {
                    return InTrial{*group[i], record}(final_accuracy);
                  },

@@ -12,11 +12,11 @@ namespace {
 At variant_place(const Run& run) {
   At at("variant", run.variant);
   const auto add = [&](const std::string& axis, const std::string& read) {
-    std::vector<trainings::Setting> setting = trainings::varying(run.on({axis}));
+    std::vector<grid::Setting> setting = grid::varying(run.on({axis}));
     if (setting.empty()) return;
     setting.front().name = read;
     const std::string words = at.text + ", " + read;
-    at = at & trainings::place_of(setting);
+    at = at & grid::place_of(setting);
     at.text = words;
   };
   add("lr", "lr = " + series_number(run.lr));
@@ -32,7 +32,7 @@ int color_of_variant(const Trained& all, const Run& run) {
   static const std::map<std::string, std::vector<int>> colors = {
       {"pre", {0}}, {"post", {1, 4, 3, 6}}, {"de-escalated", {2, 5, 3, 4, 6, 9, 12}}};
   std::size_t before = 0;  // kinds of the same variant
-  for (const Group& kind : trainings::grouped(all.runs, std::mem_fn(&Run::same_variant))) {
+  for (const Group& kind : grid::grouped(all.runs, std::mem_fn(&Run::same_variant))) {
     if (kind.front()->same_variant(run)) break;
     before += kind.front()->variant == run.variant;
   }
@@ -65,7 +65,7 @@ class OneSetting {
  public:
   OneSetting(const Trained& all, const Group& runs)
       : all_(all), place_(runs.front()->setting_place()) {
-    for (const Group& family : trainings::grouped(runs, std::mem_fn(&Run::same_variant))) {
+    for (const Group& family : grid::grouped(runs, std::mem_fn(&Run::same_variant))) {
       const Run& first = *family.front();
       families_.push_back(
           {variant_place(first), variant_name(first), color_of_variant(all, first), family});
@@ -179,16 +179,15 @@ class OneSetting {
   }
 
   /// Every training at one named place per depth, where the variants are side by side.
-  trainings::DotPanel dots_of(const FinalLoss& what) const {
-    trainings::DotPanel panel{
+  grid::DotPanel dots_of(const FinalLoss& what) const {
+    grid::DotPanel panel{
         what.title + where_, "place", {"number of blocks"}, nonnegative_axis("loss (nats)")};
     const Group& runs = families_.front().runs;
     for (const Run* run : runs) panel.x.ticks.push_back(std::to_string(run->layers));
     const double distance = 0.8 / static_cast<double>(families_.size());
     double offset = -0.4 + distance / 2;
     for (const Family& family : families_) {
-      panel.dots.push_back({(place_ & family.place) / what.by_depth,
-                            trainings::places_to(runs.size()),
+      panel.dots.push_back({(place_ & family.place) / what.by_depth, grid::places_to(runs.size()),
                             [&family, &what](const TrialRecord& record, std::size_t i) {
                               return InTrial{*family.runs[i], record}(what.loss);
                             },
@@ -215,22 +214,22 @@ class OneSetting {
 };
 
 std::vector<Group> settings_of(const Trained& all) {
-  return trainings::grouped(all.runs, std::mem_fn(&Run::same_setting));
+  return grid::grouped(all.runs, std::mem_fn(&Run::same_setting));
 }
 
 /// Attention's share in the de-escalated runs, relative to pre-norm and post-norm: a place for each
 /// start and depth. Only if initial weights are compared.
-std::vector<trainings::DotPanel> shares_of(const Trained& all) {
-  std::vector<trainings::DotPanel> out;
+std::vector<grid::DotPanel> shares_of(const Trained& all) {
+  std::vector<grid::DotPanel> out;
   if (all.config.init.size() < 2) return out;
   for (const auto& [variant, title] : {std::pair("pre", "pre-norm"), {"post", "post-norm"}}) {
-    trainings::DotPanel panel{say("Attention's share, de-escalated over {}", title),
-                              "place",
-                              {"initial weights, number of blocks"},
-                              log_axis("ratio of ||A|| / ||X||, mean over blocks")};
-    std::vector<trainings::Pair<Run>> pairs;
+    grid::DotPanel panel{say("Attention's share, de-escalated over {}", title),
+                         "place",
+                         {"initial weights, number of blocks"},
+                         log_axis("ratio of ||A|| / ||X||, mean over blocks")};
+    std::vector<grid::Pair<Run>> pairs;
     for (const Run& run : all.runs) {
-      const Run* const other = trainings::first_where(all.runs, [&, of = variant](const Run& each) {
+      const Run* const other = grid::first_where(all.runs, [&, of = variant](const Run& each) {
         return each.variant == of && each.layers == run.layers && each.same_setting(run);
       });
       if (run.variant != "de-escalated" || !other) continue;
@@ -243,7 +242,7 @@ std::vector<trainings::DotPanel> shares_of(const Trained& all) {
       const Quantity name{say("share_of_{}.{}.by_setting", of, moment), share_by_setting,
                           At("of", of) & At("moment", moment)};
       panel.dots.push_back(
-          {name, trainings::places_to(pairs.size()),
+          {name, grid::places_to(pairs.size()),
            [pairs, moment](const TrialRecord& record, std::size_t i) {
              return attention_share({*pairs[i].first, record}, *pairs[i].second, moment);
            },
@@ -259,13 +258,13 @@ std::vector<trainings::DotPanel> shares_of(const Trained& all) {
 }  // namespace
 
 void derive_variants(Numbers& out, const Trained& all) {
-  for (const trainings::DotPanel& shares : shares_of(all)) shares.derive(out);
+  for (const grid::DotPanel& shares : shares_of(all)) shares.derive(out);
   for (const Group& setting : settings_of(all)) OneSetting(all, setting).derive(out);
 }
 
 void draw_variants(Display& out, const Trained& all) {
   const bool compares_starts = all.config.init.size() > 1;
-  for (const trainings::DotPanel& shares : shares_of(all)) {
+  for (const grid::DotPanel& shares : shares_of(all)) {
     shares.show(out).line(1, "no discount").group("share");
     out.columns(1);
   }

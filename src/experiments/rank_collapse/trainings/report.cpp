@@ -4,12 +4,11 @@
 namespace ranklab::train {
 
 const Run* with_lambda(const Group& group, double lambda) {
-  return trainings::first_where(group,
-                                [&](const Run& run) { return run.skip.is_fixed_at(lambda); });
+  return grid::first_where(group, [&](const Run& run) { return run.skip.is_fixed_at(lambda); });
 }
 
 const Run* learned(const Group& group) {
-  return trainings::first_where(group, [](const Run& run) { return run.skip.learned; });
+  return grid::first_where(group, [](const Run& run) { return run.skip.learned; });
 }
 
 // Parts of figures --------------------------------------------------------------------------------
@@ -71,7 +70,7 @@ void Config::derive(Numbers& out) const {
   } else {
     derive_lambdas(out, all);
   }
-  trainings::derive_divergences(out, all.runs);
+  grid::derive_divergences(out, all.runs);
 }
 
 void Config::judge(const Records& records, Claims& claims) const {
@@ -94,7 +93,7 @@ void Config::show(Display& out) const {
   } else {
     draw_lambdas(out, all);
   }
-  trainings::note_divergences(out, all.runs, [](const Run& run) { return run.name(); });
+  grid::note_divergences(out, all.runs, [](const Run& run) { return run.name(); });
 }
 
 }  // namespace ranklab::train

@@ -434,7 +434,7 @@ std::vector<Parsed> all_different(const Config& c, const std::string& flag,
 
 // Names and words ---------------------------------------------------------------------------------
 
-using trainings::Setting;
+using grid::Setting;
 using Words = std::map<std::string, std::string>;
 
 /// The word of a table for a value; the value itself if the table does not have it.
@@ -492,7 +492,7 @@ std::vector<Setting> settings_of(const Config& c, const Run& run) {
   std::vector<Setting> out = {
       {"model", run.model, run.model, model_row(run.model).title, c.model.size() > 1},
       lambda_setting(c, run.skip),
-      variant_setting(c, run, !trainings::varying(of_variant).empty()),
+      variant_setting(c, run, !grid::varying(of_variant).empty()),
       named(std::vector{run.layers} != defaults_of(c).layers || c.layers.size() > 1, "L", layers,
             plural(run.layers, "layer"), c.layers.size() > 1),
       named(c.init.size() > 1, "init", run.init,
@@ -511,7 +511,7 @@ std::vector<Setting> settings_of(const Config& c, const Run& run) {
 /// Sets what follows from the elements of the lists.
 void complete(const Config& c, Run& run) {
   run.settings = settings_of(c, run);
-  run.place = trainings::place_of(run.settings);
+  run.place = grid::place_of(run.settings);
   run.label = run.name();
   run.steps = static_cast<std::uint64_t>(
       number_of(value_for(c.steps, run, "--steps"), "--steps", 1, 1e7, true));
@@ -567,13 +567,13 @@ std::vector<Removal> Config::removals() const {
 }
 
 std::string variant_name(const Run& run) {
-  std::vector<Setting> settings = trainings::varying(run.on(of_variant));
+  std::vector<Setting> settings = grid::varying(run.on(of_variant));
   if (settings.empty()) settings = run.on({"variant"});
-  return joined(trainings::words_of(settings));
+  return joined(grid::words_of(settings));
 }
 
 std::vector<std::string> group_words(const Run& run) {
-  return trainings::words_of(trainings::varying(
+  return grid::words_of(grid::varying(
       run.on({"model", "variant", "mean", "removal", "lr", "warmup", "L", "init", "where"})));
 }
 
@@ -583,7 +583,7 @@ std::string group_name(const Run& run) {
 }
 
 std::string setting_name(const Run& run) {
-  return joined(trainings::words_of(trainings::varying(run.but_for(of_depth_and_variant))));
+  return joined(grid::words_of(grid::varying(run.but_for(of_depth_and_variant))));
 }
 
 std::vector<Run> Config::runs() const {

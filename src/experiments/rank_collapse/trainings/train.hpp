@@ -17,8 +17,8 @@
 #include "data/corpus.hpp"
 #include "data/images.hpp"
 #include "data/recall.hpp"
+#include "experiments/grid/runs.hpp"
 #include "experiments/kit.hpp"
-#include "experiments/trainings/runs.hpp"
 #include "nn/sequence_model.hpp"
 #include "run/once_per_run.hpp"
 
@@ -144,13 +144,12 @@ struct Config : Study {
 };
 
 // The axes of settings in which runs are compared.
-inline const trainings::Axes of_skip = {"lambda"},
-                             of_variant = {"variant", "mean", "removal", "lr", "warmup"},
-                             of_depth_and_variant = {"L",       "variant", "mean",
-                                                     "removal", "lr",      "warmup"};
+inline const grid::Axes of_skip = {"lambda"},
+                        of_variant = {"variant", "mean", "removal", "lr", "warmup"},
+                        of_depth_and_variant = {"L", "variant", "mean", "removal", "lr", "warmup"};
 
 /// One model, trained once in each trial. All runs of a trial see the same batches.
-struct Run : trainings::Run {
+struct Run : grid::Run {
   // An element of each list; empty if the list is, or if it is about other variants.
   std::string model, init, where, variant, mean;
   Removal removal;
@@ -164,19 +163,17 @@ struct Run : trainings::Run {
   double lr = 1e-3;
 
   /// "attention,L=8": its place without lambda.
-  At group_place() const { return trainings::place_of(but_for(of_skip)); }
+  At group_place() const { return grid::place_of(but_for(of_skip)); }
   std::string group() const { return group_place().text; }
   /// "init=torch": what runs of different depths and variants share, if runs differ in it.
-  At setting_place() const {
-    return trainings::place_of(trainings::varying(but_for(of_depth_and_variant)));
-  }
+  At setting_place() const { return grid::place_of(grid::varying(but_for(of_depth_and_variant))); }
   /// Whether runs differ in lambda only; in nothing but the depth and the variant with its rate,
   /// warm-up, mean and removal; in none of these but the depth.
   bool same_group(const Run& other) const { return same_but_for(other, of_skip); }
   bool same_setting(const Run& other) const { return same_but_for(other, of_depth_and_variant); }
   bool same_variant(const Run& other) const { return same_on(other, of_variant); }
 
-  using trainings::Run::key;
+  using grid::Run::key;
   /// One of the numbers below at a moment.
   Quantity key(const std::string& moment, const Measure& number) const;
   /// Steps after each tenth of a run, from the tenth `first` on; 0 is the start.
@@ -305,7 +302,7 @@ TrialRecord run_trial(const Config& config, const std::vector<Run>& runs, const 
 
 inline constexpr double collapsed = 1e-3;  // tokens are collapsed if mu / ||R|| is below this
 
-using trainings::InTrial, trainings::diverged, trainings::trials_look;
+using grid::InTrial, grid::diverged, grid::trials_look;
 /// Runs that differ in lambda only.
 using Group = std::vector<const Run*>;
 /// The run with this fixed lambda, or the first one that learns lambda; null without one.
@@ -320,9 +317,9 @@ struct Trained {
 
   const Task& task() const { return config.read_task(); }
   std::vector<Group> groups() const {
-    return trainings::grouped(runs, [](const Run& a, const Run& b) { return a.same_group(b); });
+    return grid::grouped(runs, [](const Run& a, const Run& b) { return a.same_group(b); });
   }
-  trainings::RunRecords of(const Run& run) const { return {run, records}; }
+  grid::RunRecords of(const Run& run) const { return {run, records}; }
   /// Final numbers; those of guessing stand for runs that diverged.
   std::vector<double> accuracies(const Run& run) const {
     return of(run).numbers(final_accuracy, task().chance());
@@ -332,7 +329,7 @@ struct Trained {
     return of(run).numbers(final_train_loss, task().guessing_loss());
   }
   std::vector<Divergence> divergences(const std::vector<const Run*>& of) const {
-    return trainings::divergences_of(of, records);
+    return grid::divergences_of(of, records);
   }
 };
 

@@ -33,7 +33,8 @@ Result judged(LabelModel model, const std::map<std::string, double>& exponents,
     for (const gradient_rank::Size& size : config.sizes()) {
       for (const auto& [name, exponent] : exponents) {
         const double jitter = 1 + 0.001 * static_cast<double>(i);
-        records[i].set(size.place() / name, 5 * jitter * std::pow(static_cast<double>(size.k), exponent));
+        records[i].set(size.place() / name,
+                       5 * jitter * std::pow(static_cast<double>(size.k), exponent));
       }
       records[i].set(size.place() / "nuclear_rank", std::vector<double>{1, 2});
     }

@@ -4,19 +4,19 @@
 
 #include <cmath>
 
+#include "experiments/grid/runs.hpp"
 #include "experiments/result_parts.hpp"
-#include "experiments/trainings/runs.hpp"
 
 namespace runs_test {
 
 using namespace ranklab;
-using namespace ranklab::trainings;
+using namespace ranklab::grid;
 
 namespace {
 
 /// A model with a skip and a depth.
-trainings::Run run_of(const std::string& model, double lambda, double depth) {
-  trainings::Run run;
+grid::Run run_of(const std::string& model, double lambda, double depth) {
+  grid::Run run;
   run.settings = {{"model", model, model, "the " + model, true},
                   {"lambda", lambda, lambda == 1 ? "" : say("lambda={}", lambda), "skip", false},
                   {"L", depth, say("L={}", depth), say("{} layers", depth), true}};
@@ -25,8 +25,8 @@ trainings::Run run_of(const std::string& model, double lambda, double depth) {
   return run;
 }
 
-const std::vector<trainings::Run> runs = {run_of("mamba", 0, 2), run_of("mamba", 1, 2),
-                                          run_of("attention", 0, 2), run_of("mamba", 1, 8)};
+const std::vector<grid::Run> runs = {run_of("mamba", 0, 2), run_of("mamba", 1, 2),
+                                     run_of("attention", 0, 2), run_of("mamba", 1, 8)};
 
 constexpr Measure loss = {"loss", "", "a loss", "nats"};
 
@@ -59,13 +59,13 @@ TEST_CASE("runs are the same on some axes or but for some, by value and not by n
   CHECK_FALSE(runs[0].same_but_for(runs[1], {"L"}));
   CHECK(runs[1].same_on(runs[3], {"model", "lambda"}));
   CHECK_FALSE(runs[0].same_on(runs[2], {"model"}));
-  trainings::Run renamed = runs[0];
+  grid::Run renamed = runs[0];
   for (Setting& setting : renamed.settings) setting.name = setting.words = "other";
   CHECK(renamed.same_but_for(runs[0], {}));
   const auto groups =
       grouped(runs, [](const auto& a, const auto& b) { return a.same_but_for(b, {"lambda"}); });
   REQUIRE(groups.size() == 3);
-  CHECK(groups[0] == std::vector<const trainings::Run*>{&runs[0], &runs[1]});
+  CHECK(groups[0] == std::vector<const grid::Run*>{&runs[0], &runs[1]});
   CHECK(groups[2].front() == &runs[3]);
   CHECK(first_where(groups[0], [](const auto& run) { return run.name() == "mamba,L=2"; }) ==
         &runs[1]);
@@ -75,13 +75,13 @@ TEST_CASE("runs are the same on some axes or but for some, by value and not by n
 TEST_CASE("every run trains once in a trial, and the record has its numbers at its place") {
   const TrialRecord record = train_each(
       runs, Trial(1, 0, 2), [](const auto&) { return 1.0; },
-      [](const trainings::Run& run) {
+      [](const grid::Run& run) {
         TrialRecord out;
         out.set(loss, std::get<double>(run.settings.back().value));
         return out;
       });
   CHECK(record.arrays().size() == runs.size());
-  for (const trainings::Run& run : runs)
+  for (const grid::Run& run : runs)
     CHECK(InTrial{run, record}(loss) == std::get<double>(run.settings.back().value));
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("a number of a run that diverged has a stand-in, and claims know the t
   CHECK(view.numbers(loss, 9) == std::vector<double>{0, 9, 1});
   CHECK(std::isnan(view.numbers(loss)[1]));
   CHECK(view.times_diverged() == 1);
-  const auto found = divergences_of<trainings::Run>({&runs[0], nullptr}, records);
+  const auto found = divergences_of<grid::Run>({&runs[0], nullptr}, records);
   REQUIRE(found.size() == 1);
   CHECK(found[0].run == "mamba,lambda=0,L=2");
   CHECK(found[0].in_trial == std::vector<bool>{false, true, false});

@@ -15,7 +15,7 @@
 #include "experiments/numbers.hpp"
 #include "run/trials.hpp"
 
-namespace ranklab::trainings {
+namespace ranklab::grid {
 
 // What a run is -----------------------------------------------------------------------------------
 
@@ -218,4 +218,4 @@ struct DotPanel {
 /// 1 ... n.
 std::vector<double> places_to(std::size_t n);
 
-}  // namespace ranklab::trainings
+}  // namespace ranklab::grid

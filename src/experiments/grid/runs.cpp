@@ -1,9 +1,9 @@
-#include "experiments/trainings/runs.hpp"
+#include "experiments/grid/runs.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace ranklab::trainings {
+namespace ranklab::grid {
 
 At place_of(const std::vector<Setting>& settings) {
   At out;
@@ -80,4 +80,4 @@ std::vector<double> places_to(std::size_t n) {
   return out;
 }
 
-}  // namespace ranklab::trainings
+}  // namespace ranklab::grid
