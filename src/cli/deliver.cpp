@@ -42,7 +42,6 @@ void write_result(const std::string& out, const ResultFile& result) {
 
 int exit_code(const ResolvedRun& run, const Execution& execution) {
   if (execution.signal != 0) return 128 + execution.signal;
-  if (execution.stopped()) return 2;
   if (!execution.result) return 0;
   if (!execution.mistakes.empty()) return 2;
   const bool fails = !execution.result->failed_gates.empty() ||
@@ -108,15 +107,9 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
     if (is_own) until_written.emplace();
     write_result(options.out, *execution.result);
   }
-  const bool is_finished = execution.signal == 0 && !execution.stopped();
-  if (journal != nullptr) is_finished ? journal->remove() : journal->flush();
-  const std::string ending =
-      !execution.stopped()
-          ? ""
-          : say(" (stopped after {} of {}{})", execution.completed, plural(options.trials, "trial"),
-                journal != nullptr ? "; with the statement corrected, --resume continues" : "");
+  if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();
   for (const std::string& mistake : execution.mistakes)
-    std::fprintf(stderr, "ranklab: %s%s\n", printable(mistake).c_str(), ending.c_str());
+    std::fprintf(stderr, "ranklab: %s\n", printable(mistake).c_str());
   if (!execution.mistakes.empty() && writes && to_file)
     std::fprintf(stderr,
                  "ranklab: the result keeps the curves of its trials: `ranklab judge %s --claim "

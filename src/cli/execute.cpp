@@ -35,42 +35,6 @@ Pool::Settings pool_settings(const ResolvedRun& run, const Progress::Look& progr
   return {options.seed, options.trials, options.threads, progress, run.shard};
 }
 
-// The mistakes in statements of one's own that the report of these trials shows. A statement about
-// a name that other trials may have is left out.
-class EarlyCheck {
- public:
-  explicit EarlyCheck(ResolvedRun& run) : study_(run.study()) {
-    file_.command = run.experiment->name;
-    file_.study = run.options().study;
-    file_.config = run.config();
-    if (run.own.empty()) return;
-    std::vector<std::string> uncertain;
-    for (const DeclaredQuantity& each : study_.quantities()) {
-      if (!each.always) uncertain.push_back(each.quantity.name);
-    }
-    for (const OwnStatement& own : run.own) {
-      const bool is_certain = std::ranges::none_of(uncertain, [&](const std::string& name) {
-        return own.claim.find(name) != std::string::npos;
-      });
-      if (is_certain) statements_.push_back(own);
-    }
-  }
-
-  bool has_statements() const { return !statements_.empty(); }
-  std::vector<std::string> mistakes_in(const Records& records) const {
-    ResultFile file = file_;
-    add_result(file, study_.report(records));
-    std::vector<std::string> out;
-    judge_own(statements_, {{&file, ""}}, out);
-    return out;
-  }
-
- private:
-  const Study& study_;
-  ResultFile file_;
-  std::vector<OwnStatement> statements_;
-};
-
 // The result file, if a trial has finished.
 void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timing,
             nlohmann::ordered_json environment) {
@@ -94,7 +58,12 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   for (const std::string& note : run.notes) {
     if (std::ranges::find(file.notes, note) == file.notes.end()) file.notes.push_back(note);
   }
+  const OwnReport& report = run.texts.report;
+  add_own_quantities(report, file, out.mistakes);
   add_own(file, judge_own(run.own, {{&file, ""}}, out.mistakes));
+  add_own_panels(report, file, out.mistakes);
+  add_own_notes(report, file, out.mistakes);
+  if (!report.empty()) file.report = to_json_value(report);
   // With a mistake in a statement, `ranklab judge` can judge what was meant.
   file.keeps_trials = run.options().keep_trials || !out.mistakes.empty();
   if (!file.keeps_trials) drop_unused_trials(file);
@@ -111,30 +80,20 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
 }  // namespace
 
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
-                  const std::vector<std::string>& argv, OnMistake on_mistake) {
+                  const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options();
   const Stopwatch watch;
   set_blas_threads(options.blas_threads);
   run.input_checksums();  // before the files are read, and perhaps changed
   const InterruptGuard guard;
-  Pool::Settings settings = pool_settings(run, progress);
-  std::vector<std::string> early_mistakes;
-  const EarlyCheck early(run);
-  if (on_mistake == OnMistake::stops && early.has_statements()) {
-    settings.goes_on = [&](const Records& first) {
-      early_mistakes = early.mistakes_in(first);
-      return early_mistakes.empty();
-    };
-  }
-  Pool pool(settings, journal);
+  Pool pool(pool_settings(run, progress), journal);
   const Records records = pool.run(run.study().work());
 
   Execution out;
   out.completed = records.size();
   // A signal after the last trial has no effect.
   out.signal = out.completed < options.trials ? interrupt_signal() : 0;
-  if (out.completed < options.trials && out.signal == 0) out.mistakes = early_mistakes;
-  if (records.empty() || out.stopped()) return out;
+  if (records.empty()) return out;
   Result result = run.study().report(records);
   finish(out, run, std::move(result), watch.timing(pool.trial_seconds()),
          environment_json(options.threads, argv));

@@ -19,18 +19,12 @@ struct Execution {
   std::uint64_t completed = 0;
   int signal = 0;                          // the signal that interrupted the run, or 0
   std::vector<std::string> mistakes = {};  // in statements of one's own that do not fit the run
-
-  /// True if a mistake in a statement stopped the run after its first trials.
-  bool stopped() const { return !result && !mistakes.empty(); }
 };
-
-/// What a mistake in a statement of one's own does to a run.
-enum class OnMistake { stops, is_kept };
 
 /// Runs the trials and judges the claims. `journal` may be null. `argv` goes into the result's
 /// environment block.
 Execution execute(ResolvedRun& run, Journal* journal, const Progress::Look& progress,
-                  const std::vector<std::string>& argv, OnMistake on_mistake);
+                  const std::vector<std::string>& argv);
 
 /// The outcome of one shard.
 struct ShardExecution {

@@ -185,10 +185,9 @@ const std::vector<Term>& glossary() {
       {"claim",
        "A statement about the numbers of a run, judged from its trials. Those of the papers are in "
        "the studies. --claim TEXT adds one of your own, to a run or to `ranklab judge RESULT`; so "
-       "does \"claims\": [{\"id\": \"mine/NAME\", \"says\": ..., \"claim\": TEXT}] in a preset. "
-       "Names are those of `ranklab export RESULT --what scalars` and `--what series`, and of the "
-       "flags that are numbers; what a curve is over, such as iteration, is a name too. "
-       "experiments/judge.md has a tour.",
+       "does \"report\": {\"claims\": [{\"id\": \"mine/NAME\", \"says\": ..., \"claim\": TEXT}]} "
+       "in a preset. Names are those that `ranklab judge RESULT` lists; what a curve is over, such "
+       "as iteration, is a name too. experiments/your-experiment.md has a tour.",
        {"", "gd.nuclear_rank >= stable_rank_A            at every point of every trial",
         "never diff(gd.nuclear_rank) > 0             the same for the opposite",
         "mean last(gd.loss) <= 0.1                   99 % interval of the mean over the trials",

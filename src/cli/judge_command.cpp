@@ -1,4 +1,6 @@
 // `ranklab judge RESULT... --claim TEXT`: judges statements of one's own from results that exist.
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -7,11 +9,14 @@
 
 #include "cli/commands.hpp"
 #include "cli/overwrite.hpp"
+#include "cli/quantities.hpp"
+#include "cli/report_file.hpp"
 #include "cli/summary.hpp"
+#include "cli/terminal.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
-#include "judge/own/own_claims.hpp"
+#include "own/report.hpp"
 #include "result/changes.hpp"
 #include "result/result_file.hpp"
 #include "result/same_run.hpp"
@@ -62,18 +67,17 @@ std::vector<OwnStatement> joined_statements(std::vector<OwnStatement> statements
 }
 
 struct JudgeOptions {
-  std::string out, claim;
+  std::string out, claim, with;
   bool force = false, strict = false;
 };
 
-// Those of --claim, and those of the first result and of --out that are kept. Without --claim, the
-// latter are asked.
+// Those of --with and --claim, and those of the first result and of --out that are kept.
 struct Statements {
   std::vector<OwnStatement> kept, asked;
 };
 
 Statements statements_of(const Arguments& given, const std::vector<ResultFile>& results,
-                         const JudgeOptions& options) {
+                         const OwnReport& report, const JudgeOptions& options) {
   const std::string& out = options.out;
   Statements of{own_statements_of(results.front()), {}};
   if (!out.empty()) {
@@ -84,18 +88,35 @@ Statements statements_of(const Arguments& given, const std::vector<ResultFile>& 
         std::move(of.kept), statements_at(out, given.positional, results.front(), options.force),
         out);
   }
+  of.asked = report.claims;
+  std::erase_if(of.kept, [&](const OwnStatement& kept) {
+    return std::ranges::find(of.asked, kept.id, &OwnStatement::id) != of.asked.end();
+  });
+  std::vector<OwnStatement> typed;
   for (const auto& [name, value] : given.flags) {
-    if (name == "claim") of.asked.push_back({"", "", value});
+    if (name == "claim") typed.push_back({"", "", value});
   }
-  if (of.asked.empty())
-    std::swap(of.asked, of.kept);
-  else
-    of.asked = checked(std::move(of.asked), "--claim", of.kept);
-  if (of.asked.empty())
-    throw UsageError("judge: needs --claim TEXT, because " + printable_key(given.positional[0]) +
-                     " has no statement of your own; `ranklab help claim` explains what it can "
-                     "say");
+  std::vector<OwnStatement> others = of.kept;
+  others.insert(others.end(), of.asked.begin(), of.asked.end());
+  std::ranges::move(checked(std::move(typed), "--claim", others), std::back_inserter(of.asked));
   return of;
+}
+
+// What can be judged: the quantities, and the flags that are numbers.
+void print_names(const ResultFile& result) {
+  const std::size_t columns = columns_of(STDOUT_FILENO, page_columns);
+  std::fputs(quantities_text(listed(result), columns).c_str(), stdout);
+  std::vector<std::string> flags;
+  for (const auto& [name, value] : result.config.items()) {
+    if (value.is_number()) flags.push_back(printable_key(name));
+  }
+  if (!flags.empty()) std::printf("flags\n    %s", wrapped(joined(flags), 6, columns - 4).c_str());
+}
+
+// Adds the quantities of a report to all results, and its panels and notes to the first.
+void apply(const OwnReport& report, std::vector<ResultFile>& results, Mistakes& mistakes) {
+  for (ResultFile& result : results) add_own_quantities(report, result, mistakes);
+  add_own_panels(report, results.front(), mistakes);
 }
 
 // Replaces the statements of one's own in the first result. Any of the results may be a short run.
@@ -111,6 +132,13 @@ void replace_own(std::vector<ResultFile>& results, std::vector<Claim> claims) {
   first.changed = changed;
 }
 
+// Prints the mistakes.
+bool refuses(const Mistakes& mistakes, const std::string& label) {
+  for (const std::string& mistake : mistakes)
+    std::fprintf(stderr, "ranklab: %s: %s\n", printable(label).c_str(), printable(mistake).c_str());
+  return !mistakes.empty();
+}
+
 int judge(const Arguments& given, const JudgeOptions& options) {
   std::vector<ResultFile> results;
   std::vector<std::string> paths = given.positional;
@@ -120,24 +148,40 @@ int judge(const Arguments& given, const JudgeOptions& options) {
   }
   for (const std::string& line : drop_repeated_runs(results, paths))
     std::fprintf(stderr, "%s\n", printable(line).c_str());
-  const Statements statements = statements_of(given, results, options);
+  if (options.with.empty() && options.claim.empty()) {
+    if (!options.out.empty()) throw UsageError("--out: needs --claim TEXT or --with FILE.json");
+    for (const ResultFile& result : results) print_names(result);
+    return 0;
+  }
+  OwnReport report;
+  if (!options.with.empty()) {
+    report = report_for(results.front(), options.with);
+    for (ResultFile& result : results) remove_own_report(result, report);
+  }
+  const Statements statements = statements_of(given, results, report, options);
   std::vector<NamedResult> all;
   for (std::size_t i = 0; i < results.size(); ++i)
     all.push_back({&results[i], results.size() > 1 ? printable_key(paths[i]) : ""});
   std::vector<std::string> mistakes, earlier_mistakes;
+  apply(report, results, mistakes);
+  if (refuses(mistakes, "--with " + options.with)) return 2;
   std::vector<Claim> claims = judge_own(statements.kept, all, earlier_mistakes);
   std::ranges::move(judge_own(statements.asked, all, mistakes), std::back_inserter(claims));
-  for (const std::string& mistake : mistakes)
-    std::fprintf(stderr, "ranklab: --claim: %s\n", printable(mistake).c_str());
-  if (!mistakes.empty()) return 2;
+  if (refuses(mistakes, options.with.empty() ? "--claim" : "--with " + options.with)) return 2;
   replace_own(results, std::move(claims));
-  const ResultFile& first = results.front();
+  ResultFile& first = results.front();
+  const std::size_t notes = first.notes.size();
+  add_own_notes(report, first, mistakes);
+  if (refuses(mistakes, "--with " + options.with)) return 2;
+  if (!report.empty()) first.report = to_json_value(report);
   std::vector<Claim> asked;
   std::ranges::copy_if(first.claims, std::back_inserter(asked), [&](const Claim& claim) {
     const auto found = std::ranges::find(statements.asked, claim.statement_id, &OwnStatement::id);
     return claim.kind == Kind::own && found != statements.asked.end();
   });
   print_claims(asked, stdout);
+  for (std::size_t i = notes; i < first.notes.size(); ++i)
+    std::printf("  %s\n", printable(first.notes[i]).c_str());
   if (!options.out.empty()) {
     write_file_atomically(options.out, result_text(first));
     std::fprintf(stderr, "%s\n", printable(options.out).c_str());
@@ -161,7 +205,11 @@ Utility judge_command() {
       .flags =
           {one_per_flag(text_field("claim", options->claim,
                                    "statement, such as 'mean last(gd.loss) <= 1'; may be repeated; "
-                                   "without it, those that the result has are judged again")),
+                                   "without it and --with, the names that can be judged are "
+                                   "printed")),
+           text_field("with", options->with,
+                      "a preset whose report is applied: its quantities, statements, panels and "
+                      "notes replace those of an earlier report"),
            text_field("out", options->out, "write the result with these claims into this file"),
            switch_field("force", options->force, "replace --out even if it holds something else"),
            switch_field("strict", options->strict, "exit with status 3 if a statement fails")},

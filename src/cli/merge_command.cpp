@@ -9,6 +9,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
@@ -164,6 +165,7 @@ int merge(const Arguments& arguments, const MergeOptions& options) {
   }
   run.own = checked(std::move(run.own), "--claim");
   require_published(run);
+  check_report(run);
   const bool to_file = run.options().out != "-" && !is_special_file(run.options().out);
   if (to_file) refuse_to_replace(run);
   if (run.options().out != "-") prepare_folder(run);

@@ -26,7 +26,7 @@ struct CommonOptions {
   bool resume = false;
   bool force = false;
   std::string shard;               // "i/N"; empty: the whole run
-  std::vector<std::string> claim;  // statements of one's own (judge/own/formula.hpp)
+  std::vector<std::string> claim;  // statements of one's own (own/formula.hpp)
   bool keep_trials = false;        // store the curves of single trials
   std::string claims = "brief";    // which claims the terminal shows: brief or all
 };

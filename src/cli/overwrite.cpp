@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "cli/run_identity.hpp"
@@ -36,8 +37,12 @@ bool contains_trials(const Json& earlier, const std::vector<std::string>& keys, 
 std::string lost_content(const Json& earlier, const ResolvedRun& run) {
   if (member(earlier, "keeps_trials") == true && !run.options().keep_trials)
     return "keeps the curves of every trial; add --keep-trials";
+  std::set<Json> of_report;  // the user changed the file in which they are
+  for (const Json& claim : member(member(earlier, "report"), "claims"))
+    of_report.insert(member(claim, "id"));
   for (const Json& claim : member(earlier, "claims")) {
-    if (member(claim, "kind") != "own") continue;
+    if (member(claim, "kind") != "own" || of_report.contains(member(claim, "statement_id")))
+      continue;
     const bool stays = std::ranges::any_of(
         run.own, [&](const OwnStatement& own) { return member(claim, "claim") == own.claim; });
     if (!stays)

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/commands.hpp"
+#include "cli/report_file.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "figure/picture.hpp"
@@ -19,7 +20,7 @@ std::string default_picture(const std::string& result) {
 }
 
 struct PlotOptions {
-  std::string out, width, font;
+  std::string out, width, font, with;
   bool no_title = false, quiet = false;
 };
 
@@ -50,11 +51,26 @@ void require_font_name(const std::string& font) {
                    "blanks and hyphens");
 }
 
+// The figure becomes the panels of the report in the file.
+void keep_panels_of(const std::string& file, ResultFile& result) {
+  require_same_trials(result, "the result");
+  const OwnReport report = report_for(result, file);
+  remove_own_report(result, report);
+  result.figure = {};
+  result.more_figures.clear();
+  Mistakes mistakes;
+  add_own_quantities(report, result, mistakes);
+  add_own_panels(report, result, mistakes);
+  if (mistakes.empty() && report.panels.empty()) mistakes.push_back("report: has no panels");
+  if (!mistakes.empty()) throw UsageError("--with " + printable(file) + ": " + mistakes.front());
+}
+
 int plot(const std::string& path, const PlotOptions& options) {
   Print print{.font = options.font, .title = !options.no_title};
   if (!options.width.empty()) print.width = points_of(options.width);
   if (!options.font.empty()) require_font_name(options.font);
-  const ResultFile result = read_result(path);
+  ResultFile result = read_result(path);
+  if (!options.with.empty()) keep_panels_of(options.with, result);
   std::vector<std::string> pictures;
   try {
     pictures =
@@ -86,6 +102,8 @@ Utility plot_command() {
                            "and text has 7 to 8 pt; mm, cm, in, pt or px"),
                 text_field("font", options->font,
                            "font family, such as \"Latin Modern\" (not given: a sans-serif one)"),
+                text_field("with", options->with,
+                           "a preset whose report is applied: only its panels are drawn"),
                 switch_field("no-title", options->no_title,
                              "leave out the title, for a figure with a caption"),
                 switch_field("quiet", options->quiet, "print only errors on standard error")},

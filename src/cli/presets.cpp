@@ -1,6 +1,7 @@
 #include "cli/presets.hpp"
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -10,6 +11,7 @@
 #include "core/machine.hpp"
 #include "core/text.hpp"
 #include "io/atomic_file.hpp"
+#include "io/json_file.hpp"
 #include "judge/catalog.hpp"
 #include "result/result_json.hpp"
 #include "result/result_members.hpp"
@@ -35,16 +37,30 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Throws ReadError for a key of the object that is not a member.
-template <HasMembers Struct>
-void refuse_unknown_keys(const Json& object, const std::string& place) {
-  std::vector<std::string> known;
-  for_each_member<Struct>([&](const auto& member) { known.emplace_back(member.key); });
-  for (const auto& [key, unused] : object.items()) {
-    if (std::find(known.begin(), known.end(), key) == known.end())
-      throw ReadError(place, "unknown key '" + printable_key(key) + "'" +
-                                 did_you_mean(key, known, "; allowed: " + joined(known)));
+// Joins the lists of strings in a document that people write, where a sentence is expected.
+void join_sentences(Json& value) {
+  const auto join = [](Json& text) {
+    const bool is_list =
+        text.is_array() && !text.empty() &&
+        std::ranges::all_of(text, [](const Json& each) { return each.is_string(); });
+    if (is_list) text = joined(text.get<std::vector<std::string>>(), " ");
+  };
+  if (value.is_array())
+    for (Json& each : value) join_sentences(each);
+  if (!value.is_object()) return;
+  constexpr std::array<std::string_view, 8> sentences = {"title", "summary", "see",   "says",
+                                                         "trial", "claim",   "label", "sentence"};
+  for (auto& [key, member] : value.items()) {
+    if (std::ranges::find(sentences, key) != sentences.end() || key == "is") join(member);
+    if (key == "notes" && member.is_array())
+      for (Json& note : member) join(note);
+    if (key != "config") join_sentences(member);
   }
+}
+
+// experiments/experiment.schema.json is for editors.
+bool may_be_preset(const fs::path& path) {
+  return path.extension() == ".json" && path.stem().extension() != ".schema";
 }
 
 // True if a JSON file in the folder names an experiment command, as every preset does. The file may
@@ -53,7 +69,7 @@ bool contains_presets(const fs::path& folder) {
   constexpr std::size_t max_bytes = 1 << 16;  // of a preset
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(folder, error)) {
-    if (entry.path().extension() != ".json" || !entry.is_regular_file(error) ||
+    if (!may_be_preset(entry.path()) || !entry.is_regular_file(error) ||
         entry.file_size(error) > max_bytes)
       continue;
     std::ifstream file(entry.path());
@@ -98,7 +114,7 @@ const Folder& folder() {
     Folder out;
     std::error_code error;
     for (const auto& entry : fs::directory_iterator(out.path, error)) {
-      if (entry.path().extension() == ".json") out.names.push_back(entry.path().stem().string());
+      if (may_be_preset(entry.path())) out.names.push_back(entry.path().stem().string());
     }
     std::sort(out.names.begin(), out.names.end());
     return out;
@@ -156,24 +172,27 @@ Preset read_preset(const std::string& name) {
     throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" + hint);
   }
   const std::string path = (folder().path / (name + ".json")).string();
-  Preset out = preset_from(read_json(path), "preset " + name);
+  Preset out = preset_from(read_written_json(path), "preset " + name);
   out.name = name;
   out.is_shipped = is_shipped(name, read_file(path));
   return out;
 }
 
-Preset preset_from(const Json& document, const std::string& label) {
-  if (!document.is_object())
-    throw UsageError(label + ": not a preset or result file (a JSON object)");
+Json read_written_json(const std::string& path) {
+  Json out = parse_json(read_file(path), printable(path), Comments::skipped);
+  join_sentences(out);
+  return out;
+}
+
+Preset preset_from(const Json& file, const std::string& label) {
+  if (!file.is_object()) throw UsageError(label + ": not a preset or result file (a JSON object)");
+  Json document = file;
+  document.erase("$schema");  // for editors
   Preset out;
   try {
-    refuse_unknown_keys<Preset>(document, "");
-    read_object(document, out);
-    refuse_unknown_keys<Source>(member(document, "source"), "source");
-    refuse_unknown_keys<PresetFinding>(member(document, "finding"), "finding");
-    refuse_unknown_keys<ShorterRun>(member(document, "reproduce"), "reproduce");
-    for (const Json& claim : member(document, "claims"))
-      refuse_unknown_keys<OwnStatement>(claim, "claims");
+    if (document.contains("claims"))
+      throw ReadError("claims", "belong into \"report\": {\"claims\": [...]}");
+    read_known(document, out);
     for (const auto& [place, config] :
          {std::pair("config", &out.config),
           std::pair("reproduce.config", out.reproduce ? &out.reproduce->config : &out.config)}) {
@@ -182,7 +201,7 @@ Preset preset_from(const Json& document, const std::string& label) {
   } catch (const ReadError& error) {
     throw UsageError(label + ": " + error.what());
   }
-  out.claims = checked(out.claims, label + ": claims");
+  out.report.claims = checked(std::move(out.report.claims), label + ": report.claims");
   return out;
 }
 

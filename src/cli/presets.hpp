@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/own/own_claims.hpp"
+#include "own/report.hpp"
 #include "result/members.hpp"
 #include "result/result_file.hpp"
 
@@ -18,24 +18,18 @@ struct PresetTexts {
   std::optional<Source> source;
   std::string see;  // what the figure shows; empty: not given
   std::optional<PresetFinding> finding;
-  std::string trial;                 // what one trial is: input, seed, ...; empty: not given
-  std::vector<OwnStatement> claims;  // of one's own
+  std::string trial;  // what one trial is: input, seed, ...; empty: not given
+  OwnReport report;   // of one's own
   // Claims that another preset judges on the same numbers, as globs of their ids, by preset.
   Named<std::vector<std::string>> judged_in;
 };
 
 template <>
-struct Members<OwnStatement> {
-  static constexpr auto list =
-      std::tuple(optional("id", &OwnStatement::id), optional("says", &OwnStatement::says),
-                 required("claim", &OwnStatement::claim));
-};
-template <>
 struct Members<PresetTexts> {
   static constexpr auto list =
       std::tuple(optional("title", &PresetTexts::title), optional("source", &PresetTexts::source),
                  optional("see", &PresetTexts::see), optional("finding", &PresetTexts::finding),
-                 optional("trial", &PresetTexts::trial), optional("claims", &PresetTexts::claims),
+                 optional("trial", &PresetTexts::trial), optional("report", &PresetTexts::report),
                  optional("judged_in", &PresetTexts::judged_in));
 };
 
@@ -72,6 +66,10 @@ std::vector<std::string> presets_of_figure(const std::string& words);
 /// Throws UsageError for an unknown name (with the nearest known one), an unknown key and a value
 /// that is not allowed; Failure for a file that cannot be read.
 Preset read_preset(const std::string& name);
+
+/// A JSON file that people write: with // comments, and a list of strings where a sentence is.
+/// Throws Failure that names the file.
+nlohmann::json read_written_json(const std::string& path);
 
 /// The preset in a JSON document. Throws UsageError that starts with `label`.
 Preset preset_from(const nlohmann::json& document, const std::string& label);

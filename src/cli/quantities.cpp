@@ -65,6 +65,19 @@ std::vector<ListedQuantity> listed(const std::vector<DeclaredQuantity>& declared
   return out;
 }
 
+std::vector<ListedQuantity> listed(const ResultFile& result) {
+  std::vector<DeclaredQuantity> all;
+  const auto quantity = [](const auto& each) {
+    At at;
+    at.coordinates = each.at;
+    return Quantity(each.name, each.quantity, std::move(at));
+  };
+  for (const Scalar& scalar : result.scalars) all.push_back({quantity(scalar)});
+  for (const Series& series : result.series)
+    all.push_back({quantity(series), series.x_name, series.x});
+  return listed(all);
+}
+
 std::string quantities_text(const std::vector<ListedQuantity>& quantities, std::size_t columns) {
   std::string out;
   for (const ListedQuantity& each : quantities) {
@@ -72,8 +85,9 @@ std::string quantities_text(const std::vector<ListedQuantity>& quantities, std::
     const auto line = [&](const std::string& text) {
       out += "    " + wrapped(text, 6, columns - 4);
     };
-    line(each.meaning + (each.unit.empty() ? "" : " (" + each.unit + ")") +
-         (each.always ? "" : "; in some runs only"));
+    if (!each.meaning.empty())
+      line(each.meaning + (each.unit.empty() ? "" : " (" + each.unit + ")") +
+           (each.always ? "" : "; in some runs only"));
     if (!each.x_name.empty()) {
       line(
           "a curve over " + each.x_name +

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "experiments/numbers.hpp"
+#include "result/result_file.hpp"
 
 namespace ranklab {
 
@@ -23,6 +24,8 @@ struct ListedQuantity {
 /// In the order of the result. Places on different axes are listed apart, and curves over other x
 /// than a part of the same ones, such as the steps of a shorter run.
 std::vector<ListedQuantity> listed(const std::vector<DeclaredQuantity>& declared);
+/// Those of a result, which does not know their symbols, meanings and units.
+std::vector<ListedQuantity> listed(const ResultFile& result);
 
 /// A few lines for each.
 std::string quantities_text(const std::vector<ListedQuantity>& quantities, std::size_t columns);

@@ -13,6 +13,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
@@ -282,6 +283,7 @@ class Reproduction {
     run.force = options_.force;
     run.quiet = true;
     refuse_to_replace_with_outputs(task.run);
+    check_report(task.run);
     check_memory(task.run);
     check_writable(task.result);
     Journal journal = open_journal(task, options_.force);
@@ -290,9 +292,7 @@ class Reproduction {
     if (!journal.loss().empty())
       print_line(label(task) + "  " + journal.path() + " " + journal.loss());
     const Progress::Look look{::isatty(STDERR_FILENO) != 0, label(task)};
-    Execution out =
-        execute(task.run, &journal, look, {"ranklab", "reproduce", task.name}, OnMistake::stops);
-    if (out.stopped()) throw Failure(joined(out.mistakes, "; "));
+    Execution out = execute(task.run, &journal, look, {"ranklab", "reproduce", task.name});
     if (out.signal == 0) deliver(task.run, out, &journal);
     return out;
   }

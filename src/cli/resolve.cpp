@@ -137,7 +137,7 @@ const StudyEntry& find_study(const Experiment& experiment, const std::string& na
 
 ParameterFile read_config_file(const std::string& path) {
   const std::string label = "--config " + path;
-  const nlohmann::json document = read_json(path);
+  const nlohmann::json document = read_written_json(path);
   if (member(document, "schema").is_null()) {
     ParameterFile out = parameters_of(preset_from(document, label));
     out.label = label;
@@ -397,13 +397,10 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
 }
 
 ParameterFile parameters_of(const ResultFile& result, const std::string& label) {
-  const PresetTexts texts = {result.title,
-                             result.source,
-                             result.see,
-                             result.finding,
-                             result.trials.unit,
-                             own_statements_of(result),
-                             {}};
+  PresetTexts texts = {
+      result.title, result.source, result.see, result.finding, result.trials.unit, {}, {}};
+  texts.report = own_report_in({{"report", nlohmann::json(result.report)}}, label);
+  texts.report.claims = checked(own_statements_of(result), label + ": claims");
   return {label, result.command,      result.config, texts,       result.changed,
           true,  result.keeps_trials, Owner::result, result.notes};
 }
@@ -483,10 +480,10 @@ ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
     run.texts = *sources.preset;
   else if (sources.config)
     run.texts = sources.config->texts;
-  // A result has its preset's statements, and those of its --claim.
-  if (sources.config && !sources.config->texts.claims.empty())
-    run.texts.claims = checked(sources.config->texts.claims, sources.config->label + ": claims");
-  run.own = run.texts.claims;
+  // A result has its preset's report, with the statements of its --claim.
+  if (sources.config && !sources.config->texts.report.empty())
+    run.texts.report = sources.config->texts.report;
+  run.own = run.texts.report.claims;
   for (const std::string& claim : run.options().claim) run.own.push_back({"", "", claim});
   run.own = checked(std::move(run.own), "--claim");
   run.repeated = sources.flags.repeated;

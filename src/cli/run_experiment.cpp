@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/deliver.hpp"
 #include "cli/execute.hpp"
@@ -99,6 +100,7 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
 int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options();
   require_published(run);
+  check_report(run);
   if (options.resume && options.force)
     throw UsageError(
         "--resume and --force contradict each other: --resume keeps the finished trials of an "
@@ -138,8 +140,7 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     warn_of_missing_outputs(run, journal->finished());
   }
   warn_before_trials(run, journal ? &*journal : nullptr);
-  Execution execution =
-      execute(run, journal ? &*journal : nullptr, {show_progress}, argv, OnMistake::stops);
+  Execution execution = execute(run, journal ? &*journal : nullptr, {show_progress}, argv);
   return deliver(run, execution, journal ? &*journal : nullptr);
 }
 

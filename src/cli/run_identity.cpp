@@ -1,6 +1,7 @@
 #include "cli/run_identity.hpp"
 
 #include <sstream>
+#include <utility>
 
 #include "cli/commands.hpp"
 #include "core/error.hpp"
@@ -69,12 +70,13 @@ std::string run_identity(ResolvedRun& run) {
   for (const char* key :
        {"program", "version", "git", "compiler", "flags", "armadillo", "blas", "blas_core"})
     out += line("environment", key, environment[key]);
-  // Statements of one's own change no trial. The parts of shards have them for `ranklab merge`.
-  PresetTexts texts = run.texts;
-  if (run.options().shard.empty()) texts.claims.clear();
   const OrderedJson config = run.config();
   for (const auto& [key, value] : config.items()) out += line("config", key, value);
-  out += line("preset", "texts", object_json(texts)) + line("preset", "config", run.preset_config);
+  PresetTexts texts = run.texts;
+  const OwnReport report = std::exchange(texts.report, {});
+  out += line("preset", "texts", object_json(texts)) +
+         line("preset", "report", to_json_value(report)) +
+         line("preset", "config", run.preset_config);
   for (const auto& [path, checksum] : run.input_checksums())
     out += line("input", one_line(path), checksum);
   return out;
@@ -146,6 +148,7 @@ ResolvedRun resolve_header(const RunHeader& header) {
   PresetTexts texts;
   try {
     from_json_value(header.preset.value("texts", Json::object()), texts);
+    from_json_value(header.preset.value("report", Json::object()), texts.report);
   } catch (const ReadError& error) {
     throw Failure(printable(header.path) + ": " + error.what());
   }

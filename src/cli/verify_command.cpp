@@ -191,7 +191,7 @@ void require_inputs_below(const fs::path& root, const fs::path& start,
 ParameterFile parameters_without_words(const ResultFile& earlier, const std::string& path) {
   ParameterFile out = parameters_of(earlier, path);
   PresetTexts words;
-  words.claims = out.texts.claims;
+  words.report = out.texts.report;
   if (has_words_of_a_file(earlier)) words.trial = out.texts.trial;
   out.texts = words;
   return out;
@@ -250,7 +250,7 @@ int verify(const std::string& path, const VerifyOptions& options) {
                       path);
 
   const Progress::Look look{!options.quiet && ::isatty(STDERR_FILENO) != 0};
-  const Execution execution = execute(run, nullptr, look, {}, OnMistake::is_kept);
+  const Execution execution = execute(run, nullptr, look, {});
   if (execution.signal != 0) return 128 + execution.signal;
   return report_comparison(path, earlier, *execution.result);
 }

@@ -36,6 +36,13 @@ std::string capitalized(std::string text) {
   return text;
 }
 
+std::string digits_of(double value, std::chars_format format, int precision) {
+  char buffer[400];
+  const auto end =
+      std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, format, precision);
+  return std::string(buffer, end.ptr);
+}
+
 std::string series_number(double x) {
   return formatted("%g", x);
 }

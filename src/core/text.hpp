@@ -2,6 +2,7 @@
 // file.
 #pragma once
 
+#include <charconv>
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
@@ -34,6 +35,9 @@ std::string range_text(double low, double high);
 
 /// The text with its first letter in upper case, if that is one of a to z.
 std::string capitalized(std::string text);
+
+/// A number in a format of std::to_chars; 0 has no sign.
+std::string digits_of(double value, std::chars_format format, int precision);
 
 /// "%g", as the names of series, scalars and claims print their values: `lambda=<v>.mu`.
 std::string series_number(double x);

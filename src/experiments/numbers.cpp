@@ -24,8 +24,9 @@ std::vector<DeclaredQuantity> Numbers::declared_by(const std::function<void(Numb
   return declared;
 }
 
-void Numbers::declare(const Quantity& quantity, const std::string& x_name, std::vector<double> x) {
-  declared_->push_back({quantity, x_name, std::move(x), always_});
+void Numbers::declare(const Quantity& quantity, const std::string& x_name, std::vector<double> x,
+                      bool has_trials) {
+  declared_->push_back({quantity, x_name, std::move(x), always_, has_trials});
 }
 
 void Numbers::scalar(const Quantity& quantity) {
@@ -74,13 +75,13 @@ void Numbers::series(const Quantity& quantity, const std::string& x_name, std::v
 
 void Numbers::series_of_points(const Quantity& quantity, const std::string& x_name,
                                std::vector<double> x, std::vector<double> y) {
-  if (declares()) return declare(quantity, x_name, std::move(x));
+  if (declares()) return declare(quantity, x_name, std::move(x), false);
   std::vector<double> spread(y.size(), 0.0);
   series(quantity, {quantity, x_name, std::move(x), std::move(y), std::move(spread)});
 }
 
 void Numbers::series(const Quantity& quantity, Series numbers) {
-  if (declares()) return declare(quantity, numbers.x_name, std::move(numbers.x));
+  if (declares()) return declare(quantity, numbers.x_name, std::move(numbers.x), false);
   numbers.name = quantity.name;
   numbers.quantity = quantity.kind;
   numbers.at = quantity.at.coordinates;

@@ -19,6 +19,7 @@ struct DeclaredQuantity {
   std::string x_name = {};     // empty: a scalar
   std::vector<double> x = {};  // empty: as long as the trials make it
   bool always = true;          // else only some runs have it, or all its points
+  bool has_trials = true;      // else its points are of all trials together
 };
 
 /// What Study::derive() fills.
@@ -78,8 +79,8 @@ class Numbers {
  private:
   Numbers(std::vector<DeclaredQuantity>& declared, const Records& none)
       : declared_(&declared), records_(none) {}
-  void declare(const Quantity& quantity, const std::string& x_name = "",
-               std::vector<double> x = {});
+  void declare(const Quantity& quantity, const std::string& x_name = "", std::vector<double> x = {},
+               bool has_trials = true);
 
   Result* result_ = nullptr;
   std::vector<DeclaredQuantity>* declared_ = nullptr;  // while declaring

@@ -148,13 +148,6 @@ std::string number_with_digits(double value, int digits) {
   return digits_of(value, std::chars_format::general, digits);
 }
 
-std::string digits_of(double value, std::chars_format format, int precision) {
-  char buffer[400];
-  const auto end =
-      std::to_chars(buffer, buffer + sizeof buffer, value == 0 ? 0.0 : value, format, precision);
-  return std::string(buffer, end.ptr);
-}
-
 std::string with_minus(const std::string& number) {
   return number.starts_with('-') ? "\u2212" + number.substr(1) : number;
 }

@@ -2,7 +2,6 @@
 // trusted.
 #pragma once
 
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,9 +25,6 @@ std::vector<std::string> wrap(const std::string& text, double font_size, double 
 
 /// A number with at most so many significant digits, independent of the locale.
 std::string number_with_digits(double value, int digits = 9);
-
-/// A number in a format of std::to_chars; 0 has no sign.
-std::string digits_of(double value, std::chars_format format, int precision);
 
 /// The number with a minus sign, U+2212, instead of a hyphen.
 std::string with_minus(const std::string& number);

@@ -46,12 +46,13 @@ class StrictCallback {
   std::vector<std::set<std::string>> keys_;  // of the objects that are open, by depth
 };
 
-void parse(std::string_view text, const std::string& label,
-           const json::parser_callback_t& callback) {
+void parse(std::string_view text, const std::string& label, const json::parser_callback_t& callback,
+           Comments comments = Comments::refused) {
   // A zero byte is not allowed anywhere, but the library takes it for the end of the text.
   const std::size_t zero = text.find('\0');
   try {
-    const json kept = json::parse(text.begin(), text.end(), callback);
+    const json kept =
+        json::parse(text.begin(), text.end(), callback, true, comments == Comments::skipped);
   } catch (const json::parse_error& error) {
     // The library counts from 1; its position is one past the end if the text ends too soon.
     throw Failure(label + ": not valid JSON, at byte " +
@@ -75,15 +76,18 @@ std::string read_json_text(const std::string& path) {
   return file->text(0, file->size());
 }
 
-json parse_json(std::string_view text, const std::string& label) {
+json parse_json(std::string_view text, const std::string& label, Comments comments) {
   StrictCallback strict(label);
   // Nothing is kept here: with a callback, the parser visits all earlier elements of a list after
   // each object in it.
-  parse(text, label, [&](int depth, Event event, const json& parsed) {
-    strict.check(depth, event, parsed);
-    return false;
-  });
-  return json::parse(text.begin(), text.end());
+  parse(
+      text, label,
+      [&](int depth, Event event, const json& parsed) {
+        strict.check(depth, event, parsed);
+        return false;
+      },
+      comments);
+  return json::parse(text.begin(), text.end(), nullptr, true, comments == Comments::skipped);
 }
 
 void parse_json_members(

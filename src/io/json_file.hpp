@@ -27,9 +27,13 @@ Value value_or(const JsonObject& object, const char* key, const Value& otherwise
   }
 }
 
+/// Whether a text may have // and /* */ comments.
+enum class Comments { refused, skipped };
+
 /// The one JSON value in `text`: valid UTF-8, no repeated key in an object, lists and objects
 /// nested at most 64 deep. Throws Failure, with `label` before the reason.
-nlohmann::json parse_json(std::string_view text, const std::string& label);
+nlohmann::json parse_json(std::string_view text, const std::string& label,
+                          Comments comments = Comments::refused);
 
 /// Parses one JSON object as strictly, without keeping it in memory: gives each member to `take`,
 /// in the order of the text. Also throws Failure for an object inside a member, and for a member of

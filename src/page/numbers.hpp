@@ -6,16 +6,7 @@
 //
 // `ranklab numbers` writes the values anew; readers see the values alone.
 //
-//   reference  = preset ":" what "|" format     with "\|" in a cell of a Markdown table
-//   what       = [ "-" ] "claim" which         of a claim: its mean or number, or a field of its
-//                                               evidence
-//              | [ over ] value [ "from" condition ]   as in `ranklab judge`, of the means over the
-//                                               trials; claim(which) is a number in it
-//   over       = "median" | "largest" | "least"  of the numbers of the trials that have one
-//   which      = ( ID | "min" GLOB | "max" GLOB ) [ field ]
-//   field      = violations, cases, share (of the two), worst, units, violated, low, high
-//   format     = .2f | .3g | .0% | ,d  [ "+-" ]  with the half width of the 99 % interval; of a
-//                                               value: over its numbers in the trials
+//   reference = preset ":" what "|" format     own/number.hpp; "\|" in a cell of Markdown
 //
 // "papers: numbered" counts the numbered statements, "papers: numbered false-as-printed constant"
 // those with a verdict and class, "papers: verdict spectral/thm-3.7" is a verdict in words.

@@ -110,6 +110,7 @@ struct Panel {
   std::vector<ReferenceLine> lines = {};
   std::vector<Band> bands = {};
   std::string group = {};  // panels of one group are small multiples: they share axes and legend
+  bool own = false;        // of a report of one's own
 };
 
 /// A table above the panels, such as a paper's table with our numbers next to the printed ones.

@@ -215,7 +215,9 @@ void from_json_value(const Json& json, Enumeration& value) {
     value = static_cast<Enumeration>(i);
     return;
   }
-  throw ReadError("", "must be one of " + joined({names.begin(), names.end()}));
+  const std::vector<std::string> known(names.begin(), names.end());
+  throw ReadError("", "must be one of " + joined(known) +
+                          (json.is_string() ? did_you_mean(json.get<std::string>(), known) : ""));
 }
 
 template <class Value>
@@ -240,6 +242,20 @@ void read_object(const Json& json, Struct& object) {
       throw error.inside(member.key);
     }
   });
+}
+
+/// The same for a file that people write: throws ReadError for a key that is not a member.
+template <HasMembers Struct>
+void read_known(const Json& json, Struct& object) {
+  if (!json.is_object()) throw ReadError("", "must be an object");
+  std::vector<std::string> known;
+  for_each_member<Struct>([&](const auto& member) { known.emplace_back(member.key); });
+  for (const auto& [key, unused] : json.items()) {
+    if (std::find(known.begin(), known.end(), key) == known.end())
+      throw ReadError("", "unknown key '" + printable_key(key) + "'" +
+                              did_you_mean(key, known, "; allowed: " + joined(known)));
+  }
+  read_object(json, object);
 }
 
 template <HasMembers Struct>

@@ -131,7 +131,7 @@ struct Claim {
   Evidence evidence;
   std::string misprint_of;  // of a corrected form: the id of the claim as printed
   std::string slip;         // of a form as printed: the slip of the catalog that it shows
-  std::string formula;      // of a statement of one's own (judge/own/formula.hpp)
+  std::string formula;      // of a statement of one's own (own/formula.hpp)
   std::string threshold;    // of a reading or an asymptotic claim: our number and its unit
   bool undecided =
       false;  // not_applicable because there are too few data, not because of a hypothesis

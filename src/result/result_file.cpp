@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
@@ -248,11 +249,16 @@ std::uint64_t count_non_finite(const ResultFile& file) {
 void add_result(ResultFile& file, Result result) {
   if (!file.title.empty()) result.title = file.title;
   if (result.diverged && file.status == Status::complete) file.status = Status::diverged;
+  std::vector<Scalar> scalars = std::exchange(result.scalars, {});
   static_cast<Result&>(file) = std::move(result);
-  for (const Scalar& scalar : file.scalars)
-    file.means.emplace_back(scalar.name,
-                            ScalarMean{summarize(scalar.per_trial), scalar.quantity, scalar.at});
+  for (Scalar& scalar : scalars) add_scalar(file, std::move(scalar));
   file.non_finite = count_non_finite(file);
+}
+
+void add_scalar(ResultFile& file, Scalar scalar) {
+  file.means.emplace_back(scalar.name,
+                          ScalarMean{summarize(scalar.per_trial), scalar.quantity, scalar.at});
+  file.scalars.push_back(std::move(scalar));
 }
 
 OrderedJson result_json(const ResultFile& file) {
@@ -320,6 +326,7 @@ std::string first_difference(const ResultFile& a, const ResultFile& b) {
     file.changed.clear();
     file.see.clear();
     file.finding.reset();
+    file.report = nullptr;
     file.means = by_name(std::move(file.means));  // a reader does not keep the order of an object
     std::ranges::sort(file.scalars, {}, &Scalar::name);
     return file;

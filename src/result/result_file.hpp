@@ -77,6 +77,7 @@ struct ResultFile : Result {
   std::vector<Change> changed;  // from the preset
   std::string see;              // what the figure shows; empty: not given
   std::optional<PresetFinding> finding;
+  nlohmann::ordered_json report;  // of one's own (own/report.hpp); null: none
   nlohmann::ordered_json environment = nlohmann::ordered_json::object();
   bool keeps_trials = false;     // the curves of every trial are in it
   std::uint64_t non_finite = 0;  // numbers that are not finite, among scalars and series
@@ -98,6 +99,9 @@ std::uint64_t count_non_finite(const ResultFile& file);
 /// Adds what the study found, with the means of the scalars. The file keeps its title if it has
 /// one.
 void add_result(ResultFile& file, Result result);
+
+/// Adds a scalar, with its mean.
+void add_scalar(ResultFile& file, Scalar scalar);
 
 /// The file as JSON, and as text: objects and lists indented, each list of plain values on one
 /// line. A number that is not finite becomes null.

@@ -75,10 +75,11 @@ struct Members<Band> {
 };
 template <>
 struct Members<Panel> {
-  static constexpr auto list = std::tuple(
-      required("title", &Panel::title), required("x", &Panel::x), required("y", &Panel::y),
-      required("curves", &Panel::curves), required("lines", &Panel::lines),
-      optional("bands", &Panel::bands), optional("group", &Panel::group));
+  static constexpr auto list =
+      std::tuple(required("title", &Panel::title), required("x", &Panel::x),
+                 required("y", &Panel::y), required("curves", &Panel::curves),
+                 required("lines", &Panel::lines), optional("bands", &Panel::bands),
+                 optional("group", &Panel::group), optional("own", &Panel::own));
 };
 template <>
 struct Members<FigureTable> {
@@ -247,7 +248,7 @@ struct Members<ResultFile> {
       optional("diverged", &ResultFile::diverged_methods), optional("table", &ResultFile::table),
       optional("failed_gates", &ResultFile::failed_gates), optional("see", &ResultFile::see),
       optional("finding", &ResultFile::finding), optional("notes", &ResultFile::notes),
-      optional("skipped", &ResultFile::skipped),
+      optional("skipped", &ResultFile::skipped), optional("report", &ResultFile::report),
       optional("keeps_trials", &ResultFile::keeps_trials),
       required("environment", &ResultFile::environment),
       required("trial_values", &ResultFile::scalars),

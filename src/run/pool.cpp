@@ -49,12 +49,6 @@ Records Pool::run(const Work& work) {
   std::exception_ptr error;
   std::uint64_t error_trial = 0;
 
-  std::atomic<bool> asks{settings_.goes_on != nullptr};
-  if (asks && done > 0 && done < wanted) {
-    asks = false;
-    const auto finished = std::ranges::find_if(records, &std::optional<TrialRecord>::has_value);
-    if (!settings_.goes_on({**finished})) next = open.size();
-  }
   const auto run_open = [&] {
     for (std::size_t i; (i = next++) < open.size();) {
       const std::vector<std::uint64_t>& batch = open[i];
@@ -68,17 +62,13 @@ Records Pool::run(const Work& work) {
         Records finished = work.trial ? Records{work.trial(trials.front())} : work.batch(trials);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
         if (seconds.count() > long_trial) release_free_memory();
-        Records first;
-        if (asks && next < open.size() && asks.exchange(false)) first = finished;
-        std::unique_lock guard(lock);
+        const std::lock_guard guard(lock);
         for (std::size_t t = 0; t < batch.size(); ++t) {
           if (journal_ != nullptr) journal_->append(batch[t], finished.at(t));
           records[batch[t]] = std::move(finished[t]);
           progress.end(trials[t].work());
         }
         trial_seconds_ += seconds.count();
-        guard.unlock();
-        if (!first.empty() && !settings_.goes_on(first)) next = open.size();
       } catch (const Interrupted&) {
         break;
       } catch (...) {

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 
 #include "run/journal.hpp"
 #include "run/progress.hpp"
@@ -20,9 +19,6 @@ class Pool {
     std::uint64_t threads = 1;  // for trials, and for pieces of trials
     Progress::Look progress = {};
     Shard shard = {};  // run only the trials of this shard
-    // Called once with the records of the trials that finish first, or with one that the journal
-    // has, if other trials have not begun; false: these do not begin.
-    std::function<bool(const Records&)> goes_on = nullptr;
   };
 
   /// `journal` may be null: then finished trials are not saved.
@@ -30,8 +26,7 @@ class Pool {
 
   /// Returns the records by index. Each trial's record depends only on the seed and the trial's
   /// index. An error in a trial stops the pool and is rethrown; if several trials fail, that of the
-  /// lowest index is. After a signal, and if goes_on() returns false, the finished trials are
-  /// returned.
+  /// lowest index is. After a signal, the finished trials are returned.
   Records run(const Work& work);
 
   /// The number of trials that were returned.

@@ -2,7 +2,7 @@
 // that it is judged from, alone and with a run.
 
 #include "core/undefined.hpp"
-#include "judge/own/own_claims.hpp"
+#include "own/own_claims.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {

@@ -73,48 +73,6 @@ TEST_CASE("an error in a trial ends the pool and is rethrown, that of the lowest
   CHECK(started == 3);
 }
 
-TEST_CASE("the first record decides once whether the trials that have not begun are run") {
-  const TemporaryFolder folder;
-  const Records whole = Pool(settings(6, 1), nullptr).run(each_trial(draw));
-  for (const bool goes_on : {true, false}) {
-    const std::string out = folder / (goes_on ? "on.json" : "stopped.json");
-    Pool::Settings asking = settings(6, 1);
-    std::vector<std::size_t> asked;  // the number of records at each question
-    asking.goes_on = [&](const Records& records) {
-      asked.push_back(records.size());
-      CHECK(records.front().array("values") == whole[0].array("values"));
-      return goes_on;
-    };
-    Journal journal(Journal::path_for(out), "id", Journal::Earlier::resumed);
-    Pool pool(asking, &journal);
-    CHECK(pool.run(each_trial(draw)).size() == (goes_on ? 6 : 1));
-    CHECK(asked == std::vector<std::size_t>{1});
-  }
-  // The journal of the stopped run has the record of which a resumed run asks before its trials.
-  std::atomic<int> begun{0};
-  const auto counted = [&](Trial& trial) {
-    ++begun;
-    return draw(trial);
-  };
-  for (const bool goes_on : {false, true}) {
-    Pool::Settings asking = settings(6, 2);
-    asking.goes_on = [&](const Records&) { return goes_on; };
-    Journal journal(Journal::path_for(folder / "stopped.json"), "id", Journal::Earlier::resumed);
-    CHECK(Pool(asking, &journal).run(each_trial(counted)).size() == (goes_on ? 6 : 1));
-    CHECK(begun == (goes_on ? 5 : 0));
-  }
-}
-
-TEST_CASE("after the last trial has begun, no record is asked about") {
-  bool asked = false;
-  for (const auto& [trials, threads] : {std::pair(1, 4), {1, 1}}) {
-    Pool::Settings asking = settings(trials, threads);
-    asking.goes_on = [&](const Records&) { return asked = true; };
-    CHECK(Pool(asking, nullptr).run(each_trial(draw)).size() == 1);
-  }
-  CHECK(!asked);
-}
-
 TEST_CASE("after a signal the finished trials are returned, and resuming runs only the others") {
   const TemporaryFolder folder;
   const std::string out = folder / "out.json";

@@ -1,4 +1,4 @@
-#include "judge/own/values.hpp"
+#include "own/values.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -148,12 +148,14 @@ Run::Run(const ResultFile& result, std::string of)
   for (const Scalar& scalar : result.scalars) {
     quantities_[scalar.name] = {nullptr, &scalar.per_trial, nullptr};
     places_[scalar.name] = {scalar.quantity, scalar.at};
+    order_.push_back(scalar.name);
     trials_ = std::max(trials_, scalar.per_trial.size());
   }
   for (const Series& series : result.series) {
     quantities_[series.name] = {std::make_shared<const Axis>(Axis{series.x_name, series.x}),
                                 nullptr, &series.trials};
     places_[series.name] = {series.quantity, series.at};
+    order_.push_back(series.name);
     trials_ = std::max(trials_, series.trials.size());
   }
   for (const auto& [name, value] : result.config.items()) {
@@ -172,9 +174,24 @@ const double* Run::flag(const std::string& name) const {
 }
 
 void Run::refuse_name(const Node& node, const std::string& name) const {
+  if (node.at.empty()) {
+    const std::vector<Found> places = all_places(node);
+    std::vector<std::string> first;
+    if (!places.empty()) {
+      for (const auto& [axis, place] : places.front().at)
+        first.push_back(axis + "=" + coordinate_text(place));
+      refuse(node.column, say("'{}' was measured at {}; name one, such as {}[{}], or all by a star",
+                              printable_key(name), plural(places.size(), "place"),
+                              printable_key(name), joined(first)));
+    }
+  }
   std::vector<std::string> known, pieces;
   for (const auto& [each, unused] : quantities_) known.push_back(each);
   for (const auto& [each, unused] : flags_) known.push_back(each);
+  std::set<std::string> kinds;
+  for (const auto& [each, place] : places_) {
+    if (!quantities_.contains(place.kind)) kinds.insert(place.kind);
+  }
   std::string piece;
   for (const char c : name + ".") {
     if (c != '.' && c != '_')
@@ -204,6 +221,8 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
   std::erase_if(near,
                 [&](const std::string& each) { return !each.starts_with(pieces.front() + "."); });
   if (near.empty()) near = known;
+  std::vector<std::string> spelled = known;
+  spelled.insert(spelled.end(), kinds.begin(), kinds.end());
   constexpr std::size_t most = 5;
   const std::size_t rest = near.size() > most ? near.size() - most : 0;
   near.resize(near.size() - rest);
@@ -212,7 +231,7 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
   refuse(node.column, "no quantity '" + printable_key(name) + "' in " +
                           (name_.empty() ? "this run" : name_) +
                           (has_all != known.end() ? "; did you mean '" + *has_all + "'?"
-                                                  : did_you_mean(name, known, otherwise)));
+                                                  : did_you_mean(name, spelled, otherwise)));
 }
 
 std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) const {
@@ -249,6 +268,102 @@ std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) cons
   refuse(node.column,
          say("'{}' was not measured at {}; its axes: {}", printable_key(node.word),
              printable_key(joined(wanted)), joined({axes.begin(), axes.end()}, "; or ")));
+}
+
+std::vector<Run::Found> Run::all_places(const Node& node) const {
+  std::set<std::string> names;
+  if (!node.at.empty()) {
+    for (const auto& [name, unused] : at_places(node)) names.insert(name);
+  } else if (quantity(node.word) != nullptr || flag(node.word) != nullptr) {
+    return {};
+  }
+  const auto is_open = [&](const std::string& axis) {
+    if (node.at.empty()) return true;
+    const auto found =
+        std::ranges::find_if(node.at, [&](const auto& each) { return each.first == axis; });
+    return found->second.find('*') != std::string::npos;
+  };
+  std::vector<Found> out;
+  std::set<std::string> axes;
+  for (const std::string& name : order_) {
+    const Place& place = places_.at(name);
+    if (node.at.empty() ? place.kind != node.word : !names.contains(name)) continue;
+    Found& found = out.emplace_back(Found{name, {}});
+    std::vector<std::string> of_place;
+    for (const auto& [axis, value] : place.at) {
+      if (is_open(axis)) found.at[axis] = value;
+      of_place.push_back(axis);
+    }
+    axes.insert(joined(of_place));
+  }
+  if (axes.size() > 1)
+    refuse(node.column, say("'{}' was measured on different axes: {}; name them in brackets, such "
+                            "as {}[AXIS=*]",
+                            printable_key(node.word), joined({axes.begin(), axes.end()}, "; or "),
+                            printable_key(node.word)));
+  return out;
+}
+
+namespace {
+
+// The names of a formula in one order.
+std::vector<Node*> names_in(Formula& formula) {
+  std::vector<Node*> out;
+  const std::function<void(Node&)> collect = [&](Node& node) {
+    if (node.kind == Node::Kind::name) out.push_back(&node);
+    for (Node& part : node.parts) collect(part);
+  };
+  collect(formula.first);
+  collect(formula.second);
+  if (formula.from) collect(*formula.from);
+  return out;
+}
+
+bool agree(const std::map<std::string, Coordinate>& a, const std::map<std::string, Coordinate>& b) {
+  return std::ranges::all_of(a, [&](const auto& each) {
+    const auto same = b.find(each.first);
+    return same == b.end() || same->second == each.second;
+  });
+}
+
+}  // namespace
+
+std::vector<PlacedFormula> at_each_place(const Formula& formula, const Run& run) {
+  std::vector<PlacedFormula> out = {{{}, formula}};
+  const std::size_t names = names_in(out.front().formula).size();
+  std::string before;
+  for (std::size_t i = 0; i < names; ++i) {
+    const Node node = *names_in(out.front().formula)[i];
+    const std::vector<Run::Found> places = run.all_places(node);
+    if (places.empty()) continue;
+    std::vector<PlacedFormula> joint;
+    for (const PlacedFormula& each : out) {
+      for (const Run::Found& place : places) {
+        if (!agree(each.at, place.at)) continue;
+        PlacedFormula& there = joint.emplace_back(each);
+        there.at.insert(place.at.begin(), place.at.end());
+        Node& name = *names_in(there.formula)[i];
+        name.word = place.name;
+        name.at.clear();
+      }
+    }
+    if (joint.empty())
+      refuse(node.column, say("no place has both '{}' and '{}'", printable_key(before),
+                              printable_key(node.word)));
+    out = std::move(joint);
+    before = node.word;
+  }
+  // The coordinate itself, such as d.
+  for (PlacedFormula& each : out) {
+    for (Node* name : names_in(each.formula)) {
+      const auto axis = each.at.find(name->word);
+      const bool is_known = run.quantity(name->word) != nullptr || run.flag(name->word) != nullptr;
+      if (axis == each.at.end() || is_known) continue;
+      if (const double* place = std::get_if<double>(&axis->second))
+        *name = {Node::Kind::number, *place, {}, {}, name->column};
+    }
+  }
+  return out;
 }
 
 std::vector<Match> matches_of(const Formula& formula, const Run& run) {
@@ -357,7 +472,7 @@ const Evaluation::Kept& Evaluation::kept(const std::shared_ptr<const Axis>& axis
   bool varies = false;  // with the trial, so that another one may have such points
   for_each_name(*formula_.from,
                 [&](const Node& name) { varies |= run_.quantity(full_name(name)) != nullptr; });
-  if (out.places.empty() && !varies)
+  if (out.places.empty() && !axis->x.empty() && !varies)
     refuse(formula_.from->column, say("no {} of the run meets this condition", axis->name));
   out.axis = std::make_shared<const Axis>(std::move(rest));
   return kept_[axis.get()] = std::move(out);

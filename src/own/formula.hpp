@@ -54,6 +54,9 @@ Formula parse(const std::string& text);
 /// A value with its `from`, as the mean that it would be in a statement; numbers alone are allowed.
 Formula parse_value(const std::string& text);
 
+/// Whether the text is a function or another word of the language, such as mean or from.
+bool is_word_of_formulas(const std::string& text);
+
 /// Calls visit(name) for each name of the formula.
 void for_each_name(const Node& node, const std::function<void(const Node&)>& visit);
 

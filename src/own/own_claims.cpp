@@ -1,4 +1,4 @@
-#include "judge/own/own_claims.hpp"
+#include "own/own_claims.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -12,8 +12,8 @@
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
 #include "judge/divergence.hpp"
-#include "judge/own/formula.hpp"
-#include "judge/own/values.hpp"
+#include "own/formula.hpp"
+#include "own/values.hpp"
 #include "result/changes.hpp"
 
 namespace ranklab {

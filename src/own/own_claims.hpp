@@ -13,7 +13,7 @@ namespace ranklab {
 struct OwnStatement {
   std::string id;     // mine/st-grows; empty: "mine/<i>"
   std::string says;   // in words; empty: the formula
-  std::string claim;  // the formula (judge/own/formula.hpp)
+  std::string claim;  // the formula (own/formula.hpp)
 };
 
 /// The statements with their defaults; those without an id get numbers that `others` do not have.

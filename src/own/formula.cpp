@@ -1,4 +1,4 @@
-#include "judge/own/formula.hpp"
+#include "own/formula.hpp"
 
 #include <algorithm>
 #include <array>
@@ -427,6 +427,12 @@ class Parser {
 };
 
 }  // namespace
+
+bool is_word_of_formulas(const std::string& text) {
+  constexpr std::array<std::string_view, 5> forms = {"mean", "often", "slope", "alike", "never"};
+  return contains(of_numbers, text) || contains(of_curves, text) || contains(reserved, text) ||
+         contains(forms, text);
+}
 
 void for_each_name(const Node& node, const std::function<void(const Node&)>& visit) {
   if (node.kind == Node::Kind::name) visit(node);

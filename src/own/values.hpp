@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "judge/own/formula.hpp"
+#include "own/formula.hpp"
 #include "result/result_file.hpp"
 
 namespace ranklab::own {
@@ -51,6 +51,15 @@ class Run {
   /// The names of what was measured at the places of `name`, in the order of the names, with what
   /// the stars in the places stand for. Throws UsageError if it was measured on other axes.
   std::vector<std::pair<std::string, std::vector<std::string>>> at_places(const Node& name) const;
+  /// A quantity that a name stands for, and where it was measured on the axes that it leaves open.
+  struct Found {
+    std::string name;
+    std::map<std::string, Coordinate> at;
+  };
+  /// All of them, in the order of the result: those of what was measured at places, or of a place
+  /// with stars. None for the name of one quantity, and for what is no quantity. Throws UsageError
+  /// if they do not have the same axes.
+  std::vector<Found> all_places(const Node& name) const;
   const double* flag(const std::string& name) const;
   /// Throws UsageError with the nearest name that exists.
   [[noreturn]] void refuse_name(const Node& node, const std::string& name) const;
@@ -67,6 +76,7 @@ class Run {
     std::map<std::string, Coordinate> at;
   };
   std::map<std::string, Place> places_;  // of the quantities
+  std::vector<std::string> order_;       // of their names in the result
   std::map<std::string, double> flags_;
   bool keeps_trials_ = false;
 };
@@ -76,6 +86,16 @@ class Run {
 using Match = std::vector<std::string>;
 /// In the order of the names. Throws UsageError if no quantity matches the first glob.
 std::vector<Match> matches_of(const Formula& formula, const Run& run);
+
+/// A value at one of the places at which its quantities were measured.
+struct PlacedFormula {
+  std::map<std::string, Coordinate> at;
+  Formula formula;  // of quantities there, by their names
+};
+/// In the order of the result. What was measured at places is taken at each of them, and quantities
+/// that share an axis at the same place on it; the name of an axis is the number there. Throws
+/// UsageError if there is no such place.
+std::vector<PlacedFormula> at_each_place(const Formula& formula, const Run& run);
 
 /// Computes formulas in the trials of one run, for one match.
 class Evaluation {
