@@ -78,6 +78,6 @@ struct PanelSize {
 
 /// The panels of a figure. Panels of one group share the ranges of their axes, and each has the
 /// legend of all.
-std::vector<DrawnPanel> make_panels(const FigureData& source, const PanelSize& size);
+std::vector<DrawnPanel> make_panels(const FigureData& data, const PanelSize& size);
 
 }  // namespace ranklab

@@ -188,11 +188,11 @@ std::string families(const std::string& font) {
 
 }  // namespace
 
-Markup figure_svg(const FigureData& source, Extract extract, std::size_t panel, PenSheet* sheet,
+Markup figure_svg(const FigureData& data, Extract extract, std::size_t panel, PenSheet* sheet,
                   const Print& print) {
-  const PlacedFigure figure = place_figure(source, extract, panel, print);
+  const PlacedFigure figure = place_figure(data, extract, panel, print);
   const Precision& precision = precision_of(sheet);
-  const std::string& own = source.figure.title.empty() ? source.title : source.figure.title;
+  const std::string& own = data.figure.title.empty() ? data.title : data.figure.title;
   // In points if a width is given.
   const auto length = [&](double pixels) {
     return print.width == 0 ? file_precision.number(pixels)
@@ -216,7 +216,7 @@ Markup figure_svg(const FigureData& source, Extract extract, std::size_t panel, 
          "\" width=\"" + length(figure.width) + "\" height=\"" + length(figure.height) +
          "\" role=\"img\" " + attributes_of(root, sheet) + "><title>" +
          escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
-         escape_markup(describe_figure(source)) + "</desc>" + drawing_svg(drawing, sheet) +
+         escape_markup(describe_figure(data)) + "</desc>" + drawing_svg(drawing, sheet) +
          texts_svg(figure.texts, sheet) + "</svg>";
 }
 

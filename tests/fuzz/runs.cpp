@@ -121,7 +121,7 @@ void resolve_words(const Experiment& experiment, const std::vector<std::string>&
     experiment_help(experiment, common, preset_of(experiment, common));
     return;
   }
-  ResolvedRun run = resolve(experiment, read_sources(experiment, common));
+  ResolvedRun run = resolve(experiment, read_request(experiment, common));
   inspect(run);
 }
 
@@ -148,7 +148,7 @@ void read_config(std::string_view bytes) {
   Arguments flags;
   flags.flags = {{"config", path}};
   flags.words = {"--config", path};
-  ResolvedRun run = resolve(experiment, read_sources(experiment, flags));
+  ResolvedRun run = resolve(experiment, read_request(experiment, flags));
   inspect(run);
 }
 

@@ -64,7 +64,7 @@ std::uint64_t sum(const std::vector<std::uint64_t>& shares) {
 }
 
 void apply(const std::string& flag, const std::vector<Split>& splits,
-           const std::vector<Source>& pairs, std::vector<Cut>& cuts, Split Cut::*part) {
+           const std::vector<ListedPair>& pairs, std::vector<Cut>& cuts, Split Cut::*part) {
   for (const Split& split : splits) {
     bool found = false;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -78,7 +78,7 @@ void apply(const std::string& flag, const std::vector<Split>& splits,
     }
     if (found) continue;
     std::vector<std::string> names;
-    for (const Source& pair : pairs) names.push_back(pair.name);
+    for (const ListedPair& pair : pairs) names.push_back(pair.name);
     throw UsageError(flag + ": there is no pair '" + printable_key(split.glob) + "'" +
                      did_you_mean(split.glob, names));
   }
@@ -115,9 +115,9 @@ std::vector<Split> column_splits_of(const FilesConfig& config) {
   return parse_splits("--split-columns", config.split_columns, false);
 }
 
-std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& pairs) {
+std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<ListedPair>& pairs) {
   std::vector<Cut> cuts;
-  for (const Source& pair : pairs) {
+  for (const ListedPair& pair : pairs) {
     cuts.push_back({});
     cuts.back().rows.shares.assign(pair.blocks, 1);
   }

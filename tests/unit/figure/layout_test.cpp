@@ -123,15 +123,15 @@ TEST_CASE("in every reference figure, text is readable, nothing overlaps, every 
     for (std::size_t which = 0; which <= result.more_figures.size(); ++which) {
       CAPTURE(path);
       CAPTURE(which);
-      const FigureData source = figure_data(result, which);
+      const FigureData data = figure_data(result, which);
       for (const Extract extract : {Extract::whole, Extract::untitled, Extract::thumbnail}) {
-        for (const std::string& problem : problems(place_figure(source, extract)))
+        for (const std::string& problem : problems(place_figure(data, extract)))
           FAIL_CHECK(problem);
       }
-      for (const std::string& problem : problems(source.figure, make_panels(source, {})))
+      for (const std::string& problem : problems(data.figure, make_panels(data, {})))
         FAIL_CHECK(problem);
-      CHECK(source.figure.panels.size() <= (which == 0 ? 6 : 16));
-      for (const DrawnPanel& panel : make_panels(source, {})) CHECK(panel.legend.size() <= 9);
+      CHECK(data.figure.panels.size() <= (which == 0 ? 6 : 16));
+      for (const DrawnPanel& panel : make_panels(data, {})) CHECK(panel.legend.size() <= 9);
     }
   }
 }
@@ -178,9 +178,9 @@ TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows 
 }
 
 TEST_CASE("a thumbnail has one panel and no text but its ticks") {
-  const FigureData source = figure_data(typed(sample_result()));
+  const FigureData data = figure_data(typed(sample_result()));
   for (const std::size_t panel : {0, 1, 99}) {
-    const PlacedFigure figure = place_figure(source, Extract::thumbnail, panel);
+    const PlacedFigure figure = place_figure(data, Extract::thumbnail, panel);
     CHECK(figure.panels.size() == 1);
     CHECK(figure.width < 320);
     CHECK(std::all_of(figure.texts.begin(), figure.texts.end(),

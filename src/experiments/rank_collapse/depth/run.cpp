@@ -214,8 +214,8 @@ void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Tria
     }
   }
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
-    const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
-    CachedTensors<T> tensors(*source);
+    const std::unique_ptr<Tensors<T>> uncached = tensors_of_layer<T>(common, trial, layer);
+    CachedTensors<T> tensors(*uncached);
     trial.for_each_piece(groups.size(), [&](std::size_t g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
