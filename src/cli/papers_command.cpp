@@ -287,8 +287,8 @@ void print_errata(const Paper& paper) {
         if (static_cast<std::size_t>(slip.consequence) != i) continue;
         if (first) print.line(capitalized(words_of(slip.consequence)) + ":");
         first = false;
-        const bool says_where = slip.place.find(entry.name) != std::string::npos;
-        print.line((says_where ? "" : entry.name + ": ") + slip.place, 2);
+        const bool names_entry = slip.place.find(entry.name) != std::string::npos;
+        print.line((names_entry ? "" : entry.name + ": ") + slip.place, 2);
         print.line("printed: " + slip.printed, 4);
         print.line("correct: " + slip.corrected, 4);
         if (!slip.answer.empty()) print.line("the authors: " + slip.answer, 4);

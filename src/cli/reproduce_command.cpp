@@ -145,7 +145,7 @@ Journal open_journal(Task& task, bool force) {
   return {path, mine,
           force                ? Earlier::discarded
           : found == mine      ? Earlier::resumed
-          : is_of_this_program ? Earlier::own_discarded
+          : is_of_this_program ? Earlier::same_discarded
                                : Earlier::discarded};
 }
 

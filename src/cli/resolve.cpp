@@ -99,7 +99,7 @@ AllGiven given_by(const Arguments& arguments, const Parameters& parameters) {
   std::map<std::string, std::vector<std::string_view>>
       uses;  // all values of flags that are repeated, once per element
   const auto field_of = [&](const std::string& name) {
-    const Field* const field = find_field(parameters.recorded, name);
+    const Field* const field = find_field(parameters.in_config, name);
     return field != nullptr ? field : find_field(parameters.session, name);
   };
   AllGiven out;
@@ -173,16 +173,16 @@ std::map<std::string, std::string> values_without(const AllGiven& of_file, const
   const auto entry =
       std::ranges::find(run.experiment->studies, run.options().study, &StudyEntry::name);
   Parameters without(*run.experiment, *entry);
-  for (const Given& each : for_fields(of_file, without.recorded)) {
+  for (const Given& each : for_fields(of_file, without.in_config)) {
     if (!find_field(run.fields(), each.field->name)->is_idle()) each.field->set(each.value);
   }
-  set_all(for_fields(of_flags, without.recorded));
+  set_all(for_fields(of_flags, without.in_config));
   try {
     without.study->fill_defaults();
   } catch (const UsageError&) {  // without the other files of the run; the defaults are not needed
   }
   std::map<std::string, std::string> out;
-  for (const Field& field : without.recorded) out[field.name] = field.value_text();
+  for (const Field& field : without.in_config) out[field.name] = field.value_text();
   return out;
 }
 
@@ -297,7 +297,7 @@ nlohmann::ordered_json values_of(const Experiment& experiment, const RunRequest&
   Parameters parameters(experiment, entry);
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const Given& each :
-       given_by(parameters_of(*alone.preset), experiment, entry.name, parameters.recorded)) {
+       given_by(parameters_of(*alone.preset), experiment, entry.name, parameters.in_config)) {
     each.field->set(each.value);
     out[each.field->name] = field_json(*each.field);
   }
@@ -347,15 +347,15 @@ Parameters::Parameters(const Experiment& experiment, const StudyEntry& entry)
   options.study = entry.name;
   options.trials = entry.default_trials;
   options.threads = 0;
-  recorded = config_fields(options, study_names(experiment));
-  for (Field& field : study->flags()) recorded.push_back(std::move(field));
+  in_config = config_fields(options, study_names(experiment));
+  for (Field& field : study->flags()) in_config.push_back(std::move(field));
 }
 
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
                                        const RunRequest& request) {
   Parameters parameters(experiment, entry);
   if (request.preset)
-    set_all(given_by(parameters_of(*request.preset), experiment, entry.name, parameters.recorded));
+    set_all(given_by(parameters_of(*request.preset), experiment, entry.name, parameters.in_config));
   set_all(given_by(request.flags, parameters));
   return std::move(parameters.study);
 }
@@ -513,10 +513,10 @@ void check_memory(const ResolvedRun& run) {
   Parameters defaults(*run.experiment, *entry);
   defaults.study->fill_defaults();
   // Name the study's parameters that differ from their defaults, because they make the run large.
-  const std::size_t common = defaults.recorded.size() - defaults.study->flags().size();
-  for (std::size_t i = common; i < defaults.recorded.size(); ++i) {
+  const std::size_t common = defaults.in_config.size() - defaults.study->flags().size();
+  for (std::size_t i = common; i < defaults.in_config.size(); ++i) {
     const std::string mine = run.fields()[i].value_text();
-    if (mine != defaults.recorded[i].value_text())
+    if (mine != defaults.in_config[i].value_text())
       sizes.push_back("--" + run.fields()[i].name + " " + printable_key(mine));
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;

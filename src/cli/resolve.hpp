@@ -86,8 +86,8 @@ std::unique_ptr<Study> described_study(const Experiment& experiment, const Study
 struct Parameters {
   CommonOptions options;
   std::unique_ptr<Study> study;
-  std::vector<Field> recorded;  // of the result's config: those of every study, then its own
-  std::vector<Field> session;   // those that do not change a result
+  std::vector<Field> in_config;  // of the result's config: those of every study, then its own
+  std::vector<Field> session;    // those that do not change a result
 
   Parameters(const Experiment& experiment, const StudyEntry& entry);
   Parameters(const Parameters&) = delete;
@@ -107,7 +107,7 @@ struct ResolvedRun {
   CommonOptions& options() { return parameters->options; }
   const CommonOptions& options() const { return parameters->options; }
   Study& study() const { return *parameters->study; }
-  const std::vector<Field>& fields() const { return parameters->recorded; }
+  const std::vector<Field>& fields() const { return parameters->in_config; }
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config() const;

@@ -132,7 +132,7 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     journal.emplace(Journal::path_for(options.out), run_identity(run),
                     options.resume  ? Earlier::resumed
                     : options.force ? Earlier::discarded
-                                    : Earlier::own_discarded);
+                                    : Earlier::same_discarded);
     // Another run may have written its result before the journal was locked.
     if (journal->finished().empty()) refuse_to_replace(run);
     warn_of_missing_outputs(run, journal->finished());

@@ -77,10 +77,10 @@ void add_markers(DrawnPanel& panel, const std::vector<Curve>& curves) {
     phase += 0.381966;  // the golden section keeps any number of phases apart
     if (phase >= 1) phase -= 1;
     if (curve.look == Look::scatter) {
-      for (const auto& run : curve.runs)
-        curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+      for (const auto& segment : curve.segments)
+        curve.markers.insert(curve.markers.end(), segment.begin(), segment.end());
     } else {
-      curve.markers = marker_points(curve.runs, panel.x, phase);
+      curve.markers = marker_points(curve.segments, panel.x, phase);
     }
   }
 }
@@ -149,9 +149,9 @@ bool can_show(const Axis& axis, double value) {
 Extents extents_of(DrawnPanel& panel, const Panel& content) {
   Extents out;
   const auto include_y = [&](double y) { out.y.include(std::max(y, content.y.floor)); };
-  const auto include = [&](const DrawnCurve& curve, const Runs& runs) {
-    for (const auto& run : runs) {
-      for (const DrawnPoint& point : run) {
+  const auto include = [&](const DrawnCurve& curve, const Segments& segments) {
+    for (const auto& segment : segments) {
+      for (const DrawnPoint& point : segment) {
         out.x.include(point.x);
         include_y(point.y);
         if (curve.look == Look::bars) {
@@ -165,8 +165,8 @@ Extents extents_of(DrawnPanel& panel, const Panel& content) {
   };
   for (const DrawnCurve& curve : panel.curves) {
     out.scatter |= curve.look == Look::scatter;
-    include(curve, curve.runs);
-    for (const Runs& trial : curve.trials) include(curve, trial);
+    include(curve, curve.segments);
+    for (const Segments& trial : curve.trials) include(curve, trial);
   }
   panel.empty = out.x.low > out.x.high;
   for (const auto& line : content.lines) {
@@ -189,9 +189,9 @@ void make_axes(DrawnPanel& panel, const Panel& content, const Extents& extents,
 
 // No value of a trial is outside the domain of its quantity, so the band of a mean is cut there.
 // The band around a mean that is itself outside stays whole: the domain is wrong, and shows it.
-void keep_in_domain(Runs& runs, const Domain& domain) {
-  for (auto& run : runs) {
-    for (DrawnPoint& point : run) {
+void keep_in_domain(Segments& segments, const Domain& domain) {
+  for (auto& segment : segments) {
+    for (DrawnPoint& point : segment) {
       if (point.y < domain.low || point.y > domain.high || !(point.high >= point.low)) continue;
       point.low = std::max(point.low, domain.low), point.high = std::min(point.high, domain.high);
     }
@@ -224,12 +224,12 @@ Series with_requested_band(Series series, const Curve& curve, std::uint64_t tria
 }
 
 // A median of dots is a short horizontal dash through its dots.
-Runs dashes_at(const Runs& points, const Extent& x, bool log_x) {
-  Runs out;
+Segments dashes_at(const Segments& points, const Extent& x, bool log_x) {
+  Segments out;
   const double low = log_x ? std::log(x.low) : x.low, high = log_x ? std::log(x.high) : x.high,
                half = high > low ? 0.025 * (high - low) : 0.1;
-  for (const auto& run : points) {
-    for (const DrawnPoint& point : run) {
+  for (const auto& segment : points) {
+    for (const DrawnPoint& point : segment) {
       DrawnPoint left = point, right = point;
       left.x = log_x ? point.x * std::exp(-half) : point.x - half;
       right.x = log_x ? point.x * std::exp(half) : point.x + half;
@@ -271,19 +271,20 @@ DrawnPanel draw_curves(const Panel& content, const FigureData& figure, std::size
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
     const bool lines = drawn.look != Look::scatter && drawn.look != Look::bars;
-    drawn.runs = thinned(drawn_runs(with_requested_band(series, curve, figure.trials.completed),
-                                    curve, log_x, log_y),
-                         log_x, lines, stretches);
-    keep_in_domain(drawn.runs, content.y.domain);
+    drawn.segments =
+        thinned(segments_of(with_requested_band(series, curve, figure.trials.completed), curve,
+                            log_x, log_y),
+                log_x, lines, stretches);
+    keep_in_domain(drawn.segments, content.y.domain);
     if (curve.band == BandKind::trials) {
       for (const auto& trial : series.trials) {
         const Series one{series.name, "", series.x, trial, std::vector<double>(trial.size(), 0.0)};
         drawn.trials.push_back(
-            thinned(drawn_runs(one, curve, log_x, log_y), log_x, lines, stretches / 2));
+            thinned(segments_of(one, curve, log_x, log_y), log_x, lines, stretches / 2));
       }
     }
     drawn.color = color[i];
-    drawn.band = has_band(drawn.runs);
+    drawn.band = has_band(drawn.segments);
     panel.curves.push_back(std::move(drawn));
   }
   place_bars(panel, bar_distance(content.curves, figure.series));
@@ -297,12 +298,12 @@ void finish_panel(DrawnPanel& panel, const Panel& content, const Extents& extent
   for (DrawnCurve& curve : panel.curves) {
     if (curve.look == Look::scatter && !curve.trials.empty()) {
       curve.markers.clear();
-      for (const Runs& trial : curve.trials) {
-        for (const auto& run : trial)
-          curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+      for (const Segments& trial : curve.trials) {
+        for (const auto& segment : trial)
+          curve.markers.insert(curve.markers.end(), segment.begin(), segment.end());
       }
       curve.trials.clear();
-      curve.runs = dashes_at(curve.runs, {panel.x.low, panel.x.high}, panel.x.log);
+      curve.segments = dashes_at(curve.segments, {panel.x.low, panel.x.high}, panel.x.log);
       curve.medians = true;
     }
   }

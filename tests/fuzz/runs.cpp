@@ -52,7 +52,7 @@ std::string journal_of(std::string_view bytes) {
 void parse_flags(const std::string& text) {
   FilesConfig config;
   config.split = config.split_columns = config.experts = config.fail_if = {text};
-  std::vector<ranks::Source> pairs(1);
+  std::vector<ranks::ListedPair> pairs(1);
   pairs[0].name = "fc";
   attempt([&] { ranks::splits_of(config); });
   attempt([&] { ranks::column_splits_of(config); });

@@ -116,15 +116,15 @@ std::string unequal_sizes(const Pair& pair, const StoredTensor& activation,
 // Sets the pair's sizes from its activation. If the activation cannot be measured, one.reason says
 // why.
 void read_activation(Pair& pair, Opened& one, OpenTensors& open) {
-  const bool recorded = !pair.second_moment.empty();
-  one = recorded ? opened_moment(pair, open)
-                 : opened_matrix("activation", [&] { return open_activation(pair, open); });
+  const bool has_moment = !pair.second_moment.empty();
+  one = has_moment ? opened_moment(pair, open)
+                   : opened_matrix("activation", [&] { return open_activation(pair, open); });
   if (!one.reason.empty()) return;
   const StoredTensor& tensor = *one.matrix;
-  pair.k = recorded ? tensor.shape().back() : pair.transposed ? tensor.cols() : tensor.rows();
-  pair.n = recorded ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
+  pair.k = has_moment ? tensor.shape().back() : pair.transposed ? tensor.cols() : tensor.rows();
+  pair.n = has_moment ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
   pair.dtypes = dtype_name(tensor.dtype());
-  pair.diagonal = recorded && tensor.shape().size() == 1;
+  pair.diagonal = has_moment && tensor.shape().size() == 1;
 }
 
 // Adds one matrix of a listed pair, with its cuts, to the plan, or the reason why it cannot be
@@ -263,11 +263,11 @@ double bytes_of(const Pair& pair) {
   const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
                side = std::min(k, n);
   if (pair.has_activation()) {
-    const bool recorded = !pair.second_moment.empty();
-    const double vectors = 8 * lanczos_steps * (recorded ? k : side);
-    const double matrix = recorded ? 24 * k * moment_columns(pair)
-                                   : streamed_gram_bytes(pair.k, pair.n) +
-                                         inflated_bytes(pair.activation, k * n * stack_of(pair));
+    const bool has_moment = !pair.second_moment.empty();
+    const double vectors = 8 * lanczos_steps * (has_moment ? k : side);
+    const double matrix = has_moment ? 24 * k * moment_columns(pair)
+                                     : streamed_gram_bytes(pair.k, pair.n) +
+                                           inflated_bytes(pair.activation, k * n * stack_of(pair));
     bytes = matrix + vectors;
     if (pair.has_gradient()) {
       const auto m = static_cast<double>(pair.m());
@@ -275,7 +275,7 @@ double bytes_of(const Pair& pair) {
       // G A.
       bytes = std::max(
           bytes,
-          matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
+          matrix + 8 * (3 * m * k + (has_moment ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
       if (pair.when.batch >= 0) bytes = std::max(bytes, matrix + 8 * 3 * k * moment_columns(pair));
     }
   }

@@ -152,12 +152,12 @@ std::vector<std::string> comma_separated(const std::vector<std::string>& texts);
 //
 // Shapes come from the headers (plan.cpp), matrices are cut into blocks (cuts.cpp).
 
-/// Rows of a pair's gradient that form one row of the table: m / run runs of `run` rows each. The
-/// first run starts at `first_row`; each next one starts `stride` rows later.
+/// Rows of a pair's gradient that form one row of the table: m / chunk chunks of `chunk` rows each.
+/// The first one starts at `first_row`; each next one starts `stride` rows later.
 struct Layer {
   std::string name;
   std::uint64_t first_row = 0, m = 0;  // m = 0: no gradient
-  std::uint64_t run = m, stride = m;
+  std::uint64_t chunk = m, stride = m;
 };
 
 /// An element of --split: `NAME=3`, `NAME=32+8+8`, or `NAME=3@16` for parts that are interleaved in

@@ -90,8 +90,8 @@ std::vector<std::string> problems(const Figure& figure, const std::vector<DrawnP
       if (!keyed.contains({curve.color, curve.look}) &&
           !(explained && keyed_colors.contains(curve.color)) && panel.curves.size() > 1)
         out.push_back("a curve of '" + panel.title + "' has no key: " + panel.curves[c].series);
-      for (const auto& run : curve.runs) {
-        for (const DrawnPoint& point : run) {
+      for (const auto& segment : curve.segments) {
+        for (const DrawnPoint& point : segment) {
           if (point.low < panel.y.domain.low * (1 - 1e-9) - 1e-12 ||
               point.high > panel.y.domain.high * (1 + 1e-9) + 1e-12)
             out.push_back("a band of '" + panel.title + "' leaves the domain");
@@ -170,7 +170,12 @@ TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows 
   auto& axis = result["figure"]["panels"][0]["y"];
   axis = {{"label", "gap"}, {"scale", "linear"}, {"domain", {0, nullptr}}};
   const auto lowest = [&] {
-    return make_panels(figure_data(typed(result)), {}).front().curves.at(0).runs.at(0).at(0).low;
+    return make_panels(figure_data(typed(result)), {})
+        .front()
+        .curves.at(0)
+        .segments.at(0)
+        .at(0)
+        .low;
   };
   CHECK(lowest() == 0);
   axis["domain"] = {2, nullptr};
