@@ -99,12 +99,12 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
                              !is_special_file(options.out) && is_complete_result(options.out),
              writes = has_result && !keeps_earlier && !options.out.empty();
   if (writes) {
-    const bool is_own = to_file && !is_special_file(options.out);
-    const std::string folder = is_own ? working_directory_relative_to(options.out) : "";
+    const bool is_regular = to_file && !is_special_file(options.out);
+    const std::string folder = is_regular ? working_directory_relative_to(options.out) : "";
     if (!folder.empty()) execution.result->environment["folder"] = folder;
     // A signal must not leave a temporary file. A pipe may block, so that it can be interrupted.
     std::optional<InterruptGuard> until_written;
-    if (is_own) until_written.emplace();
+    if (is_regular) until_written.emplace();
     write_result(options.out, *execution.result);
   }
   if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();

@@ -58,9 +58,9 @@ void refuse_flags_that_do_nothing(const Arguments& flags, const std::vector<Fiel
 
 }  // namespace
 
-Givers::Givers(const RunSources& sources) : flags_(sources.flags) {
-  if (sources.preset) files_.push_back(parameters_of(*sources.preset));
-  if (sources.config) files_.push_back(*sources.config);
+Givers::Givers(const RunRequest& request) : flags_(request.flags) {
+  if (request.preset) files_.push_back(parameters_of(*request.preset));
+  if (request.config) files_.push_back(*request.config);
 }
 
 const ParameterFile* Givers::file_of(const std::string& flag) const {

@@ -10,10 +10,10 @@
 
 namespace ranklab {
 
-/// Who gave the values of a run. The sources must outlive it.
+/// Who gave the values of a run. The request must outlive it.
 class Givers {
  public:
-  explicit Givers(const RunSources& sources);
+  explicit Givers(const RunRequest& request);
 
   /// In the order in which they are applied.
   const std::vector<ParameterFile>& files() const { return files_; }

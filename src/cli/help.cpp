@@ -297,9 +297,9 @@ std::string experiment_help(const Experiment& experiment, const Arguments& commo
                             const std::optional<Preset>& preset) {
   const bool names_study = common.find("study") != nullptr, all = !names_study && !preset,
              is_preset = preset && !names_study;
-  RunSources sources = {is_preset ? preset : std::nullopt, {}, common};
-  const StudyEntry& shown = study_of(experiment, sources);
-  if (!all) sources.flags = parse_flags(experiment, shown, common.words);
+  RunRequest request = {is_preset ? preset : std::nullopt, {}, common};
+  const StudyEntry& shown = study_of(experiment, request);
+  if (!all) request.flags = parse_flags(experiment, shown, common.words);
   nlohmann::json config = nlohmann::json::object();
   if (is_preset) config = preset->config;
   const std::string call = is_preset ? "run " + preset->name
@@ -313,7 +313,7 @@ std::string experiment_help(const Experiment& experiment, const Arguments& commo
     out += "  " + padded(entry.name, 20) + wrapped(entry.summary, 22);
   for (const StudyEntry& entry : studies) {
     const std::uint64_t trials = config.value("trials", entry.default_trials);
-    const auto study = all ? entry.make() : described_study(experiment, entry, sources);
+    const auto study = all ? entry.make() : described_study(experiment, entry, request);
     out += "\nFlags of --study " + entry.name + " (" + plural(trials, "trial") +
            (is_preset ? "; the preset's values are in brackets" : " by default") + "):\n" +
            (all ? flag_lines(flag_help(study->flags())) : flags_in_use(study->flags()));

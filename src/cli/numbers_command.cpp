@@ -24,12 +24,12 @@ int renew(const std::vector<std::string>& paths, const NumbersOptions& options) 
   if (results.empty())
     throw UsageError("numbers: no results in " + printable_key(options.folder) +
                      "; --results names a folder of results");
-  const NumberedResults source(results);
+  const NumberedResults numbered(results);
   int status = 0;
   for (const std::string& path : paths) {
     const std::string text = read_file(path);
     std::vector<std::string> mistakes;
-    const std::string renewed = source.renewed(text, mistakes);
+    const std::string renewed = numbered.renewed(text, mistakes);
     for (const std::string& mistake : mistakes)
       std::fprintf(stderr, "ranklab: %s, %s\n", printable(path).c_str(),
                    printable(mistake).c_str());

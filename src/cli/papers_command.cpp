@@ -287,8 +287,8 @@ void print_errata(const Paper& paper) {
         if (static_cast<std::size_t>(slip.consequence) != i) continue;
         if (first) print.line(capitalized(words_of(slip.consequence)) + ":");
         first = false;
-        const bool says_where = slip.place.find(entry.name) != std::string::npos;
-        print.line((says_where ? "" : entry.name + ": ") + slip.place, 2);
+        const bool names_entry = slip.place.find(entry.name) != std::string::npos;
+        print.line((names_entry ? "" : entry.name + ": ") + slip.place, 2);
         print.line("printed: " + slip.printed, 4);
         print.line("correct: " + slip.corrected, 4);
         if (!slip.answer.empty()) print.line("the authors: " + slip.answer, 4);
@@ -329,7 +329,7 @@ struct PapersOptions {
 };
 
 // Below verdicts that were published with the program.
-void print_source(const Judges& judges) {
+void print_if_published(const Judges& judges) {
   if (!judges.is_published()) return;
   Printer().line("Published verdicts of ranklab " + version_line() +
                  "; --results DIR judges by results of yours.");
@@ -343,7 +343,7 @@ void show_statement(const Paper& paper, const std::string& name, const Judges& j
     std::fputs(printed_json(statement_json(statement, judges)).c_str(), stdout);
   } else {
     print_statement(paper, statement, judges);
-    print_source(judges);
+    print_if_published(judges);
   }
 }
 
@@ -383,7 +383,7 @@ int show_papers(const std::vector<std::string>& named, const PapersOptions& opti
     }
   }
   if (as_json) std::fputs(printed_json(paper == nullptr ? all : all[0]).c_str(), stdout);
-  if (!as_json) print_source(judges);
+  if (!as_json) print_if_published(judges);
   return 0;
 }
 

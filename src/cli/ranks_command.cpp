@@ -26,8 +26,8 @@ int measure(const std::vector<std::string>& words) {
     if (common.find(flag) != nullptr)
       throw UsageError(std::string("ranks: --") + flag + " is not allowed");
   }
-  RunSources sources = read_sources(ranks_experiment(), common, {}, "ranks PATH...");
-  Arguments& given = sources.flags;
+  RunRequest request = read_request(ranks_experiment(), common, {}, "ranks PATH...");
+  Arguments& given = request.flags;
   if (!given.positional.empty()) {
     for (auto& [name, value] : flags_of_paths(given.positional)) {
       if (given.find(name) != nullptr && name != "manifest" && name != "from")
@@ -37,7 +37,7 @@ int measure(const std::vector<std::string>& words) {
   }
   if (given.flags.empty())
     throw UsageError("ranks takes files or folders; `ranklab ranks --help` lists what it reads");
-  ResolvedRun run = resolve(ranks_experiment(), sources);
+  ResolvedRun run = resolve(ranks_experiment(), request);
   run.prints_table = run.options().out != "-";
   std::vector<std::string> argv = {"ranklab", "ranks"};
   argv.insert(argv.end(), words.begin(), words.end());

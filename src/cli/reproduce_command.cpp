@@ -65,14 +65,14 @@ void prepare(Task& task, const Options& options) {
   task.problem = "";
   try {
     const Experiment& experiment = experiment_of(preset.command, label);
-    RunSources sources = {preset, {}, {}};
+    RunRequest request = {preset, {}, {}};
     if (options.threads > 0)
-      sources.flags.flags.emplace_back("threads", std::to_string(options.threads));
-    ResolvedRun full = resolve(experiment, sources);
+      request.flags.flags.emplace_back("threads", std::to_string(options.threads));
+    ResolvedRun full = resolve(experiment, request);
     const ShorterRun shorter = preset.reproduce.value_or(ShorterRun{Json::object(), 0});
-    sources.config = ParameterFile{label + ": reproduce", preset.command, shorter.config};
-    sources.config->owner = owner_of(preset);
-    ResolvedRun reduced = resolve(experiment, sources);
+    request.config = ParameterFile{label + ": reproduce", preset.command, shorter.config};
+    request.config->owner = owner_of(preset);
+    ResolvedRun reduced = resolve(experiment, request);
     task.full = full.config();
     task.reduced = reduced.config();
     const bool is_full = options.full || task.full == task.reduced;
@@ -146,7 +146,7 @@ Journal open_journal(Task& task, bool force) {
   return {path, mine,
           force                ? Earlier::discarded
           : found == mine      ? Earlier::resumed
-          : is_of_this_program ? Earlier::own_discarded
+          : is_of_this_program ? Earlier::same_discarded
                                : Earlier::discarded};
 }
 

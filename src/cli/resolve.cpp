@@ -99,7 +99,7 @@ AllGiven given_by(const Arguments& arguments, const Parameters& parameters) {
   std::map<std::string, std::vector<std::string_view>>
       uses;  // all values of flags that are repeated, once per element
   const auto field_of = [&](const std::string& name) {
-    const Field* const field = find_field(parameters.recorded, name);
+    const Field* const field = find_field(parameters.in_config, name);
     return field != nullptr ? field : find_field(parameters.session, name);
   };
   AllGiven out;
@@ -161,8 +161,8 @@ void adopt_files(Study& study, const std::optional<Preset>& preset) {
   }
 }
 
-// What the sources of a run give, read once: a list for each file, and the flags.
-struct GivenBySources {
+// The values of a request, read once: a list for each file, and the flags.
+struct ReadValues {
   std::vector<AllGiven> files;
   AllGiven flags;
 };
@@ -173,16 +173,16 @@ std::map<std::string, std::string> values_without(const AllGiven& of_file, const
   const auto entry =
       std::ranges::find(run.experiment->studies, run.options().study, &StudyEntry::name);
   Parameters without(*run.experiment, *entry);
-  for (const Given& each : for_fields(of_file, without.recorded)) {
+  for (const Given& each : for_fields(of_file, without.in_config)) {
     if (!find_field(run.fields(), each.field->name)->is_idle()) each.field->set(each.value);
   }
-  set_all(for_fields(of_flags, without.recorded));
+  set_all(for_fields(of_flags, without.in_config));
   try {
     without.study->fill_defaults();
   } catch (const UsageError&) {  // without the other files of the run; the defaults are not needed
   }
   std::map<std::string, std::string> out;
-  for (const Field& field : without.recorded) out[field.name] = field.value_text();
+  for (const Field& field : without.in_config) out[field.name] = field.value_text();
   return out;
 }
 
@@ -213,8 +213,8 @@ void note_useless_values(const ParameterFile& file, const AllGiven& of_file,
 
 // Sets what the files and the flags give, then what the files that they name contain: these
 // override the program's preset, and nothing else.
-void set_all(ResolvedRun& run, const RunSources& sources, const Givers& givers,
-             const GivenBySources& given) {
+void set_all(ResolvedRun& run, const RunRequest& request, const Givers& givers,
+             const ReadValues& given) {
   CommonOptions& options = run.options();
   const auto set = [&](std::size_t first) {
     for (std::size_t i = first; i < given.files.size(); ++i) set_all(given.files[i]);
@@ -223,35 +223,34 @@ void set_all(ResolvedRun& run, const RunSources& sources, const Givers& givers,
   set(0);
   std::map<std::string, std::string> before;
   for (const Field& field : run.fields()) before[field.name] = field.value_text();
-  adopt_files(run.study(), sources.preset);
+  adopt_files(run.study(), request.preset);
   const std::uint64_t in_files = run.study().trials_in_files();
   if (in_files > 0) options.trials = in_files;
-  set(sources.preset && sources.preset->is_shipped ? 1 : 0);
+  set(request.preset && request.preset->is_shipped ? 1 : 0);
   if (in_files > 0 && options.trials > in_files)
     throw UsageError("--trials " + std::to_string(options.trials) +
                      " is not allowed: the input files hold " + plural(in_files, "trial"));
   run.notes = note_on_files(givers, run.fields(), before);
 }
 
-// The run without what belongs to the preset. Reads the sources into `given`, unless an earlier run
+// The run without what belongs to the preset. Reads the request into `given`, unless an earlier run
 // of the same study has read them.
-ResolvedRun configured(const Experiment& experiment, const RunSources& sources,
-                       GivenBySources& given) {
-  const StudyEntry& entry = study_of(experiment, sources);
+ResolvedRun configured(const Experiment& experiment, const RunRequest& request, ReadValues& given) {
+  const StudyEntry& entry = study_of(experiment, request);
   ResolvedRun run;
   run.experiment = &experiment;
   run.parameters = std::make_unique<Parameters>(experiment, entry);
   CommonOptions& options = run.options();
-  const Givers givers(sources);
+  const Givers givers(request);
   try {
     if (given.files.empty()) {
       for (const ParameterFile& file : givers.files())
         given.files.push_back(given_by(file, experiment, entry.name, run.fields()));
-      given.flags = given_by(sources.flags, *run.parameters);
+      given.flags = given_by(request.flags, *run.parameters);
     } else {
       for (AllGiven& of_file : given.files) of_file = for_fields(of_file, run.fields());
     }
-    set_all(run, sources, givers, given);
+    set_all(run, request, givers, given);
     refuse_contradictions(run.study(), givers);
     for (std::string& note : validate(run, givers)) run.notes.push_back(std::move(note));
   } catch (const UsageError& error) {
@@ -267,11 +266,11 @@ ResolvedRun configured(const Experiment& experiment, const RunSources& sources,
   }
   if (options.threads == 0)
     options.threads = std::max<std::uint64_t>(1, available_cores() / options.blas_threads);
-  if (sources.flags.find("shard") != nullptr)
+  if (request.flags.find("shard") != nullptr)
     run.shard = parse_shard(options.shard, options.trials, "--shard");
-  options.preset = sources.preset ? sources.preset->name
-                   : sources.config
-                       ? text_at(sources.config->config, "preset", sources.config->label)
+  options.preset = request.preset ? request.preset->name
+                   : request.config
+                       ? text_at(request.config->config, "preset", request.config->label)
                        : "";
   return run;
 }
@@ -293,27 +292,27 @@ void keep_notes(ResolvedRun& run, const ParameterFile& earlier) {
 }
 
 // The values that a preset has.
-nlohmann::ordered_json values_of(const Experiment& experiment, const RunSources& alone) {
+nlohmann::ordered_json values_of(const Experiment& experiment, const RunRequest& alone) {
   const StudyEntry& entry = study_of(experiment, alone);
   Parameters parameters(experiment, entry);
   nlohmann::ordered_json out = nlohmann::ordered_json::object();
   for (const Given& each :
-       given_by(parameters_of(*alone.preset), experiment, entry.name, parameters.recorded)) {
+       given_by(parameters_of(*alone.preset), experiment, entry.name, parameters.in_config)) {
     each.field->set(each.value);
     out[each.field->name] = field_json(*each.field);
   }
   return out;
 }
 
-// From the preset itself, or else from what the replayed run has changed. `given`: what the sources
+// From the preset itself, or else from what the replayed run has changed. `given`: what the request
 // of the run gave.
-nlohmann::ordered_json config_of_preset(const ResolvedRun& run, const RunSources& sources,
-                                        GivenBySources given) {
+nlohmann::ordered_json config_of_preset(const ResolvedRun& run, const RunRequest& request,
+                                        ReadValues given) {
   const Experiment& experiment = *run.experiment;
-  if (sources.preset) {
-    const RunSources alone = {sources.preset, {}, {}};
+  if (request.preset) {
+    const RunRequest alone = {request.preset, {}, {}};
     const bool is_alone =
-        !sources.config && std::ranges::none_of(given.flags, [&](const Given& each) {
+        !request.config && std::ranges::none_of(given.flags, [&](const Given& each) {
           return find_field(run.fields(), each.field->name) != nullptr;
         });
     if (is_alone) return run.config();
@@ -326,8 +325,8 @@ nlohmann::ordered_json config_of_preset(const ResolvedRun& run, const RunSources
       return values_of(experiment, alone);
     }
   }
-  nlohmann::ordered_json out = sources.config->config;
-  for (const Change& change : sources.config->changed) out[change.name] = change.preset;
+  nlohmann::ordered_json out = request.config->config;
+  for (const Change& change : request.config->changed) out[change.name] = change.preset;
   return out;
 }
 
@@ -348,16 +347,16 @@ Parameters::Parameters(const Experiment& experiment, const StudyEntry& entry)
   options.study = entry.name;
   options.trials = entry.default_trials;
   options.threads = 0;
-  recorded = config_fields(options, study_names(experiment));
-  for (Field& field : study->flags()) recorded.push_back(std::move(field));
+  in_config = config_fields(options, study_names(experiment));
+  for (Field& field : study->flags()) in_config.push_back(std::move(field));
 }
 
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
-                                       const RunSources& sources) {
+                                       const RunRequest& request) {
   Parameters parameters(experiment, entry);
-  if (sources.preset)
-    set_all(given_by(parameters_of(*sources.preset), experiment, entry.name, parameters.recorded));
-  set_all(given_by(sources.flags, parameters));
+  if (request.preset)
+    set_all(given_by(parameters_of(*request.preset), experiment, entry.name, parameters.in_config));
+  set_all(given_by(request.flags, parameters));
   return std::move(parameters.study);
 }
 
@@ -417,9 +416,9 @@ std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& f
   return preset;
 }
 
-RunSources read_sources(const Experiment& experiment, const Arguments& common,
+RunRequest read_request(const Experiment& experiment, const Arguments& common,
                         const std::optional<Preset>& read, const std::string& usage) {
-  RunSources out;
+  RunRequest out;
   if (const std::string* path = common.find("config")) out = replay_of(read_config_file(*path));
   if (auto preset = preset_of(experiment, common, read)) out.preset = std::move(preset);
   out.flags = common;  // may name the study
@@ -427,23 +426,23 @@ RunSources read_sources(const Experiment& experiment, const Arguments& common,
   return out;
 }
 
-RunSources replay_of(ParameterFile config) {
-  RunSources out;
+RunRequest replay_of(ParameterFile config) {
+  RunRequest out;
   const std::string name = text_at(config.config, "preset", config.label);
   if (is_preset(name)) out.preset = read_preset(name);
   out.config = std::move(config);
   return out;
 }
 
-const StudyEntry& study_of(const Experiment& experiment, const RunSources& sources) {
-  if (const std::string* flag = sources.flags.find("study"))
+const StudyEntry& study_of(const Experiment& experiment, const RunRequest& request) {
+  if (const std::string* flag = request.flags.find("study"))
     return find_study(experiment, *flag, "--study");
-  if (sources.config && sources.config->config.contains("study"))
-    return find_study(experiment, text_at(sources.config->config, "study", sources.config->label),
-                      sources.config->label + ": study");
-  if (sources.preset && sources.preset->config.contains("study")) {
-    const std::string label = "preset " + sources.preset->name;
-    return find_study(experiment, text_at(sources.preset->config, "study", label),
+  if (request.config && request.config->config.contains("study"))
+    return find_study(experiment, text_at(request.config->config, "study", request.config->label),
+                      request.config->label + ": study");
+  if (request.preset && request.preset->config.contains("study")) {
+    const std::string label = "preset " + request.preset->name;
+    return find_study(experiment, text_at(request.preset->config, "study", label),
                       label + ": study");
   }
   return experiment.studies.front();
@@ -471,24 +470,24 @@ const std::map<std::string, std::string>& ResolvedRun::input_checksums() {
   return *input_checksums_;
 }
 
-ResolvedRun resolve(const Experiment& experiment, const RunSources& sources) {
-  GivenBySources given;
-  ResolvedRun run = configured(experiment, sources, given);
+ResolvedRun resolve(const Experiment& experiment, const RunRequest& request) {
+  ReadValues given;
+  ResolvedRun run = configured(experiment, request, given);
   if (!run.options().preset.empty())
-    run.preset_config = config_of_preset(run, sources, std::move(given));
-  if (sources.preset)
-    run.texts = *sources.preset;
-  else if (sources.config)
-    run.texts = sources.config->texts;
+    run.preset_config = config_of_preset(run, request, std::move(given));
+  if (request.preset)
+    run.texts = *request.preset;
+  else if (request.config)
+    run.texts = request.config->texts;
   // A result has its preset's report, with the statements of its --claim.
-  if (sources.config && !sources.config->texts.report.empty())
-    run.texts.report = sources.config->texts.report;
+  if (request.config && !request.config->texts.report.empty())
+    run.texts.report = request.config->texts.report;
   run.own = run.texts.report.claims;
   for (const std::string& claim : run.options().claim) run.own.push_back({"", "", claim});
   run.own = checked(std::move(run.own), "--claim");
-  run.repeated = sources.flags.repeated;
-  if (sources.config) keep_notes(run, *sources.config);
-  run.options().keep_trials |= sources.config && sources.config->keeps_trials;
+  run.repeated = request.flags.repeated;
+  if (request.config) keep_notes(run, *request.config);
+  run.options().keep_trials |= request.config && request.config->keeps_trials;
   return run;
 }
 
@@ -511,10 +510,10 @@ void check_memory(const ResolvedRun& run) {
   Parameters defaults(*run.experiment, *entry);
   defaults.study->fill_defaults();
   // Name the study's parameters that differ from their defaults, because they make the run large.
-  const std::size_t common = defaults.recorded.size() - defaults.study->flags().size();
-  for (std::size_t i = common; i < defaults.recorded.size(); ++i) {
+  const std::size_t common = defaults.in_config.size() - defaults.study->flags().size();
+  for (std::size_t i = common; i < defaults.in_config.size(); ++i) {
     const std::string mine = run.fields()[i].value_text();
-    if (mine != defaults.recorded[i].value_text())
+    if (mine != defaults.in_config[i].value_text())
       sizes.push_back("--" + run.fields()[i].name + " " + printable_key(mine));
   }
   const bool fewer_threads_fit = memory_estimate(run, 1) <= available;

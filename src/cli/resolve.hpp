@@ -45,8 +45,8 @@ ParameterFile parameters_of(const Preset& preset);
 /// The parameters of an earlier run, without the files that it wrote.
 ParameterFile parameters_of(const ResultFile& result, const std::string& label);
 
-/// Where the values of a run come from.
-struct RunSources {
+/// What a run is asked to be: its preset, its config file and its flags.
+struct RunRequest {
   std::optional<Preset> preset;
   std::optional<ParameterFile> config;
   Arguments flags;
@@ -56,12 +56,12 @@ struct RunSources {
 /// study. `common` has the flags of every study. Throws UsageError for a preset of another command,
 /// for contents that are not allowed, and for a flag that the study does not have (with `usage`);
 /// Failure for files that cannot be read.
-RunSources read_sources(const Experiment& experiment, const Arguments& common,
+RunRequest read_request(const Experiment& experiment, const Arguments& common,
                         const std::optional<Preset>& read = {}, const std::string& usage = "");
 
 /// The parameters alone, and their preset if it is on this machine. It need not be, because an
 /// earlier run has every parameter.
-RunSources replay_of(ParameterFile config);
+RunRequest replay_of(ParameterFile config);
 
 /// The preset that --preset names; `read` is one that need not be read again. Throws UsageError if
 /// it is of another command.
@@ -74,20 +74,20 @@ Arguments parse_flags(const Experiment& experiment, const StudyEntry& study,
                       const std::vector<std::string>& words, const std::string& usage = "");
 
 /// The study named by the flag, else the config file, else the preset, else the first study.
-const StudyEntry& study_of(const Experiment& experiment, const RunSources& sources);
+const StudyEntry& study_of(const Experiment& experiment, const RunRequest& request);
 
 /// A study with the values of the preset and the flags, for a help text: without its files and
 /// without the defaults that depend on other values. Throws UsageError for values that are not
 /// allowed.
 std::unique_ptr<Study> described_study(const Experiment& experiment, const StudyEntry& entry,
-                                       const RunSources& sources);
+                                       const RunRequest& request);
 
 /// The parameters of a run: declared once, as fields that are bound to this.
 struct Parameters {
   CommonOptions options;
   std::unique_ptr<Study> study;
-  std::vector<Field> recorded;  // of the result's config: those of every study, then its own
-  std::vector<Field> session;   // those that do not change a result
+  std::vector<Field> in_config;  // of the result's config: those of every study, then its own
+  std::vector<Field> session;    // those that do not change a result
 
   Parameters(const Experiment& experiment, const StudyEntry& entry);
   Parameters(const Parameters&) = delete;
@@ -107,7 +107,7 @@ struct ResolvedRun {
   CommonOptions& options() { return parameters->options; }
   const CommonOptions& options() const { return parameters->options; }
   Study& study() const { return *parameters->study; }
-  const std::vector<Field>& fields() const { return parameters->recorded; }
+  const std::vector<Field>& fields() const { return parameters->in_config; }
 
   /// The result's config: every parameter that can change a number.
   nlohmann::ordered_json config() const;
@@ -122,7 +122,7 @@ struct ResolvedRun {
 
 /// Throws UsageError for a study, key or value that is not allowed and for a file of another
 /// command; Failure for files that cannot be read.
-ResolvedRun resolve(const Experiment& experiment, const RunSources& sources);
+ResolvedRun resolve(const Experiment& experiment, const RunRequest& request);
 
 /// Runs, writes the result to --out (empty: nowhere) and prints the findings; returns the exit
 /// code. `argv` goes into the result (run_experiment.cpp).

@@ -57,8 +57,8 @@ void print_dry_run(ResolvedRun& run) {
 namespace {
 
 // `read` is the preset of `ranklab run PRESET`.
-[[noreturn]] void refuse_argument(const RunSources& sources, const std::optional<Preset>& read) {
-  const Arguments& given = sources.flags;
+[[noreturn]] void refuse_argument(const RunRequest& request, const std::optional<Preset>& read) {
+  const Arguments& given = request.flags;
   const std::string word = given.positional[0];
   std::string hint = "a flag starts with --";
   if (!given.list_with_commas.empty())
@@ -86,11 +86,11 @@ int run_experiment(const Experiment& experiment, const std::vector<std::string>&
     std::fputs(inquiry.answer(*file).c_str(), stdout);
     return 0;
   }
-  const RunSources sources = read_sources(experiment, common, read);
-  if (!sources.flags.positional.empty()) refuse_argument(sources, read);
-  if (const std::string* out = sources.flags.find("out"); out != nullptr && out->empty())
+  const RunRequest request = read_request(experiment, common, read);
+  if (!request.flags.positional.empty()) refuse_argument(request, read);
+  if (const std::string* out = request.flags.find("out"); out != nullptr && out->empty())
     throw UsageError("--out: '' is not allowed; allowed: a file, or - for standard output");
-  ResolvedRun run = resolve(experiment, sources);
+  ResolvedRun run = resolve(experiment, request);
   if (run.options().out.empty()) run.options().out = default_out(run);
   std::vector<std::string> argv = {"ranklab", experiment.name};
   argv.insert(argv.end(), words.begin(), words.end());
@@ -134,7 +134,7 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
     journal.emplace(Journal::path_for(options.out), run_identity(run),
                     options.resume  ? Earlier::resumed
                     : options.force ? Earlier::discarded
-                                    : Earlier::own_discarded);
+                                    : Earlier::same_discarded);
     // Another run may have written its result before the journal was locked.
     if (journal->finished().empty()) refuse_to_replace(run);
     warn_of_missing_outputs(run, journal->finished());

@@ -27,7 +27,7 @@ void warn_of_lost_trials(const Journal& journal) {
     std::fprintf(stderr,
                  "ranklab: starting over; the finished trials of an interrupted run were "
                  "discarded%s\n",
-                 journal.discarded_own() ? " (--resume would have kept them)" : "");
+                 journal.discarded_same() ? " (--resume would have kept them)" : "");
   if (!journal.loss().empty())
     std::fprintf(stderr, "ranklab: %s %s\n", printable(journal.path()).c_str(),
                  journal.loss().c_str());

@@ -203,8 +203,8 @@ ParameterFile parameters_without_words(const ResultFile& earlier, const std::str
 ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path,
                                        const fs::path& root) {
   const Experiment& experiment = experiment_of_result(earlier, path);
-  const RunSources sources = replay_of(parameters_without_words(earlier, path));
-  const auto study = study_of(experiment, sources).make();
+  const RunRequest request = replay_of(parameters_without_words(earlier, path));
+  const auto study = study_of(experiment, request).make();
   nlohmann::ordered_json inputs = earlier.config;
   for (const Field& field : study->flags()) {
     if (field.names_output) inputs.erase(field.name);
@@ -213,7 +213,7 @@ ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::str
     for (const auto& [key, value] : inputs.items())
       require_inputs_below(root, start, value, printable(path) + ": " + printable_key(key));
     fs::current_path(start);
-    ResolvedRun run = resolve(experiment, sources);
+    ResolvedRun run = resolve(experiment, request);
     run.study().memory();  // reads the input files
     return run;
   };

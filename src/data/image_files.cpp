@@ -165,9 +165,9 @@ Images chosen(const Images& images, std::span<const std::uint32_t> which) {
 // CIFAR-10 ----------------------------------------------------------------------------------------
 
 constexpr std::uint64_t cifar_side = 32, cifar_pixels = cifar_side * cifar_side,
-                        cifar_record = 1 + 3 * cifar_pixels;
+                        cifar_bytes = 1 + 3 * cifar_pixels;
 
-void add_record(const std::string& bytes, std::size_t at, Images& images) {
+void add_cifar(const std::string& bytes, std::size_t at, Images& images) {
   const auto* const red = reinterpret_cast<const unsigned char*>(bytes.data()) + at + 1;
   const auto *const green = red + cifar_pixels, *const blue = green + cifar_pixels;
   images.labels.push_back(static_cast<std::uint32_t>(byte_at(bytes, at)));
@@ -197,16 +197,16 @@ Images read_batches(const std::string& folder, const std::vector<std::string>& n
                     "; it must be the folder cifar-10-batches-bin of the binary version");
     }
     const std::string bytes = read_unpacked(path, max_bytes);
-    if (bytes.size() % cifar_record != 0) {
+    if (bytes.size() % cifar_bytes != 0) {
       throw Failure(label + ": " + std::to_string(bytes.size()) +
-                    " bytes are not a multiple of the record size " + std::to_string(cifar_record));
+                    " bytes are not a multiple of the record size " + std::to_string(cifar_bytes));
     }
-    for (std::size_t at = 0; at < bytes.size(); at += cifar_record, ++found) {
+    for (std::size_t at = 0; at < bytes.size(); at += cifar_bytes, ++found) {
       if (byte_at(bytes, at) > largest_label) {
-        refuse_label(label + ": record " + std::to_string(at / cifar_record + 1),
+        refuse_label(label + ": record " + std::to_string(at / cifar_bytes + 1),
                      byte_at(bytes, at));
       }
-      if (found < count) add_record(bytes, at, images);
+      if (found < count) add_cifar(bytes, at, images);
     }
     hash = fnv1a(bytes, hash);
   }

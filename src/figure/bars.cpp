@@ -14,8 +14,8 @@ namespace {
 bool bars_never_share_x(const DrawnPanel& panel) {
   std::set<double> taken;
   for (const DrawnCurve& curve : panel.curves) {
-    for (const auto& run : curve.runs) {
-      for (const DrawnPoint& point : run) {
+    for (const auto& segment : curve.segments) {
+      for (const DrawnPoint& point : segment) {
         if (!taken.insert(point.x).second) return false;
       }
     }
@@ -72,9 +72,9 @@ std::vector<DrawnPanel> split_horizontal(const DrawnPanel& panel, std::size_t ro
     const auto outside = [&](double at) { return at < piece.y.high || at > piece.y.low; };
     std::erase_if(piece.y.ticks, [&](const Tick& tick) { return outside(tick.at); });
     for (DrawnCurve& curve : piece.curves) {
-      for (auto& run : curve.runs)
-        std::erase_if(run, [&](const DrawnPoint& point) { return outside(point.x); });
-      std::erase_if(curve.runs, [](const auto& run) { return run.empty(); });
+      for (auto& segment : curve.segments)
+        std::erase_if(segment, [&](const DrawnPoint& point) { return outside(point.x); });
+      std::erase_if(curve.segments, [](const auto& segment) { return segment.empty(); });
     }
   }
   return out;

@@ -14,22 +14,23 @@ struct DrawnPoint {
 };
 
 /// Stretches without a gap. A null, or a value that a log axis cannot show, makes a gap.
-using Runs = std::vector<std::vector<DrawnPoint>>;
+using Segments = std::vector<std::vector<DrawnPoint>>;
 
 /// The points that the axes can show. The lower edge of the band is mean - std. On a log axis it is
 /// mean / (1 + std / mean), which mirrors the upper edge and is always positive.
-Runs drawn_runs(const Series& series, const Curve& curve, bool log_x, bool log_y);
+Segments segments_of(const Series& series, const Curve& curve, bool log_x, bool log_y);
 
 /// At most about two points per stretch: the lowest and the highest point of each of `stretches`
-/// stretches of the x axis, so that peaks are kept, and always the first and last point of a run.
-/// Points of scatter plots (`lines` false) are thinned evenly instead, to five per stretch.
-Runs thinned(const Runs& runs, bool log_x, bool lines, std::size_t stretches);
+/// stretches of the x axis, so that peaks are kept, and always the first and last point of a
+/// segment. Points of scatter plots (`lines` false) are thinned evenly instead, to five per
+/// stretch.
+Segments thinned(const Segments& segments, bool log_x, bool lines, std::size_t stretches);
 
 /// True if a point has a spread.
-bool has_band(const Runs& runs);
+bool has_band(const Segments& segments);
 
 /// A few points spread evenly along the axis, for markers that distinguish curves without color.
 /// `phase` in [0, 1) shifts the points, so that markers of neighboring curves do not coincide.
-std::vector<DrawnPoint> marker_points(const Runs& runs, const DrawnAxis& x, double phase);
+std::vector<DrawnPoint> marker_points(const Segments& segments, const DrawnAxis& x, double phase);
 
 }  // namespace ranklab

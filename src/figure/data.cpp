@@ -91,17 +91,17 @@ Series drawable(Series series) {
 }
 
 // Takes only the series that curves name; the figure does not depend on the others.
-void take_series(const ResultFile& result, FigureData& source) {
+void take_series(const ResultFile& result, FigureData& data) {
   std::map<std::string, const Series*> by_name;
   for (const Series& series : result.series) by_name.emplace(series.name, &series);
-  for (const Panel& panel : source.figure.panels) {
+  for (const Panel& panel : data.figure.panels) {
     for (const Curve& curve : panel.curves) {
-      if (source.series.contains(curve.series)) continue;
+      if (data.series.contains(curve.series)) continue;
       const auto found = by_name.find(curve.series);
       if (found == by_name.end())
         throw Failure("figure: a curve names the series " + in_quotes(curve.series) +
                       ", which the result does not have");
-      source.series.emplace(curve.series, drawable(*found->second));
+      data.series.emplace(curve.series, drawable(*found->second));
     }
   }
 }
@@ -111,18 +111,18 @@ void take_series(const ResultFile& result, FigureData& source) {
 FigureData figure_data(const ResultFile& result, std::size_t which) {
   if (which > result.more_figures.size()) throw Failure("the result has no such figure");
   require_short(result.more_figures, "more_figures", "the document", max_panels);
-  FigureData source{result.title,
-                    result.status,
-                    changes_text(result),
-                    result.trials,
-                    which == 0 ? result.figure : result.more_figures[which - 1],
-                    {}};
-  check_figure(source.figure);
-  for (Panel& panel : source.figure.panels)
+  FigureData data{result.title,
+                  result.status,
+                  changes_text(result),
+                  result.trials,
+                  which == 0 ? result.figure : result.more_figures[which - 1],
+                  {}};
+  check_figure(data.figure);
+  for (Panel& panel : data.figure.panels)
     std::erase_if(panel.lines, [](const ReferenceLine& line) { return std::isnan(line.y); });
-  if (source.figure.columns > max_columns) source.figure.columns = 0;
-  take_series(result, source);
-  return source;
+  if (data.figure.columns > max_columns) data.figure.columns = 0;
+  take_series(result, data);
+  return data;
 }
 
 }  // namespace ranklab

@@ -57,12 +57,12 @@ class Grid {
   // Returns the width of all columns, with room for a table that is `table_width` wide, below which
   // the columns are centered.
   double place_columns(double table_width) {
-    double own = 0;
+    double width = 0;
     for (std::size_t c = 0; c < columns_ && c < cells_.size(); ++c) {
       const Room room = room_of_column(c);
-      own += room.left + room.right + cells_[c].placed.width;
+      width += room.left + room.right + cells_[c].placed.width;
     }
-    double left = std::max(0.0, (table_width - own - figure_gap / 2) / 2);
+    double left = std::max(0.0, (table_width - width - figure_gap / 2) / 2);
     const double before = left;
     std::vector<double> edges = {left};
     for (std::size_t c = 0; c < columns_ && c < cells_.size(); ++c) {

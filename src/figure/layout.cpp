@@ -54,22 +54,22 @@ void move_down(PlacedFigure& figure, double by) {
 }
 
 // Places the title and the tables above the panels, which it moves down. Returns by how much.
-double place_head(const FigureData& source, bool has_title, PlacedFigure& figure) {
+double place_head(const FigureData& data, bool has_title, PlacedFigure& figure) {
   PlacedFigure head;
   head.width = figure.width;
   double top = figure_gap;
   if (has_title) {
-    const std::string words = source.figure.title.empty() ? source.title : source.figure.title;
+    const std::string words = data.figure.title.empty() ? data.title : data.figure.title;
     const auto title = wrap(label_with_symbols(words), FontSize::title,
                             figure.width - 4 * figure_gap, 3),
-               subtitle = wrap(label_with_symbols(source.changes), FontSize::axis,
+               subtitle = wrap(label_with_symbols(data.changes), FontSize::axis,
                                figure.width - 4 * figure_gap, 2);
     place_lines(title, figure.width / 2, top, FontSize::title, TextRole::title, head);
     top += height_of(title, FontSize::title);
     place_lines(subtitle, figure.width / 2, top, FontSize::axis, TextRole::title, head);
     top += height_of(subtitle, FontSize::axis) + figure_gap / 2;
   }
-  for (const FigureTable& table : source.figure.tables)
+  for (const FigureTable& table : data.figure.tables)
     top = place_table(table, top, head) + 2 * figure_gap;
   move_down(figure, top);
   figure.texts.insert(figure.texts.begin(), head.texts.begin(), head.texts.end());
@@ -78,8 +78,8 @@ double place_head(const FigureData& source, bool has_title, PlacedFigure& figure
 }
 
 // Places the note below `bottom`, and ends the figure there.
-void place_note(const FigureData& source, double bottom, PlacedFigure& figure) {
-  for (const std::string& line : wrap(label_with_symbols(note_for(source, figure.panels)),
+void place_note(const FigureData& data, double bottom, PlacedFigure& figure) {
+  for (const std::string& line : wrap(label_with_symbols(note_for(data, figure.panels)),
                                       FontSize::note, figure.width - 2 * figure_gap, 4)) {
     figure.texts.push_back({line, figure.width - 10, bottom + line_height(FontSize::note) / 2,
                             FontSize::note, Anchor::right, TextRole::note});
@@ -89,9 +89,9 @@ void place_note(const FigureData& source, double bottom, PlacedFigure& figure) {
 }
 
 // One panel with its ticks.
-PlacedFigure place_thumbnail(const FigureData& source, std::size_t which) {
-  FigureData one = source;
-  one.figure.panels = {source.figure.panels.at(std::min(which, source.figure.panels.size() - 1))};
+PlacedFigure place_thumbnail(const FigureData& data, std::size_t which) {
+  FigureData one = data;
+  one.figure.panels = {data.figure.panels.at(std::min(which, data.figure.panels.size() - 1))};
   constexpr double width = 140, height = 84;
   PlacedFigure figure;
   PlacedPanel& placed = figure.panels.emplace_back();
@@ -155,25 +155,25 @@ void place_lines(const std::vector<std::string>& lines, double x, double top, do
   }
 }
 
-PlacedFigure place_figure(const FigureData& source, Extract extract, std::size_t panel,
+PlacedFigure place_figure(const FigureData& data, Extract extract, std::size_t panel,
                           const Print& print) {
-  if (extract == Extract::thumbnail && !source.figure.panels.empty())
-    return place_thumbnail(source, panel);
-  const std::size_t wanted = columns_of(source.figure);
+  if (extract == Extract::thumbnail && !data.figure.panels.empty())
+    return place_thumbnail(data, panel);
+  const std::size_t wanted = columns_of(data.figure);
   const GridSize grid = print.width > 0
                             ? printed_grid(print.width * FontSize::tick / printed_points, wanted)
                             : page_grid(wanted);
   const PanelSize size{grid.width / static_cast<double>(grid.columns) - 80, grid.panel_height,
                        extract == Extract::whole ? 300u : 48u};
-  std::vector<DrawnPanel> panels = make_panels(source, size);
+  std::vector<DrawnPanel> panels = make_panels(data, size);
   const std::size_t whole = panels.size();
   panels = in_pieces(panels);
   GridSize placed = grid;
   if (panels.size() > whole && print.width == 0)
     placed = page_grid(std::min<std::size_t>(whole, 3));
-  PlacedFigure figure = place_grid(std::move(panels), placed, widest_table(source.figure));
-  const double head = place_head(source, extract == Extract::whole && print.title, figure);
-  place_note(source, head + figure.height, figure);
+  PlacedFigure figure = place_grid(std::move(panels), placed, widest_table(data.figure));
+  const double head = place_head(data, extract == Extract::whole && print.title, figure);
+  place_note(data, head + figure.height, figure);
   return figure;
 }
 

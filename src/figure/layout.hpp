@@ -114,7 +114,7 @@ void place_lines(const std::vector<std::string>& lines, double x, double top, do
                  TextRole role, PlacedFigure& figure);
 
 /// `panel` is the panel of a thumbnail.
-PlacedFigure place_figure(const FigureData& source, Extract extract = Extract::whole,
+PlacedFigure place_figure(const FigureData& data, Extract extract = Extract::whole,
                           std::size_t panel = 0, const Print& print = {});
 
 }  // namespace ranklab

@@ -12,29 +12,29 @@ namespace ranklab {
 namespace {
 
 // The unit of trials of the run, in words: "12 seeds".
-std::string trials_of(const FigureData& source) {
-  return source.trials.completed > 0 ? plural(source.trials.completed, source.trial_unit())
-                                     : "the " + source.trial_unit() + "s";
+std::string trials_of(const FigureData& data) {
+  return data.trials.completed > 0 ? plural(data.trials.completed, data.trial_unit())
+                                   : "the " + data.trial_unit() + "s";
 }
 
-BandKind band_of(const Curve& curve, const FigureData& source) {
+BandKind band_of(const Curve& curve, const FigureData& data) {
   // A result with many trials does not keep their values, and shows the spread instead.
   const bool falls_back =
-      curve.band == BandKind::trials && !shows_each(source.series.at(curve.series).trials.size());
+      curve.band == BandKind::trials && !shows_each(data.series.at(curve.series).trials.size());
   return falls_back ? BandKind::std : curve.band;
 }
 
 // The numbers of the panels that draw something of this kind: a spread of zero draws no band.
 // Without `panels`, of those that ask for it.
-std::vector<std::size_t> panels_with(BandKind kind, const FigureData& source,
+std::vector<std::size_t> panels_with(BandKind kind, const FigureData& data,
                                      const std::vector<PlacedPanel>& panels) {
   std::vector<std::size_t> out;
-  for (std::size_t i = 0; i < source.figure.panels.size(); ++i) {
-    const std::vector<Curve>& curves = source.figure.panels[i].curves;
+  for (std::size_t i = 0; i < data.figure.panels.size(); ++i) {
+    const std::vector<Curve>& curves = data.figure.panels[i].curves;
     for (std::size_t c = 0; c < curves.size(); ++c) {
       const bool is_drawn = kind == BandKind::trials || i >= panels.size() ||
                             c >= panels[i].panel.curves.size() || panels[i].panel.curves[c].band;
-      if (band_of(curves[c], source) != kind || !is_drawn) continue;
+      if (band_of(curves[c], data) != kind || !is_drawn) continue;
       out.push_back(i + 1);
       break;
     }
@@ -42,8 +42,8 @@ std::vector<std::size_t> panels_with(BandKind kind, const FigureData& source,
   return out;
 }
 
-std::string words_for(BandKind kind, const FigureData& source) {
-  const std::string trials = trials_of(source);
+std::string words_for(BandKind kind, const FigureData& data) {
+  const std::string trials = trials_of(data);
   switch (kind) {
     case BandKind::std:
       return "one standard deviation over " + trials;
@@ -59,17 +59,17 @@ std::string words_for(BandKind kind, const FigureData& source) {
 
 // "Left at the end: 2 of 16 (SpecGD)", if trials drop out along a curve. Curves that lose the same
 // number are named only if others lose another number.
-std::string remaining(const FigureData& source) {
+std::string remaining(const FigureData& data) {
   constexpr std::size_t most_names = 4;
   std::map<std::uint64_t, std::vector<std::string>> labels;
   std::set<std::string> seen;
   bool some_stay = false;
-  for (const Panel& panel : source.figure.panels) {
+  for (const Panel& panel : data.figure.panels) {
     for (const Curve& curve : panel.curves) {
-      const Series& series = source.series.at(curve.series);
+      const Series& series = data.series.at(curve.series);
       const auto last =
           std::find_if(series.n.rbegin(), series.n.rend(), [](std::uint64_t n) { return n > 0; });
-      const bool drops = last != series.n.rend() && *last < source.trials.completed;
+      const bool drops = last != series.n.rend() && *last < data.trials.completed;
       const std::string label = one_line(curve.label);
       some_stay |= !drops;
       if (drops && seen.insert(label).second) labels[*last].push_back(label);
@@ -78,21 +78,21 @@ std::string remaining(const FigureData& source) {
   std::vector<std::string> parts;
   for (const auto& [n, names] : labels) {
     const bool is_named = (labels.size() > 1 || some_stay) && names.size() <= most_names;
-    parts.push_back(std::to_string(n) + " of " + std::to_string(source.trials.completed) +
+    parts.push_back(std::to_string(n) + " of " + std::to_string(data.trials.completed) +
                     (is_named ? " (" + joined(names) + ")" : ""));
   }
   return parts.empty() ? ""
-                       : " " + capitalized(source.trial_unit()) +
+                       : " " + capitalized(data.trial_unit()) +
                              "s left at the end: " + joined(parts, "; ") + ".";
 }
 
 }  // namespace
 
-std::string note_for(const FigureData& source, const std::vector<PlacedPanel>& panels) {
+std::string note_for(const FigureData& data, const std::vector<PlacedPanel>& panels) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> kinds;
   for (const BandKind kind : {BandKind::std, BandKind::standard_error, BandKind::interval}) {
-    const auto where = panels_with(kind, source, panels);
-    if (!where.empty()) kinds.emplace_back(words_for(kind, source), where);
+    const auto where = panels_with(kind, data, panels);
+    if (!where.empty()) kinds.emplace_back(words_for(kind, data), where);
   }
   std::stable_sort(kinds.begin(), kinds.end(),
                    [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -105,15 +105,15 @@ std::string note_for(const FigureData& source, const std::vector<PlacedPanel>& p
                                                      joined(numbers) + ")"));
   }
   std::string note = bands.empty() ? "" : "Bands: " + joined(bands, "; ") + ".";
-  if (!panels_with(BandKind::trials, source, panels).empty())
+  if (!panels_with(BandKind::trials, data, panels).empty())
     note += std::string(note.empty() ? "" : " ") + "Thin lines and dots: single " +
-            source.trial_unit() + "s (" + std::to_string(source.trials.completed) +
+            data.trial_unit() + "s (" + std::to_string(data.trials.completed) +
             "); thick lines and dashes: their median.";
-  note += remaining(source);
-  if (source.status == Status::interrupted)
-    note += " Interrupted after " + std::to_string(source.trials.completed) + " of " +
-            std::to_string(source.trials.requested) + " trials.";
-  if (source.status == Status::diverged)
+  note += remaining(data);
+  if (data.status == Status::interrupted)
+    note += " Interrupted after " + std::to_string(data.trials.completed) + " of " +
+            std::to_string(data.trials.requested) + " trials.";
+  if (data.status == Status::diverged)
     note += " Some trials diverged; undefined points are left out.";
   return one_line(note);
 }

@@ -10,6 +10,6 @@ namespace ranklab {
 
 /// One line of text, or empty. Without `panels`, the note says what the curves ask for, whether or
 /// not it is visible.
-std::string note_for(const FigureData& source, const std::vector<PlacedPanel>& panels);
+std::string note_for(const FigureData& data, const std::vector<PlacedPanel>& panels);
 
 }  // namespace ranklab

@@ -77,10 +77,10 @@ void add_markers(DrawnPanel& panel, const std::vector<Curve>& curves) {
     phase += 0.381966;  // the golden section keeps any number of phases apart
     if (phase >= 1) phase -= 1;
     if (curve.look == Look::scatter) {
-      for (const auto& run : curve.runs)
-        curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+      for (const auto& segment : curve.segments)
+        curve.markers.insert(curve.markers.end(), segment.begin(), segment.end());
     } else {
-      curve.markers = marker_points(curve.runs, panel.x, phase);
+      curve.markers = marker_points(curve.segments, panel.x, phase);
     }
   }
 }
@@ -96,20 +96,20 @@ LegendEntry entry_of(const DrawnCurve& curve, std::string label) {
   return entry;
 }
 
-void add_curve_entries(DrawnPanel& panel, const Panel& source) {
-  for (std::size_t i = 0; i < source.curves.size(); ++i) {
-    const std::string label = label_with_symbols(source.curves[i].label);
+void add_curve_entries(DrawnPanel& panel, const Panel& content) {
+  for (std::size_t i = 0; i < content.curves.size(); ++i) {
+    const std::string label = label_with_symbols(content.curves[i].label);
     if (!label.empty()) panel.legend.push_back(entry_of(panel.curves[i], label));
   }
 }
 
-void add_lines(DrawnPanel& panel, const Panel& source) {
+void add_lines(DrawnPanel& panel, const Panel& content) {
   constexpr double widest_at_side = 90, font_size = 11;
   constexpr std::size_t most_at_side = 6;
-  bool at_side = source.lines.size() <= most_at_side && !panel.horizontal_bars;
-  for (const auto& line : source.lines)
+  bool at_side = content.lines.size() <= most_at_side && !panel.horizontal_bars;
+  for (const auto& line : content.lines)
     at_side = at_side && text_width(label_with_symbols(line.label), font_size) <= widest_at_side;
-  for (const auto& line : source.lines) {
+  for (const auto& line : content.lines) {
     if (panel.y.log && line.y <= panel.y.low)
       continue;  // not positive: make_axes did not include it
     const std::string label = label_with_symbols(line.label);
@@ -122,8 +122,8 @@ void add_lines(DrawnPanel& panel, const Panel& source) {
 
 // Bands are cut at the range of the curves, so that a prediction far beyond the data does not
 // squeeze the data.
-void add_bands(DrawnPanel& panel, const Panel& source) {
-  for (const Band& band : source.bands) {
+void add_bands(DrawnPanel& panel, const Panel& content) {
+  for (const Band& band : content.bands) {
     const double low = std::max(band.x_low, panel.x.low),
                  high = std::min(band.x_high, panel.x.high);
     if (low > high) continue;
@@ -146,12 +146,12 @@ bool can_show(const Axis& axis, double value) {
   return axis.scale != Scale::log || value > 1e-290;
 }
 
-Extents extents_of(DrawnPanel& panel, const Panel& source) {
+Extents extents_of(DrawnPanel& panel, const Panel& content) {
   Extents out;
-  const auto include_y = [&](double y) { out.y.include(std::max(y, source.y.floor)); };
-  const auto include = [&](const DrawnCurve& curve, const Runs& runs) {
-    for (const auto& run : runs) {
-      for (const DrawnPoint& point : run) {
+  const auto include_y = [&](double y) { out.y.include(std::max(y, content.y.floor)); };
+  const auto include = [&](const DrawnCurve& curve, const Segments& segments) {
+    for (const auto& segment : segments) {
+      for (const DrawnPoint& point : segment) {
         out.x.include(point.x);
         include_y(point.y);
         if (curve.look == Look::bars) {
@@ -165,14 +165,14 @@ Extents extents_of(DrawnPanel& panel, const Panel& source) {
   };
   for (const DrawnCurve& curve : panel.curves) {
     out.scatter |= curve.look == Look::scatter;
-    include(curve, curve.runs);
-    for (const Runs& trial : curve.trials) include(curve, trial);
+    include(curve, curve.segments);
+    for (const Segments& trial : curve.trials) include(curve, trial);
   }
   panel.empty = out.x.low > out.x.high;
-  for (const auto& line : source.lines) {
-    if (can_show(source.y, line.y)) include_y(line.y);
+  for (const auto& line : content.lines) {
+    if (can_show(content.y, line.y)) include_y(line.y);
   }
-  for (const auto& [axis, extent] : {std::pair(&source.x, &out.x), {&source.y, &out.y}}) {
+  for (const auto& [axis, extent] : {std::pair(&content.x, &out.x), {&content.y, &out.y}}) {
     for (const double value : axis->covers) {
       if (can_show(*axis, value)) extent->include(value);
     }
@@ -180,18 +180,18 @@ Extents extents_of(DrawnPanel& panel, const Panel& source) {
   return out;
 }
 
-void make_axes(DrawnPanel& panel, const Panel& source, const Extents& extents,
+void make_axes(DrawnPanel& panel, const Panel& content, const Extents& extents,
                const PanelSize& size) {
-  panel.x = make_axis(source.x, extents.x, extents.scatter ? 0.03 : 0.0,
+  panel.x = make_axis(content.x, extents.x, extents.scatter ? 0.03 : 0.0,
                       {size.width, size.width < 240 ? 4 : 5, true});
-  panel.y = make_axis(source.y, extents.y, 0.04, {size.height, size.height < 200 ? 5 : 6, false});
+  panel.y = make_axis(content.y, extents.y, 0.04, {size.height, size.height < 200 ? 5 : 6, false});
 }
 
 // No value of a trial is outside the domain of its quantity, so the band of a mean is cut there.
 // The band around a mean that is itself outside stays whole: the domain is wrong, and shows it.
-void keep_in_domain(Runs& runs, const Domain& domain) {
-  for (auto& run : runs) {
-    for (DrawnPoint& point : run) {
+void keep_in_domain(Segments& segments, const Domain& domain) {
+  for (auto& segment : segments) {
+    for (DrawnPoint& point : segment) {
       if (point.y < domain.low || point.y > domain.high || !(point.high >= point.low)) continue;
       point.low = std::max(point.low, domain.low), point.high = std::min(point.high, domain.high);
     }
@@ -224,12 +224,12 @@ Series with_requested_band(Series series, const Curve& curve, std::uint64_t tria
 }
 
 // A median of dots is a short horizontal dash through its dots.
-Runs dashes_at(const Runs& points, const Extent& x, bool log_x) {
-  Runs out;
+Segments dashes_at(const Segments& points, const Extent& x, bool log_x) {
+  Segments out;
   const double low = log_x ? std::log(x.low) : x.low, high = log_x ? std::log(x.high) : x.high,
                half = high > low ? 0.025 * (high - low) : 0.1;
-  for (const auto& run : points) {
-    for (const DrawnPoint& point : run) {
+  for (const auto& segment : points) {
+    for (const DrawnPoint& point : segment) {
       DrawnPoint left = point, right = point;
       left.x = log_x ? point.x * std::exp(-half) : point.x - half;
       right.x = log_x ? point.x * std::exp(half) : point.x + half;
@@ -255,60 +255,61 @@ void swap_axes(DrawnPanel& panel) {
 }
 
 // The curves of a panel, without axes.
-DrawnPanel draw_curves(const Panel& source, const FigureData& figure, std::size_t stretches) {
+DrawnPanel draw_curves(const Panel& content, const FigureData& figure, std::size_t stretches) {
   DrawnPanel panel;
-  panel.title = label_with_symbols(source.title);
-  panel.x_label = label_with_symbols(source.x.label);
-  panel.y_label = label_with_symbols(source.y.label);
-  panel.group = source.group;
-  panel.horizontal_bars = has_horizontal_bars(source);
-  panel.bar_foot = source.y.scale == Scale::log ? 1.0 : 0.0;
-  const bool log_x = source.x.scale == Scale::log, log_y = source.y.scale == Scale::log;
-  const std::vector<std::size_t> color = colors(source.curves);
-  for (std::size_t i = 0; i < source.curves.size(); ++i) {
-    const Curve& curve = source.curves[i];
+  panel.title = label_with_symbols(content.title);
+  panel.x_label = label_with_symbols(content.x.label);
+  panel.y_label = label_with_symbols(content.y.label);
+  panel.group = content.group;
+  panel.horizontal_bars = has_horizontal_bars(content);
+  panel.bar_foot = content.y.scale == Scale::log ? 1.0 : 0.0;
+  const bool log_x = content.x.scale == Scale::log, log_y = content.y.scale == Scale::log;
+  const std::vector<std::size_t> color = colors(content.curves);
+  for (std::size_t i = 0; i < content.curves.size(); ++i) {
+    const Curve& curve = content.curves[i];
     const Series& series = figure.series.at(curve.series);
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
     const bool lines = drawn.look != Look::scatter && drawn.look != Look::bars;
-    drawn.runs = thinned(drawn_runs(with_requested_band(series, curve, figure.trials.completed),
-                                    curve, log_x, log_y),
-                         log_x, lines, stretches);
-    keep_in_domain(drawn.runs, source.y.domain);
+    drawn.segments =
+        thinned(segments_of(with_requested_band(series, curve, figure.trials.completed), curve,
+                            log_x, log_y),
+                log_x, lines, stretches);
+    keep_in_domain(drawn.segments, content.y.domain);
     if (curve.band == BandKind::trials) {
       for (const auto& trial : series.trials) {
         const Series one{series.name, "", series.x, trial, std::vector<double>(trial.size(), 0.0)};
         drawn.trials.push_back(
-            thinned(drawn_runs(one, curve, log_x, log_y), log_x, lines, stretches / 2));
+            thinned(segments_of(one, curve, log_x, log_y), log_x, lines, stretches / 2));
       }
     }
     drawn.color = color[i];
-    drawn.band = has_band(drawn.runs);
+    drawn.band = has_band(drawn.segments);
     panel.curves.push_back(std::move(drawn));
   }
-  place_bars(panel, bar_distance(source.curves, figure.series));
+  place_bars(panel, bar_distance(content.curves, figure.series));
   return panel;
 }
 
-void finish_panel(DrawnPanel& panel, const Panel& source, const Extents& extents,
+void finish_panel(DrawnPanel& panel, const Panel& content, const Extents& extents,
                   const PanelSize& size) {
-  make_axes(panel, source, extents, size);
-  add_markers(panel, source.curves);
+  make_axes(panel, content, extents, size);
+  add_markers(panel, content.curves);
   for (DrawnCurve& curve : panel.curves) {
     if (curve.look == Look::scatter && !curve.trials.empty()) {
       curve.markers.clear();
-      for (const Runs& trial : curve.trials) {
-        for (const auto& run : trial)
-          curve.markers.insert(curve.markers.end(), run.begin(), run.end());
+      for (const Segments& trial : curve.trials) {
+        for (const auto& segment : trial)
+          curve.markers.insert(curve.markers.end(), segment.begin(), segment.end());
       }
       curve.trials.clear();
-      curve.runs = dashes_at(curve.runs, {panel.x.low, panel.x.high}, panel.x.log);
+      curve.segments = dashes_at(curve.segments, {panel.x.low, panel.x.high}, panel.x.log);
       curve.medians = true;
     }
   }
-  add_curve_entries(panel, source);
-  add_bands(panel, source);
-  add_lines(panel, source);
+  add_curve_entries(panel, content);
+  add_bands(panel, content);
+  add_lines(panel, content);
   if (panel.horizontal_bars) swap_axes(panel);
 }
 
@@ -336,19 +337,19 @@ void join_legends(std::vector<DrawnPanel>& panels, const std::string& group) {
 
 }  // namespace
 
-std::vector<DrawnPanel> make_panels(const FigureData& source, const PanelSize& size) {
+std::vector<DrawnPanel> make_panels(const FigureData& data, const PanelSize& size) {
   std::vector<DrawnPanel> panels;
   std::vector<Extents> extents;
   std::map<std::string, Extents> of_group;
-  for (const Panel& panel : source.figure.panels) {
-    panels.push_back(draw_curves(panel, source, size.stretches));
+  for (const Panel& panel : data.figure.panels) {
+    panels.push_back(draw_curves(panel, data, size.stretches));
     extents.push_back(extents_of(panels.back(), panel));
     Extents& shared = of_group[panel.group];
     shared.x.include(extents.back().x), shared.y.include(extents.back().y);
     shared.scatter |= extents.back().scatter;
   }
   for (std::size_t i = 0; i < panels.size(); ++i) {
-    const Panel& panel = source.figure.panels[i];
+    const Panel& panel = data.figure.panels[i];
     finish_panel(panels[i], panel, panel.group.empty() ? extents[i] : of_group[panel.group], size);
   }
   for (const auto& [group, shared] : of_group) {

@@ -13,13 +13,13 @@ namespace ranklab {
 enum class Look { solid, dashed, dotted, scatter, bars };
 
 struct DrawnCurve {
-  Runs runs;
-  std::vector<Runs> trials;  // thin lines, or small dots if the look is scatter
+  Segments segments;
+  std::vector<Segments> trials;  // thin lines, or small dots if the look is scatter
   std::vector<DrawnPoint> markers;
   Look look = Look::solid;
   std::size_t color = 0;  // palette index
   bool band = false;      // has an error band (lines) or error bars (scatter, bars)
-  bool medians = false;   // scatter: the runs are dashes at medians, the markers single trials
+  bool medians = false;   // scatter: the segments are dashes at medians, the markers single trials
   // Bars: the edges of a bar relative to the x of its point; bars of several curves are side by
   // side. The fill is the density of the color.
   double bar_left = 0.0, bar_right = 0.0, bar_fill = 1.0;
@@ -78,6 +78,6 @@ struct PanelSize {
 
 /// The panels of a figure. Panels of one group share the ranges of their axes, and each has the
 /// legend of all.
-std::vector<DrawnPanel> make_panels(const FigureData& source, const PanelSize& size);
+std::vector<DrawnPanel> make_panels(const FigureData& data, const PanelSize& size);
 
 }  // namespace ranklab

@@ -96,10 +96,10 @@ Markup texts_svg(std::vector<PlacedText> texts, PenSheet* sheet) {
   Markup out;
   Pen look;
   for (const PlacedText& text : texts) {
-    const Pen own = look_of(text);
-    if (own != look)
-      out += (look.empty() ? Markup("<g ") : "</g><g ") + attributes_of(own, sheet) + ">";
-    look = own;
+    const Pen pen = look_of(text);
+    if (pen != look)
+      out += (look.empty() ? Markup("<g ") : "</g><g ") + attributes_of(pen, sheet) + ">";
+    look = pen;
     out += element_of(text, sheet);
   }
   return texts.empty() ? Markup()
@@ -188,11 +188,11 @@ std::string families(const std::string& font) {
 
 }  // namespace
 
-Markup figure_svg(const FigureData& source, Extract extract, std::size_t panel, PenSheet* sheet,
+Markup figure_svg(const FigureData& data, Extract extract, std::size_t panel, PenSheet* sheet,
                   const Print& print) {
-  const PlacedFigure figure = place_figure(source, extract, panel, print);
+  const PlacedFigure figure = place_figure(data, extract, panel, print);
   const Precision& precision = precision_of(sheet);
-  const std::string& own = source.figure.title.empty() ? source.title : source.figure.title;
+  const std::string& title = data.figure.title.empty() ? data.title : data.figure.title;
   // In points if a width is given.
   const auto length = [&](double pixels) {
     return print.width == 0 ? file_precision.number(pixels)
@@ -215,8 +215,8 @@ Markup figure_svg(const FigureData& source, Extract extract, std::size_t panel, 
          "viewBox=\"0 0 " + precision.number(figure.width) + " " + precision.number(figure.height) +
          "\" width=\"" + length(figure.width) + "\" height=\"" + length(figure.height) +
          "\" role=\"img\" " + attributes_of(root, sheet) + "><title>" +
-         escape_markup(own.empty() ? "Figure" : one_line(own)) + "</title><desc>" +
-         escape_markup(describe_figure(source)) + "</desc>" + drawing_svg(drawing, sheet) +
+         escape_markup(title.empty() ? "Figure" : one_line(title)) + "</title><desc>" +
+         escape_markup(describe_figure(data)) + "</desc>" + drawing_svg(drawing, sheet) +
          texts_svg(figure.texts, sheet) + "</svg>";
 }
 

@@ -6,10 +6,10 @@
 
 namespace ranklab {
 
-/// The `<svg>` element with a title and a description for screen readers. The same source gives the
+/// The `<svg>` element with a title and a description for screen readers. The same data gives the
 /// same bytes. `panel` is that of a thumbnail. A picture of a page has the pens of the page's
 /// `sheet`; a file has none.
-Markup figure_svg(const FigureData& source, Extract extract = Extract::whole, std::size_t panel = 0,
+Markup figure_svg(const FigureData& data, Extract extract = Extract::whole, std::size_t panel = 0,
                   PenSheet* sheet = nullptr, const Print& print = {});
 
 }  // namespace ranklab

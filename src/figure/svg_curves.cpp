@@ -13,8 +13,8 @@ class CurveDrawing {
 
   Drawing draw() {
     for (const DrawnCurve& curve : placed_.panel.curves) {
-      if (curve.runs.empty()) continue;
-      for (const Runs& trial : curve.trials)
+      if (curve.segments.empty()) continue;
+      for (const Segments& trial : curve.trials)
         below_ += drawn(lines_path(trial), trial_pen(curve.look, curve.color));
       if (curve.look == Look::bars)
         draw_bars(curve);
@@ -73,11 +73,11 @@ class CurveDrawing {
     return out;
   }
 
-  Path lines_path(const Runs& runs) const {
+  Path lines_path(const Segments& segments) const {
     Path out;
-    for (const auto& run : runs) {
+    for (const auto& segment : segments) {
       PixelLine line;
-      for (const DrawnPoint& point : run) line.push_back(at(point));
+      for (const DrawnPoint& point : segment) line.push_back(at(point));
       for (const PixelLine& part : clipped(line)) out += line_path(part);
     }
     return out;
@@ -86,7 +86,7 @@ class CurveDrawing {
   double inside(double y) const { return std::clamp(y, top_, bottom_); }
 
   // The area between the lower and the upper edge, where they are known.
-  Path band_path(const std::vector<DrawnPoint>& run) const {
+  Path band_path(const std::vector<DrawnPoint>& segment) const {
     Path out;
     PixelLine upper, lower;
     const auto finish = [&] {
@@ -94,7 +94,7 @@ class CurveDrawing {
       out += area_path(upper);
       upper.clear(), lower.clear();
     };
-    for (const DrawnPoint& point : run) {
+    for (const DrawnPoint& point : segment) {
       const Pixel high = at(point.x, point.high), low = at(point.x, point.low);
       if (point.high >= point.low && std::isfinite(high.x) && !std::isnan(high.y + low.y)) {
         upper.push_back({high.x, inside(high.y)});
@@ -110,13 +110,13 @@ class CurveDrawing {
   void draw_line(const DrawnCurve& curve) {
     Path band;
     std::vector<Pixel> lonely;
-    for (const auto& run : curve.runs) {
-      if (curve.band) band += band_path(run);
-      const auto places = places_of(run);
-      if (run.size() == 1 && !places.empty()) lonely.push_back(places.front());
+    for (const auto& segment : curve.segments) {
+      if (curve.band) band += band_path(segment);
+      const auto places = places_of(segment);
+      if (segment.size() == 1 && !places.empty()) lonely.push_back(places.front());
     }
     below_ += drawn(band, spread_pen(curve.color));
-    lines_ += drawn(lines_path(curve.runs), line_pen(curve.look, curve.color));
+    lines_ += drawn(lines_path(curve.segments), line_pen(curve.look, curve.color));
     // A line of one point has no length; without a dot the point would vanish.
     Path dots;
     for (const Pixel& place : lonely) dots += circle_path(place, 1.3);
@@ -144,8 +144,8 @@ class CurveDrawing {
 
   void draw_bars(const DrawnCurve& curve) {
     Path bars, spreads;
-    for (const auto& run : curve.runs) {
-      for (const DrawnPoint& point : run) {
+    for (const auto& segment : curve.segments) {
+      for (const DrawnPoint& point : segment) {
         Pixel foot = at(point.x + curve.bar_left, placed_.panel.bar_foot),
               end = at(point.x + curve.bar_right, point.y);
         if (!std::isfinite(foot.x + end.x) || std::isnan(foot.y + end.y)) continue;
@@ -172,7 +172,8 @@ class CurveDrawing {
     below_ += drawn(spreads, stroke(color_of(curve.color), 1));
     below_ += markers(places_of(curve.markers), curve.color,
                       curve.medians ? point_radius : marker_radius, false);
-    if (curve.medians) above_ += drawn(lines_path(curve.runs), stroke(color_of(curve.color), 2.5));
+    if (curve.medians)
+      above_ += drawn(lines_path(curve.segments), stroke(color_of(curve.color), 2.5));
   }
 
   const PlacedPanel& placed_;

@@ -46,8 +46,8 @@ PointLine simplified(const PointLine& line, double tolerance) {
     std::size_t farthest = first;
     double distance = tolerance * tolerance * chord.unit();
     for (std::size_t i = first + 1; i < last; ++i) {
-      const double own = chord.squared_distance(line[i]);
-      if (own > distance) distance = own, farthest = i;
+      const double squared = chord.squared_distance(line[i]);
+      if (squared > distance) distance = squared, farthest = i;
     }
     if (farthest == first) continue;
     keeps[farthest] = true;

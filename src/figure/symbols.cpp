@@ -43,7 +43,7 @@ std::string_view greek_letter(std::string_view word) {
 }
 
 template <typename Belongs>
-std::string_view run(std::string_view text, Belongs belongs) {
+std::string_view leading(std::string_view text, Belongs belongs) {
   std::size_t end = 0;
   while (end < text.size() && belongs(text[end])) ++end;
   return text.substr(0, end);
@@ -85,7 +85,7 @@ class SymbolReader {
   bool word() {
     if (!is_word(rest().front())) return false;
     if (is_digit(rest().front()) && !is_word(before()) && exponent()) return true;
-    const std::string_view word = run(rest(), is_digit(rest().front()) ? is_digit : is_letter);
+    const std::string_view word = leading(rest(), is_digit(rest().front()) ? is_digit : is_letter);
     const std::string_view letter = greek_letter(word);
     const char next = at_ + word.size() < text_.size() ? text_[at_ + word.size()] : ' ';
     const char after_next =
@@ -112,7 +112,7 @@ class SymbolReader {
     if (word != "max" && word != "min" && word != "sum" && word != "prod") return false;
     const std::string_view tail = text_.substr(at_ + word.size());
     const auto in_name = [](char c) { return is_word(c) || c == '_'; };
-    return tail.starts_with('_') && run(tail.substr(1), in_name).size() <= 2;
+    return tail.starts_with('_') && leading(tail.substr(1), in_name).size() <= 2;
   }
 
   // "mu_normalized", "sigma_max_of": an identifier of a program, not a letter with an index.
@@ -120,16 +120,17 @@ class SymbolReader {
     if (before() == '_') return true;
     const std::string_view tail = text_.substr(at_ + length);
     if (!tail.starts_with('_')) return false;
-    return run(tail.substr(1), [](char c) { return is_letter(c) || c == '_'; }).size() > 5;
+    return leading(tail.substr(1), [](char c) { return is_letter(c) || c == '_'; }).size() > 5;
   }
 
   // 2.842e-05
   bool exponent() {
-    const std::string_view mantissa = run(rest(), [](char c) { return is_digit(c) || c == '.'; });
+    const std::string_view mantissa =
+        leading(rest(), [](char c) { return is_digit(c) || c == '.'; });
     std::string_view tail = rest().substr(mantissa.size());
     if (tail.size() < 3 || tail[0] != 'e' || (tail[1] != '-' && tail[1] != '+')) return false;
     const bool negative = tail[1] == '-';
-    const std::string_view digits = run(tail.substr(2), is_digit);
+    const std::string_view digits = leading(tail.substr(2), is_digit);
     if (digits.empty()) return false;
     const std::size_t zeros = std::min(digits.find_first_not_of('0'), digits.size() - 1);
     plain_ += mantissa == "1" ? "10" : std::string(mantissa) + "\u00D710";
@@ -146,7 +147,7 @@ class SymbolReader {
     if (rest().front() != '_' || !takes_index_) return false;
     if (enclosed(TextRun::Place::below)) return true;
     std::string_view part =
-        run(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
+        leading(rest().substr(1), [](char c) { return is_word(c) || c == '_' || c == '*'; });
     if (part.empty() && rest().size() > 1 && (rest()[1] == '+' || rest()[1] == '-'))
       part = rest().substr(1, 1);
     while (part.ends_with('_')) part.remove_suffix(1);
@@ -184,10 +185,10 @@ class SymbolReader {
     const std::string_view tail = rest().substr(1);
     if (tail.front() == '(' || tail.front() == '{') return false;
     const std::size_t minus = tail.front() == '-' ? 1 : 0;
-    std::size_t length = minus + run(tail.substr(minus), is_word).size();
+    std::size_t length = minus + leading(tail.substr(minus), is_word).size();
     if (length == minus) return false;
     const std::string_view decimals =  // ^0.5
-        tail.substr(length).starts_with('.') ? run(tail.substr(length + 1), is_digit) : "";
+        tail.substr(length).starts_with('.') ? leading(tail.substr(length + 1), is_digit) : "";
     if (is_digit(tail[length - 1]) && !decimals.empty()) length += 1 + decimals.size();
     place(TextRun::Place::above,
           (minus ? "\u2212" : "") + std::string(tail.substr(minus, length - minus)), 1 + length);

@@ -47,22 +47,20 @@ std::string panel_words(const Panel& panel) {
 
 }  // namespace
 
-std::string describe_figure(const FigureData& source) {
-  std::string out = plural(source.figure.panels.size(), "panel") + ".";
-  for (const FigureTable& table : source.figure.tables)
+std::string describe_figure(const FigureData& data) {
+  std::string out = plural(data.figure.panels.size(), "panel") + ".";
+  for (const FigureTable& table : data.figure.tables)
     out += " Table: " + one_line(table.title) + ", " + plural(table.rows.size(), "row") + ", " +
            plural(table.columns.size(), "column") + " (" + one_line(joined(table.columns)) + ").";
-  if (!source.changes.empty())
-    out += " Not the unchanged preset: " + one_line(source.changes) + ".";
-  for (const Panel& panel : source.figure.panels) out += " " + panel_words(panel);
-  const std::uint64_t trials = source.trials.completed;
+  if (!data.changes.empty()) out += " Not the unchanged preset: " + one_line(data.changes) + ".";
+  for (const Panel& panel : data.figure.panels) out += " " + panel_words(panel);
+  const std::uint64_t trials = data.trials.completed;
   if (trials > 0) {
-    out += trials == 1
-               ? " One " + source.trial_unit() + "."
-               : " Over " + plural(trials, source.trial_unit()) + ". " + note_for(source, {});
+    out += trials == 1 ? " One " + data.trial_unit() + "."
+                       : " Over " + plural(trials, data.trial_unit()) + ". " + note_for(data, {});
   }
-  if (source.status != Status::complete)
-    out += " Status of the run: " + std::string(name_of(source.status)) + ".";
+  if (data.status != Status::complete)
+    out += " Status of the run: " + std::string(name_of(data.status)) + ".";
   return out;
 }
 

@@ -8,6 +8,6 @@
 namespace ranklab {
 
 /// The panels with their axes, curves, shaded ranges and reference lines, and the number of trials.
-std::string describe_figure(const FigureData& source);
+std::string describe_figure(const FigureData& data);
 
 }  // namespace ranklab

@@ -467,15 +467,15 @@ void Claims::add(Claim claim, const std::vector<double>* per_trial) {
   const auto unmet =
       std::ranges::find_if(scopes_, [](const InScope& scope) { return !scope.unmet.empty(); });
   if (unmet != scopes_.end()) {
-    const auto& [reason, says, runs] = *unmet;
+    const auto& [reason, unmet_detail, runs] = *unmet;
     claim.verdict = Verdict::not_applicable;
     claim.undecided = false;
-    if (says == Unmet::verdict_alone) {
+    if (unmet_detail == Unmet::verdict_alone) {
       claim.detail = clauses(reason + ", compared anyway", claim.detail);
     } else {
       const std::string measured = clauses(evidence_text(claim), claim.detail);
-      claim.detail =
-          clauses(reason, says == Unmet::reason_and_measured ? "measured: " + measured : "");
+      claim.detail = clauses(
+          reason, unmet_detail == Unmet::reason_and_measured ? "measured: " + measured : "");
       claim.measured = undefined;
       claim.expected = {};
       claim.evidence = {};

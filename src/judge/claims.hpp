@@ -257,14 +257,14 @@ class Claims {
 
    private:
     friend class Claims;
-    Scope(Claims& claims, std::string unmet, Unmet says, JudgedRuns runs) : claims_(claims) {
-      claims_.scopes_.push_back({std::move(unmet), says, std::move(runs)});
+    Scope(Claims& claims, std::string unmet, Unmet detail, JudgedRuns runs) : claims_(claims) {
+      claims_.scopes_.push_back({std::move(unmet), detail, std::move(runs)});
     }
     Claims& claims_;
   };
   /// The claims are not applicable because of `unmet`, unless `unmet` is empty.
-  [[nodiscard]] Scope only_where(std::string unmet, Unmet says = Unmet::reason) {
-    return {*this, std::move(unmet), says, {}};
+  [[nodiscard]] Scope only_where(std::string unmet, Unmet detail = Unmet::reason) {
+    return {*this, std::move(unmet), detail, {}};
   }
   /// The claims are about these runs, which may have diverged (judge/divergence.hpp). A comparison
   /// without an extreme needs `compared`. An inner scope with runs replaces an outer one.
@@ -288,7 +288,7 @@ class Claims {
   std::vector<Claim> claims_;
   struct InScope {
     std::string unmet;
-    Unmet says;
+    Unmet detail;
     JudgedRuns runs;
   };
   std::vector<InScope> scopes_;

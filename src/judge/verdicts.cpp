@@ -66,7 +66,8 @@ std::vector<const Claim*> primary(const PaperStatement& entry,
 
 StatementVerdict verdict_on(const JudgedStatement& statement) {
   const PaperStatement& entry = *statement.entry;
-  const std::vector<const Claim*> claims = deciding(statement), own = primary(entry, claims);
+  const std::vector<const Claim*> claims = deciding(statement),
+                                  primary_claims = primary(entry, claims);
   bool slip_in_proof = false;
   for (const Claim* claim : claims) {
     const Slip* slip = slip_of(entry, *claim);
@@ -75,14 +76,14 @@ StatementVerdict verdict_on(const JudgedStatement& statement) {
     slip_in_proof = slip_in_proof || slip->where == "proof";
   }
   const auto any = [&](Standing standing) {
-    return std::any_of(own.begin(), own.end(),
+    return std::any_of(primary_claims.begin(), primary_claims.end(),
                        [&](const Claim* claim) { return weight_of(*claim) == standing; });
   };
   const auto is_exact = [](const Claim* claim) { return claim->kind == Kind::theorem; };
   if (any(Standing::not_seen)) return StatementVerdict::not_seen;
   if (any(Standing::fails) || any(Standing::undecided)) return StatementVerdict::undecided;
   std::vector<const Claim*> holding;
-  std::copy_if(own.begin(), own.end(), std::back_inserter(holding),
+  std::copy_if(primary_claims.begin(), primary_claims.end(), std::back_inserter(holding),
                [](const Claim* claim) { return claim->verdict == Verdict::holds; });
   // A statement of which only the slip in the proof was looked at was not judged.
   if (holding.empty()) return StatementVerdict::not_judged;
@@ -168,10 +169,10 @@ const char* name_of(SlipClass how) {
 }
 
 std::string JudgedStatement::words() const {
-  const std::vector<const Claim*> own = primary(*entry, deciding(*this));
-  const bool observed = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
-    return is_observation(*claim);
-  });
+  const std::vector<const Claim*> primary_claims = primary(*entry, deciding(*this));
+  const bool observed = !primary_claims.empty() &&
+                        std::all_of(primary_claims.begin(), primary_claims.end(),
+                                    [](const Claim* claim) { return is_observation(*claim); });
   const std::vector<std::string> outside = slips_outside(*this);
   const std::string slips = outside.empty() ? "" : "; " + joined(outside, "; ");
   switch (verdict) {
@@ -187,11 +188,11 @@ std::string JudgedStatement::words() const {
     case StatementVerdict::no_violation:
       return "no violation found" + slips;
     case StatementVerdict::consistent:
-      return (observed ? observations_text(own) : "consistent at the sizes run") + slips;
+      return (observed ? observations_text(primary_claims) : "consistent at the sizes run") + slips;
     case StatementVerdict::not_seen:
-      return (observed ? observations_text(own) : "not seen at the sizes run") + slips;
+      return (observed ? observations_text(primary_claims) : "not seen at the sizes run") + slips;
     case StatementVerdict::undecided:
-      return (observed ? observations_text(own) : "undecided") + slips;
+      return (observed ? observations_text(primary_claims) : "undecided") + slips;
     case StatementVerdict::not_judged:
       break;
   }
@@ -205,9 +206,9 @@ const Appearance* JudgedStatement::leading() const {
     });
     return found == claims.end() ? nullptr : &*found;
   };
-  const std::vector<const Claim*> own = primary(*entry, deciding(*this));
-  const auto is_own = [&](const Claim& claim) {
-    return std::find(own.begin(), own.end(), &claim) != own.end();
+  const std::vector<const Claim*> primary_claims = primary(*entry, deciding(*this));
+  const auto is_primary = [&](const Claim& claim) {
+    return std::find(primary_claims.begin(), primary_claims.end(), &claim) != primary_claims.end();
   };
   // The slip in the statement that a failing claim shows. A claim about a step of the proof can
   // show it: the claim about the statement comes first. Of several slips the gravest decides, and
@@ -226,10 +227,14 @@ const Appearance* JudgedStatement::leading() const {
         return shown_slip(claim) != nullptr && claim.part == Part::statement;
       },
       [&](const Claim& claim) { return shown_slip(claim) != nullptr; },
-      [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::fails; },
-      [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::not_seen; },
-      [&](const Claim& claim) { return is_own(claim) && weight_of(claim) == Standing::undecided; },
-      is_own,
+      [&](const Claim& claim) { return is_primary(claim) && weight_of(claim) == Standing::fails; },
+      [&](const Claim& claim) {
+        return is_primary(claim) && weight_of(claim) == Standing::not_seen;
+      },
+      [&](const Claim& claim) {
+        return is_primary(claim) && weight_of(claim) == Standing::undecided;
+      },
+      is_primary,
       [&](const Claim& claim) { return shows(claim, slip_of(*entry, claim)); }};
   for (const auto& wanted : order) {
     if (const Appearance* found = first(wanted)) return found;
@@ -276,12 +281,13 @@ std::string evidence_in_words(const Claim& claim) {
 }
 
 std::string JudgedStatement::evidence() const {
-  const std::vector<const Claim*> own = primary(*entry, deciding(*this));
-  const bool all_hold = !own.empty() && std::all_of(own.begin(), own.end(), [](const Claim* claim) {
-    return weight_of(*claim) == Standing::holds;
-  });
+  const std::vector<const Claim*> primary_claims = primary(*entry, deciding(*this));
+  const bool all_hold =
+      !primary_claims.empty() &&
+      std::all_of(primary_claims.begin(), primary_claims.end(),
+                  [](const Claim* claim) { return weight_of(*claim) == Standing::holds; });
   double cases = 0;
-  for (const Claim* claim : own) {
+  for (const Claim* claim : primary_claims) {
     const auto* tally = std::get_if<CountEvidence>(&claim->evidence);
     if (tally != nullptr && !tally->value) cases += tally->cases;
   }

@@ -240,9 +240,9 @@ std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) cons
   for (const auto& [name, place] : places_) {
     kinds.insert(place.kind);
     if (place.kind != node.word) continue;
-    std::vector<std::string> own;
-    for (const auto& [axis, unused] : place.at) own.push_back(axis);
-    axes.insert(own.empty() ? "no axis" : joined(own, " and "));
+    std::vector<std::string> names;
+    for (const auto& [axis, unused] : place.at) names.push_back(axis);
+    axes.insert(names.empty() ? "no axis" : joined(names, " and "));
     bool is_there = place.at.size() == node.at.size();
     Match stars;
     for (const auto& [axis, wanted] : node.at) {

@@ -262,9 +262,9 @@ std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& re
   const std::vector<Entry> all = entries_of(results, file_names);
   const std::vector<PaperView> views = surveys_of(all);
   const auto view = std::ranges::find(views, &paper, &PaperView::paper);
-  std::vector<const Entry*> own;  // whose pictures are not yet on the page
+  std::vector<const Entry*> pending;  // whose pictures are not yet on the page
   for (const Entry& entry : all) {
-    if (entry.paper == paper_of(paper.key) && !is_input(entry)) own.push_back(&entry);
+    if (entry.paper == paper_of(paper.key) && !is_input(entry)) pending.push_back(&entry);
   }
   Markdown out = heading_markdown(paper);
   if (view != views.end()) {
@@ -272,14 +272,15 @@ std::string markdown_paper(const Paper& paper, const std::vector<ResultFile>& re
     for (const JudgedStatement& statement : view->statements) {
       out += statement_markdown(statement, *view, all);
       for (const std::string& preset : statement.entry->pictures) {
-        for (const Entry* entry : own)
+        for (const Entry* entry : pending)
           if (preset_of(*entry->result) == preset) out += picture_markdown(*entry);
-        std::erase_if(own, [&](const Entry* entry) { return preset_of(*entry->result) == preset; });
+        std::erase_if(pending,
+                      [&](const Entry* entry) { return preset_of(*entry->result) == preset; });
       }
     }
   }
-  if (!own.empty()) out += "\n## Further results\n";
-  for (const Entry* entry : own) out += picture_markdown(*entry);
+  if (!pending.empty()) out += "\n## Further results\n";
+  for (const Entry* entry : pending) out += picture_markdown(*entry);
   return out.text();
 }
 

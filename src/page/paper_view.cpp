@@ -116,8 +116,8 @@ std::size_t total(const VerdictCounts& counts) {
 VerdictCounts sum_of(const std::vector<PaperView>& views) {
   VerdictCounts out{};
   for (const PaperView& view : views) {
-    const VerdictCounts own = count_numbered(view.statements);
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] += own[i];
+    const VerdictCounts counts = count_numbered(view.statements);
+    for (std::size_t i = 0; i < out.size(); ++i) out[i] += counts[i];
   }
   return out;
 }

@@ -276,11 +276,11 @@ std::string result_text(const ResultFile& file) {
 void require_same_trials(const ResultFile& file, const std::string& label) {
   std::string first;
   std::size_t trials = 0;
-  const auto require = [&](const std::string& place, std::size_t own) {
-    if (first.empty()) first = place, trials = own;
-    if (own != trials)
-      throw Failure(
-          say("{}: {}: has {}, and {} has {}", label, place, plural(own, "trial"), first, trials));
+  const auto require = [&](const std::string& place, std::size_t count) {
+    if (first.empty()) first = place, trials = count;
+    if (count != trials)
+      throw Failure(say("{}: {}: has {}, and {} has {}", label, place, plural(count, "trial"),
+                        first, trials));
   };
   for (const Scalar& scalar : file.scalars)
     require("trial_values." + printable_key(scalar.name), scalar.per_trial.size());

@@ -40,8 +40,8 @@ std::string standing_text(const Claim& claim) {
 }
 
 std::string threshold_text(const Claim& claim) {
-  const bool says_ours = claim.threshold.find("ours") != std::string::npos;
-  return (says_ours ? "threshold: " : "our threshold: ") + claim.threshold;
+  const bool names_ours = claim.threshold.find("ours") != std::string::npos;
+  return (names_ours ? "threshold: " : "our threshold: ") + claim.threshold;
 }
 
 ClaimCounts count(const std::vector<Claim>& claims) {

@@ -65,7 +65,7 @@ Journal::Journal(std::string path, const std::string& identity, Earlier earlier)
     return;
   }
   discarded_ = has_trials;
-  discarded_own_ = has_trials && there.header == identity;
+  discarded_same_ = has_trials && there.header == identity;
   try {
     write(start);
   } catch (const Failure&) {

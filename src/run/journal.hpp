@@ -25,7 +25,7 @@ class Journal {
   /// What happens to the finished trials of an earlier run in the file: those of the same run are
   /// read (`resumed`) or discarded, those of a different run are refused unless they are
   /// `discarded` in any case.
-  enum class Earlier { resumed, own_discarded, discarded };
+  enum class Earlier { resumed, same_discarded, discarded };
 
   /// Opens or creates the journal and locks it for this process if the file system has locks.
   /// `identity` is its header. When resuming, what follows the finished trials is cut off. Throws
@@ -45,7 +45,7 @@ class Journal {
   const std::map<std::uint64_t, TrialRecord>& finished() const { return finished_; }
   /// True if an old journal with finished trials was discarded, and if they were of the same run.
   bool discarded() const { return discarded_; }
-  bool discarded_own() const { return discarded_own_; }
+  bool discarded_same() const { return discarded_same_; }
   /// What was cut off, see JournalContent::loss(); empty: nothing.
   const std::string& loss() const { return loss_; }
 
@@ -68,7 +68,7 @@ class Journal {
   Descriptor descriptor_;
   std::map<std::uint64_t, TrialRecord> finished_;
   std::string loss_;
-  bool discarded_ = false, discarded_own_ = false, has_trials_ = false;
+  bool discarded_ = false, discarded_same_ = false, has_trials_ = false;
   off_t end_ = 0;  // of the last complete record
   std::chrono::steady_clock::time_point flushed_ = std::chrono::steady_clock::now();
 };

@@ -277,16 +277,16 @@ class EndedTurns {
 class TurnsAfter final : public Turns {
  public:
   /// `before` is that of the piece before, null for the first piece.
-  TurnsAfter(EndedTurns* before, EndedTurns& own) : before_(before), own_(own) {}
+  TurnsAfter(EndedTurns* before, EndedTurns& ended) : before_(before), ended_(ended) {}
 
  private:
   void begin() override {
     if (before_ != nullptr) before_->wait_beyond(turn_);
   }
-  void end() override { own_.set(++turn_); }
+  void end() override { ended_.set(++turn_); }
 
   EndedTurns* const before_;
-  EndedTurns& own_;
+  EndedTurns& ended_;
   std::uint32_t turn_ = 0;
 };
 

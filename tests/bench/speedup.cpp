@@ -155,7 +155,7 @@ int main(int argc, char** argv) {
     if (experiment == nullptr) throw std::runtime_error("usage: speedup COMMAND [flags]");
     const Arguments common = parse_arguments({words.begin() + 1, words.end()},
                                              common_flag_shapes(*experiment), Unknown::kept);
-    ResolvedRun run = resolve(*experiment, read_sources(*experiment, common));
+    ResolvedRun run = resolve(*experiment, read_request(*experiment, common));
     set_blas_threads(1);
     keep_freed_memory();
     double all = cpu_seconds();

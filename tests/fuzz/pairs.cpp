@@ -39,9 +39,9 @@ void put_matrices() {
 }
 
 void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
-  RunSources sources;
-  sources.flags.flags = flags;
-  ResolvedRun run = resolve(ranks_experiment(), sources);
+  RunRequest request;
+  request.flags.flags = flags;
+  ResolvedRun run = resolve(ranks_experiment(), request);
   attempt([&] { run.study().memory(); });
   input_checksums(run.fields());
 }

@@ -52,7 +52,7 @@ std::string journal_of(std::string_view bytes) {
 void parse_flags(const std::string& text) {
   FilesConfig config;
   config.split = config.split_columns = config.experts = config.fail_if = {text};
-  std::vector<ranks::Source> pairs(1);
+  std::vector<ranks::ListedPair> pairs(1);
   pairs[0].name = "fc";
   attempt([&] { ranks::splits_of(config); });
   attempt([&] { ranks::column_splits_of(config); });
@@ -121,7 +121,7 @@ void resolve_words(const Experiment& experiment, const std::vector<std::string>&
     experiment_help(experiment, common, preset_of(experiment, common));
     return;
   }
-  ResolvedRun run = resolve(experiment, read_sources(experiment, common));
+  ResolvedRun run = resolve(experiment, read_request(experiment, common));
   inspect(run);
 }
 
@@ -148,7 +148,7 @@ void read_config(std::string_view bytes) {
   Arguments flags;
   flags.flags = {{"config", path}};
   flags.words = {"--config", path};
-  ResolvedRun run = resolve(experiment, read_sources(experiment, flags));
+  ResolvedRun run = resolve(experiment, read_request(experiment, flags));
   inspect(run);
 }
 

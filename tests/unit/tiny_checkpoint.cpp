@@ -198,12 +198,12 @@ void TinyCheckpoint::write_shards(const std::string& path, std::size_t count) co
                     stem = path.substr(0, path.size() - ending.size());
   std::string map;
   for (std::size_t shard = 0; shard < count; ++shard) {
-    std::vector<TinyTensor> own;
-    for (std::size_t i = shard; i < tensors_.size(); i += count) own.push_back(tensors_[i]);
+    std::vector<TinyTensor> of_shard;
+    for (std::size_t i = shard; i < tensors_.size(); i += count) of_shard.push_back(tensors_[i]);
     const std::string name = stem + "-0000" + std::to_string(shard + 1) + "-of-0000" +
                              std::to_string(count) + ".safetensors";
-    write_file(name, own);
-    for (const TinyTensor& tensor : own) {
+    write_file(name, of_shard);
+    for (const TinyTensor& tensor : of_shard) {
       map += (map.empty() ? "" : ",\n    ") + json_string(tensor.key) + ": " +
              json_string(name.substr(name.rfind('/') + 1));
     }

@@ -201,7 +201,7 @@ constexpr double slack = 1e-9;
 
 // A trial -----------------------------------------------------------------------------------------
 
-struct Run {
+struct Descent {
   std::string name;
   std::uint64_t start = 0;  // the iteration of GD from which it starts
   arma::mat E;              // the error at its iterate
@@ -210,42 +210,43 @@ struct Run {
   Tally guarantee = {}, two_sided = {};
 };
 
-// Follows a run to the last iteration, or until the loss is not finite. step(t, G) takes the step
-// from W_t with gradient G, and returns the guaranteed decrease.
+// Follows a descent to the last iteration, or until the loss is not finite. step(t, G) takes the
+// step from W_t with gradient G, and returns the guaranteed decrease.
 template <class Step>
-void descend(const RegressionProblem& problem, const Config& c, const Trial& trial, Run& run,
-             Track& track, const Step& step) {
+void descend(const RegressionProblem& problem, const Config& c, const Trial& trial,
+             Descent& descent, Track& track, const Step& step) {
   double guaranteed = 0.0, previous = 0.0;
-  for (std::uint64_t t = 0; t <= c.steps - run.start; ++t) {
+  for (std::uint64_t t = 0; t <= c.steps - descent.start; ++t) {
     trial.advance();
-    const double gap = problem.objective_gap(run.E);
-    run.diverged = !std::isfinite(gap);
-    if (run.diverged) return;
-    track.set(gap_of(run.name), gap, t);
+    const double gap = problem.objective_gap(descent.E);
+    descent.diverged = !std::isfinite(gap);
+    if (descent.diverged) return;
+    track.set(gap_of(descent.name), gap, t);
     if (t > 0 && c.steps_as_stated())
-      run.guarantee.count(previous - gap < guaranteed - slack * previous);
+      descent.guarantee.count(previous - gap < guaranteed - slack * previous);
     previous = gap;
-    guaranteed = step(t, problem.gradient(run.E));
+    guaranteed = step(t, problem.gradient(descent.E));
   }
 }
 
 // Euclidean steps G / L_F from W_0, whose guaranteed decrease is ||G||_F^2 / (2 L_F). Returns the
-// runs of SpecGD: from W_0, from the peak, and those of Config::restarts() up to where GD diverged.
-std::vector<Run> run_gradient_descent(const RegressionProblem& problem, const Config& c,
-                                      const Trial& trial, Run& run, Track& track) {
-  std::vector<Run> out = {{specgd, 0, problem.start, true}, {specgd_from_peak, 0, problem.start}};
+// descents of SpecGD: from W_0, from the peak, and from Config::restarts() up to where GD diverged.
+std::vector<Descent> run_gradient_descent(const RegressionProblem& problem, const Config& c,
+                                          const Trial& trial, Descent& descent, Track& track) {
+  std::vector<Descent> out = {{specgd, 0, problem.start, true},
+                              {specgd_from_peak, 0, problem.start}};
   const std::vector<std::uint64_t> restarts = c.restarts();
   double largest = -1.0;
-  descend(problem, c, trial, run, track, [&](std::uint64_t t, const arma::mat& G) {
+  descend(problem, c, trial, descent, track, [&](std::uint64_t t, const arma::mat& G) {
     const double rank = nuclear_rank(G);
     track.set(nuclear_rank_of(gd), rank, t);
     if (rank > largest) {
       largest = rank;
       out[1].start = t;
-      out[1].E = run.E;
+      out[1].E = descent.E;
     }
-    if (std::ranges::binary_search(restarts, t)) out.push_back({specgd_from(t), t, run.E});
-    run.E = problem.after_euclidean_step(run.E, c.step_scale);
+    if (std::ranges::binary_search(restarts, t)) out.push_back({specgd_from(t), t, descent.E});
+    descent.E = problem.after_euclidean_step(descent.E, c.step_scale);
     return problem.L_F > 0 ? arma::dot(G, G) / (2 * problem.L_F) : 0.0;
   });
   return out;
@@ -253,22 +254,22 @@ std::vector<Run> run_gradient_descent(const RegressionProblem& problem, const Co
 
 // Spectral steps (||G||_* / L_op) polar(G), whose guaranteed decrease is ||G||_*^2 / (2 L_op).
 void run_spectral_descent(const RegressionProblem& problem, const Config& c, const Trial& trial,
-                          Run& run, Track& track) {
+                          Descent& descent, Track& track) {
   const double polar_rtol = c.polar_rtol > 0 ? c.polar_rtol : -1.0;
-  const std::vector<double>& gap = track.values(gap_of(run.name));
+  const std::vector<double>& gap = track.values(gap_of(descent.name));
   double euclidean_gap = 0.0, ratio = 0.0;  // of the last iterate: the gap after one Euclidean step
                                             // from it, and nr(G) / st(A)
-  descend(problem, c, trial, run, track, [&](std::uint64_t t, const arma::mat& G) {
+  descend(problem, c, trial, descent, track, [&](std::uint64_t t, const arma::mat& G) {
     if (ratio >= 2 && c.steps_as_stated())
-      run.two_sided.count(gap[t] > euclidean_gap + slack * gap[t - 1]);
+      descent.two_sided.count(gap[t] > euclidean_gap + slack * gap[t - 1]);
     const SpectralStep<double> spectral = spectral_step(G, problem.L_op, polar_rtol);
     const double squared_nuclear_norm = spectral.nuclear_norm * spectral.nuclear_norm,
                  squared_norm = arma::dot(G, G),
                  rank = squared_norm > 0 ? squared_nuclear_norm / squared_norm : undefined;
-    if (run.records_rank) track.set(nuclear_rank_of(run.name), rank, t);
+    if (descent.records_rank) track.set(nuclear_rank_of(descent.name), rank, t);
     ratio = rank / problem.stable_rank_A;
-    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(run.E));
-    run.E += c.step_scale * spectral.step;
+    if (ratio >= 2) euclidean_gap = problem.objective_gap(problem.after_euclidean_step(descent.E));
+    descent.E += c.step_scale * spectral.step;
     return problem.L_op > 0 ? squared_nuclear_norm / (2 * problem.L_op) : 0.0;
   });
 }
@@ -299,13 +300,14 @@ TrialRecord descend_by_both(const Config& c, const Trial& trial) {
   const RegressionProblem problem = draw_problem(c, trial);
   expect_steps(c, trial);
   Track track(columns_of(c));
-  Run descent{gd, 0, problem.start};
+  Descent euclidean{gd, 0, problem.start};
   // The longest runs come first, so that the threads finish together.
-  std::vector<Run> runs = run_gradient_descent(problem, c, trial, descent, track);
-  const std::uint64_t peak = runs[1].start;
-  if (!c.from_peak) runs.erase(runs.begin() + 1);
-  trial.for_each_piece(
-      runs.size(), [&](std::size_t i) { run_spectral_descent(problem, c, trial, runs[i], track); });
+  std::vector<Descent> descents = run_gradient_descent(problem, c, trial, euclidean, track);
+  const std::uint64_t peak = descents[1].start;
+  if (!c.from_peak) descents.erase(descents.begin() + 1);
+  trial.for_each_piece(descents.size(), [&](std::size_t i) {
+    run_spectral_descent(problem, c, trial, descents[i], track);
+  });
 
   const std::vector<double>& ranks = track.values(nuclear_rank_of(gd));
   track.set(stable_rank_A, problem.stable_rank_A);
@@ -320,12 +322,12 @@ TrialRecord descend_by_both(const Config& c, const Trial& trial) {
     gap.resize(c.steps + 1 - peak);
     record.set(name, std::move(gap));
   }
-  record.add(guarantee_gd.id, descent.guarantee);
-  double not_finite = descent.diverged;
-  for (const Run& run : runs) {
-    not_finite += run.diverged;
-    record.add(guarantee_specgd.id, run.guarantee);
-    record.add(two_sided.id, run.two_sided);
+  record.add(guarantee_gd.id, euclidean.guarantee);
+  double not_finite = euclidean.diverged;
+  for (const Descent& descent : descents) {
+    not_finite += descent.diverged;
+    record.add(guarantee_specgd.id, descent.guarantee);
+    record.add(two_sided.id, descent.two_sided);
   }
   record.set(diverged, not_finite);
   return record;

@@ -25,7 +25,7 @@ namespace ranklab {
 
 namespace {
 
-// A choice whose value is "own" until the model is known. Users cannot choose "own".
+// A choice whose value is `model_default` until the model is known. Users cannot choose it.
 Field model_default_field(std::string name, std::string& value, std::vector<std::string> choices,
                           std::string help) {
   return choice_field(std::move(name), value, std::move(choices), "",
@@ -65,7 +65,7 @@ std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>&
     };
   };
   const auto has_input = [&spec](const ModelRow& model, const std::string& input) {
-    return (spec.input == "own" ? model.input : spec.input) == input;
+    return (spec.input == model_default ? model.input : spec.input) == input;
   };
   // Those that the study can run.
   const auto needs = [&](std::vector<std::string> names) {

@@ -64,7 +64,7 @@ std::uint64_t sum(const std::vector<std::uint64_t>& shares) {
 }
 
 void apply(const std::string& flag, const std::vector<Split>& splits,
-           const std::vector<Source>& pairs, std::vector<Cut>& cuts, Split Cut::*part) {
+           const std::vector<ListedPair>& pairs, std::vector<Cut>& cuts, Split Cut::*part) {
   for (const Split& split : splits) {
     bool found = false;
     for (std::size_t i = 0; i < pairs.size(); ++i) {
@@ -78,7 +78,7 @@ void apply(const std::string& flag, const std::vector<Split>& splits,
     }
     if (found) continue;
     std::vector<std::string> names;
-    for (const Source& pair : pairs) names.push_back(pair.name);
+    for (const ListedPair& pair : pairs) names.push_back(pair.name);
     throw UsageError(flag + ": there is no pair '" + printable_key(split.glob) + "'" +
                      did_you_mean(split.glob, names));
   }
@@ -96,12 +96,12 @@ void apply(const std::string& flag, const std::vector<Split>& splits,
 
 // Head `head` (from 0) of `heads` heads that cut the rows of `part`.
 Layer head_of(const Layer& part, std::uint64_t head, std::uint64_t heads) {
-  const std::uint64_t m = part.m / heads, groups = part.m / part.run;
-  Layer out{part.name + "." + std::to_string(head + 1), 0, m, std::min(m, part.run), part.stride};
+  const std::uint64_t m = part.m / heads, groups = part.m / part.chunk;
+  Layer out{part.name + "." + std::to_string(head + 1), 0, m, std::min(m, part.chunk), part.stride};
   const std::uint64_t first = head * m;  // counted within the part
-  out.first_row = part.first_row + first / part.run * part.stride + first % part.run;
+  out.first_row = part.first_row + first / part.chunk * part.stride + first % part.chunk;
   // A head must be whole groups or a piece of one group; m = 0 marks anything else.
-  if (groups > 1 && m % part.run != 0 && part.run % m != 0) out.m = 0;
+  if (groups > 1 && m % part.chunk != 0 && part.chunk % m != 0) out.m = 0;
   return out;
 }
 
@@ -115,9 +115,9 @@ std::vector<Split> column_splits_of(const FilesConfig& config) {
   return parse_splits("--split-columns", config.split_columns, false);
 }
 
-std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& pairs) {
+std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<ListedPair>& pairs) {
   std::vector<Cut> cuts;
-  for (const Source& pair : pairs) {
+  for (const ListedPair& pair : pairs) {
     cuts.push_back({});
     cuts.back().rows.shares.assign(pair.blocks, 1);
   }
@@ -158,10 +158,10 @@ std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const C
   std::vector<Layer> parts;
   std::uint64_t first = 0;
   for (const std::uint64_t share : shares) {
-    const std::uint64_t run = rows / all * share;
-    parts.push_back(
-        {name + "." + std::to_string(parts.size() + 1), first, run * groups, run, rows / groups});
-    first += run;
+    const std::uint64_t chunk = rows / all * share;
+    parts.push_back({name + "." + std::to_string(parts.size() + 1), first, chunk * groups, chunk,
+                     rows / groups});
+    first += chunk;
   }
   if (shares.empty()) parts.push_back({name, 0, rows});
   if (cut.heads == 0) return parts;

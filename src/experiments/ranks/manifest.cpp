@@ -58,19 +58,19 @@ T count_of(const Json& object, const char* key, const std::string& where, T fall
   return value.get<T>();
 }
 
-Source read_entry(const Json& entry, const FilesConfig& config, const std::string& path,
-                  std::size_t number) {
+ListedPair read_entry(const Json& entry, const FilesConfig& config, const std::string& path,
+                      std::size_t number) {
   const std::string where = printable(path) + ": pair " + std::to_string(number);
   if (!entry.is_object()) throw Failure(where + ": must be an object");
   allow_keys(entry,
              {"name", "activation", "second_moment", "samples", "gradient", "transpose_activations",
               "transpose_gradients"},
              where);
-  Source pair{printable(text_of(entry, "name", where)),
-              address_of(entry, "activation", where, path),
-              address_of(entry, "gradient", where, path),
-              switch_of(entry, "transpose_activations", where, config.transpose_activations),
-              switch_of(entry, "transpose_gradients", where, config.transpose_gradients)};
+  ListedPair pair{printable(text_of(entry, "name", where)),
+                  address_of(entry, "activation", where, path),
+                  address_of(entry, "gradient", where, path),
+                  switch_of(entry, "transpose_activations", where, config.transpose_activations),
+                  switch_of(entry, "transpose_gradients", where, config.transpose_gradients)};
   pair.second_moment = address_of(entry, "second_moment", where, path);
   pair.samples = count_of<std::uint64_t>(entry, "samples", where, 0);
   if (pair.name.empty()) throw Failure(where + ": needs a 'name'");
@@ -92,7 +92,7 @@ Source read_entry(const Json& entry, const FilesConfig& config, const std::strin
 
 }  // namespace
 
-void add_manifest(const FilesConfig& config, const std::string& path, Sources& out) {
+void add_manifest(const FilesConfig& config, const std::string& path, Listing& out) {
   const Json document = read_json(path);
   const std::string where = printable(path);
   if (!document.is_object())

@@ -155,13 +155,13 @@ bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
 }
 
 Piece rows_of(const StoredGradient& G, const Layer& layer) {
-  if (layer.m == layer.run) return stored_rows(G, layer.first_row, layer.m);
+  if (layer.m == layer.chunk) return stored_rows(G, layer.first_row, layer.m);
   Piece rows{arma::mat(layer.m, G.features), 0, {}};
   for (std::uint64_t at = 0, first = layer.first_row; at < layer.m;
-       at += layer.run, first += layer.stride) {
-    const Piece run = stored_rows(G, first, layer.run);
-    rows.block.rows(at, at + layer.run - 1) = run.block;
-    rows.non_finite.include(run.non_finite);
+       at += layer.chunk, first += layer.stride) {
+    const Piece chunk = stored_rows(G, first, layer.chunk);
+    rows.block.rows(at, at + layer.chunk - 1) = chunk.block;
+    rows.non_finite.include(chunk.non_finite);
   }
   return rows;
 }

@@ -62,21 +62,21 @@ Shape shape_at(const std::string& address, OpenTensors& open) {
 // The number of matrices in a stack (E, m, k), each of which is a layer; 0 if the tensors are not a
 // stack, or have more matrices than most_parts. A convolution (out, in, kernel) has three
 // dimensions too, but its activation has in x kernel features instead of k.
-std::uint64_t stack_of(const Source& source, const std::vector<std::string>& experts,
+std::uint64_t stack_of(const ListedPair& listed, const std::vector<std::string>& experts,
                        OpenTensors& open) {
   const Shape activation = shape_at(
-                  source.second_moment.empty() ? source.activation : source.second_moment, open),
-              gradient = shape_at(source.gradient, open),
-              &shape = source.has_gradient() ? gradient : activation;
+                  listed.second_moment.empty() ? listed.activation : listed.second_moment, open),
+              gradient = shape_at(listed.gradient, open),
+              &shape = listed.has_gradient() ? gradient : activation;
   if (shape.size() != 3 || shape[1] == 0 || shape[2] == 0 || shape[0] > most_parts) return 0;
   if (std::any_of(experts.begin(), experts.end(),
-                  [&](const std::string& glob) { return matches_glob(glob, source.name); })) {
+                  [&](const std::string& glob) { return matches_glob(glob, listed.name); })) {
     return shape.front();
   }
-  if (!source.has_gradient() || activation.size() < 2) return 0;
-  const std::uint64_t k = activation[activation.size() - (source.transposed ? 1 : 2)];
+  if (!listed.has_gradient() || activation.size() < 2) return 0;
+  const std::uint64_t k = activation[activation.size() - (listed.transposed ? 1 : 2)];
   const bool fits =
-      k == gradient[source.gradient_transposed ? 1 : 2] && k != gradient[1] * gradient[2];
+      k == gradient[listed.gradient_transposed ? 1 : 2] && k != gradient[1] * gradient[2];
   return fits && (activation.size() == 2 || activation.front() == gradient.front())
              ? gradient.front()
              : 0;
@@ -116,18 +116,19 @@ std::string unequal_sizes(const Pair& pair, const StoredTensor& activation,
 // Sets the pair's sizes from its activation. If the activation cannot be measured, one.reason says
 // why.
 void read_activation(Pair& pair, Opened& one, OpenTensors& open) {
-  const bool recorded = !pair.second_moment.empty();
-  one = recorded ? opened_moment(pair, open)
-                 : opened_matrix("activation", [&] { return open_activation(pair, open); });
+  const bool has_moment = !pair.second_moment.empty();
+  one = has_moment ? opened_moment(pair, open)
+                   : opened_matrix("activation", [&] { return open_activation(pair, open); });
   if (!one.reason.empty()) return;
   const StoredTensor& tensor = *one.matrix;
-  pair.k = recorded ? tensor.shape().back() : pair.transposed ? tensor.cols() : tensor.rows();
-  pair.n = recorded ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
+  pair.k = has_moment ? tensor.shape().back() : pair.transposed ? tensor.cols() : tensor.rows();
+  pair.n = has_moment ? pair.samples : pair.transposed ? tensor.rows() : tensor.cols();
   pair.dtypes = dtype_name(tensor.dtype());
-  pair.diagonal = recorded && tensor.shape().size() == 1;
+  pair.diagonal = has_moment && tensor.shape().size() == 1;
 }
 
-// Adds one matrix of a source, with its cuts, to the plan, or the reason why it cannot be measured.
+// Adds one matrix of a listed pair, with its cuts, to the plan, or the reason why it cannot be
+// measured.
 void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
   Opened activation, gradient;
   if (pair.has_activation()) read_activation(pair, activation, open);
@@ -160,18 +161,18 @@ void plan_matrix(Pair pair, const Cut& cut, OpenTensors& open, Plan& plan) {
   }
 }
 
-void plan_source(const Source& source, const Cut& cut, const std::vector<std::string>& experts,
-                 OpenTensors& open, Plan& plan) {
-  const std::uint64_t stack = stack_of(source, experts, open);
+void plan_pair(const ListedPair& listed, const Cut& cut, const std::vector<std::string>& experts,
+               OpenTensors& open, Plan& plan) {
+  const std::uint64_t stack = stack_of(listed, experts, open);
   Pair pair;
-  static_cast<Source&>(pair) = source;
+  static_cast<ListedPair&>(pair) = listed;
   if (stack == 0) {
-    if (!source.has_activation() && shape_at(source.gradient, open).size() == 3)
-      plan.flattened.push_back(source.name);
+    if (!listed.has_activation() && shape_at(listed.gradient, open).size() == 3)
+      plan.flattened.push_back(listed.name);
     return plan_matrix(std::move(pair), cut, open, plan);
   }
   for (pair.expert = 1; pair.expert <= stack; ++pair.expert) {
-    pair.name = source.name + "." + std::to_string(pair.expert);
+    pair.name = listed.name + "." + std::to_string(pair.expert);
     plan_matrix(pair, cut, open, plan);
   }
 }
@@ -230,12 +231,12 @@ std::uint64_t Pair::m() const {
 }
 
 Plan plan_of(const FilesConfig& config) {
-  const Sources listed = list_sources(config);
+  const Listing listed = list_pairs(config);
   const std::vector<Cut> cuts = cuts_of(config, listed.pairs);
   const std::vector<std::string> experts = comma_separated(config.experts);
   Plan plan;
   for (std::size_t i = 0; i < cuts.size(); ++i)
-    plan_source(listed.pairs[i], cuts[i], experts, *plan.open, plan);
+    plan_pair(listed.pairs[i], cuts[i], experts, *plan.open, plan);
   plan.skipped.insert(plan.skipped.end(), listed.skipped.begin(), listed.skipped.end());
   std::set<std::pair<std::string, When>> seen;
   for (const Pair& pair : plan.pairs) {
@@ -262,11 +263,11 @@ double bytes_of(const Pair& pair) {
   const double k = static_cast<double>(pair.k), n = static_cast<double>(pair.n),
                side = std::min(k, n);
   if (pair.has_activation()) {
-    const bool recorded = !pair.second_moment.empty();
-    const double vectors = 8 * lanczos_steps * (recorded ? k : side);
-    const double matrix = recorded ? 24 * k * moment_columns(pair)
-                                   : streamed_gram_bytes(pair.k, pair.n) +
-                                         inflated_bytes(pair.activation, k * n * stack_of(pair));
+    const bool has_moment = !pair.second_moment.empty();
+    const double vectors = 8 * lanczos_steps * (has_moment ? k : side);
+    const double matrix = has_moment ? 24 * k * moment_columns(pair)
+                                     : streamed_gram_bytes(pair.k, pair.n) +
+                                           inflated_bytes(pair.activation, k * n * stack_of(pair));
     bytes = matrix + vectors;
     if (pair.has_gradient()) {
       const auto m = static_cast<double>(pair.m());
@@ -274,7 +275,7 @@ double bytes_of(const Pair& pair) {
       // G A.
       bytes = std::max(
           bytes,
-          matrix + 8 * (3 * m * k + (recorded ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
+          matrix + 8 * (3 * m * k + (has_moment ? 0 : 2 * side * side + 3 * m * std::min(n, k))));
       if (pair.when.batch >= 0) bytes = std::max(bytes, matrix + 8 * 3 * k * moment_columns(pair));
     }
   }

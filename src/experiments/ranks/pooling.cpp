@@ -57,14 +57,14 @@ std::vector<PooledRatio> pooled(const std::vector<LogRatios>& layers) {
     pooled.values = std::max<std::size_t>(summary.n, 1);
     if (summary.n >= 2) {
       const Variances& same_kind = all[pooled.over_steps ? 1 : 0];
-      const double own = summary.std * summary.std,
-                   own_degrees = static_cast<double>(summary.n - 1);
+      const double of_layer = summary.std * summary.std,
+                   degrees = static_cast<double>(summary.n - 1);
       const std::size_t others = same_kind.layers - 1;
       const auto borrowed = static_cast<double>(std::min(others, most_borrowed));
       const double of_others =
-          others > 0 ? std::max(0.0, same_kind.sum - own) / static_cast<double>(others) : 0;
-      pooled.degrees = own_degrees + borrowed;
-      const double variance = (own_degrees * own + borrowed * of_others) / pooled.degrees,
+          others > 0 ? std::max(0.0, same_kind.sum - of_layer) / static_cast<double>(others) : 0;
+      pooled.degrees = degrees + borrowed;
+      const double variance = (degrees * of_layer + borrowed * of_others) / pooled.degrees,
                    half = student_quantile((1 - confidence_level) / 2, pooled.degrees) *
                           std::sqrt(variance / static_cast<double>(summary.n));
       pooled.low = std::exp(center - half);

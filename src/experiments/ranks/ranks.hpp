@@ -62,7 +62,7 @@ std::vector<std::pair<std::string, std::string>> flags_of_paths(
 
 namespace ranklab::ranks {
 
-// What the flags say (sources.cpp, recordings.cpp, weights.cpp) -----------------------------------
+// What the flags say (selection.cpp, manifest.cpp, recordings.cpp, weights.cpp) ------------------
 
 /// When a pair was recorded; -1: unknown.
 struct When {
@@ -78,7 +78,7 @@ struct Dequantization {
   double factor = 1.0;
 };
 
-struct Source {
+struct ListedPair {
   std::string name;                  // printable
   std::string activation;            // address for open_tensor; empty: none
   std::string gradient;              // likewise; at least one of activation and gradient is given
@@ -109,13 +109,13 @@ struct LeftOut : Skipped {
 
 inline constexpr std::uint64_t most_samples = 1'000'000'000'000;
 
-struct Sources {
-  std::vector<Source> pairs;  // in the order of --pair, manifests, archives, recordings
+struct Listing {
+  std::vector<ListedPair> pairs;  // in the order of --pair, manifests, archives, recordings
   std::vector<LeftOut> skipped;
 };
 
 /// Parses `NAME,ACTIVATION_FILE,GRADIENT_FILE` of --pair. Throws UsageError that names the flag.
-Source parse_pair(const FilesConfig& config, const std::string& text);
+ListedPair parse_pair(const FilesConfig& config, const std::string& text);
 
 /// The layer's name: the parameter's name without `.weight`.
 std::string layer_name(const std::string& parameter);
@@ -126,7 +126,7 @@ std::string layer_name(const std::string& parameter);
 /// One of the two tensors may be missing. Paths are relative to the manifest. The flags apply to
 /// pairs without a "transpose_..." key of their own. Throws Failure that names the file, the pair
 /// and what is wrong.
-void add_manifest(const FilesConfig& config, const std::string& path, Sources& out);
+void add_manifest(const FilesConfig& config, const std::string& path, Listing& out);
 
 /// Whether the file is a recording: its metadata has "format": "ranklab.recording/...".
 bool is_recording(const std::string& path);
@@ -134,16 +134,16 @@ bool is_recording(const std::string& path);
 /// Adds the layers of --from: files that ranklab.record() of the Python package wrote, and folders
 /// of files step<N>.safetensors or step<N>.batch<B>.safetensors. What a recording does not judge
 /// goes to `skipped` with its reason. Throws Failure that names the file and what is wrong.
-void add_recordings(const std::vector<std::string>& paths, Sources& out);
+void add_recordings(const std::vector<std::string>& paths, Listing& out);
 
 /// Adds the matrices of --weights-only: an archive, an index of shards, or a folder of shards.
 /// Every tensor that is no matrix of weights goes to `skipped` with its reason. Throws Failure as
 /// WeightsFile does, and for a folder that lacks a shard.
-void add_weights(const std::string& path, Sources& out);
+void add_weights(const std::string& path, Listing& out);
 
 /// All pairs that --include and --exclude select. Throws Failure for a file that cannot be read,
 /// UsageError for a repeated name and for a glob that matches no name.
-Sources list_sources(const FilesConfig& config);
+Listing list_pairs(const FilesConfig& config);
 
 /// The comma-separated elements of a flag that may be repeated.
 std::vector<std::string> comma_separated(const std::vector<std::string>& texts);
@@ -152,12 +152,12 @@ std::vector<std::string> comma_separated(const std::vector<std::string>& texts);
 //
 // Shapes come from the headers (plan.cpp), matrices are cut into blocks (cuts.cpp).
 
-/// Rows of a pair's gradient that form one row of the table: m / run runs of `run` rows each. The
-/// first run starts at `first_row`; each next one starts `stride` rows later.
+/// Rows of a pair's gradient that form one row of the table: m / chunk chunks of `chunk` rows each.
+/// The first one starts at `first_row`; each next one starts `stride` rows later.
 struct Layer {
   std::string name;
   std::uint64_t first_row = 0, m = 0;  // m = 0: no gradient
-  std::uint64_t run = m, stride = m;
+  std::uint64_t chunk = m, stride = m;
 };
 
 /// An element of --split: `NAME=3`, `NAME=32+8+8`, or `NAME=3@16` for parts that are interleaved in
@@ -183,7 +183,7 @@ struct Cut {
 
 /// The cuts of each pair, in the order of the pairs. Throws UsageError for a name that no pair has,
 /// and for a pair that cannot be cut.
-std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<Source>& pairs);
+std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<ListedPair>& pairs);
 
 struct ColumnPart {
   std::string name;
@@ -194,8 +194,8 @@ struct ColumnPart {
 std::vector<ColumnPart> cut_columns(const std::string& name, std::uint64_t columns, const Cut& cut);
 std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut);
 
-/// One matrix of a source: the whole source, one matrix of a stack, or one part of its columns.
-struct Pair : Source {
+/// One matrix of a listed pair: the whole, one matrix of a stack, or one part of its columns.
+struct Pair : ListedPair {
   std::uint64_t k = 0, n = 0;       // n = 0: no activation
   std::uint64_t expert = 0;         // which matrix of a stack, from 1; 0: not a stack
   std::uint64_t first_feature = 0;  // the k features start here
@@ -238,7 +238,7 @@ struct Plan {
 
 /// Opens every file once. A pair whose sizes do not fit is left out, with a reason that gives both.
 /// Throws Failure for a file that cannot be read, and if no layer is left (with the reasons);
-/// UsageError as cuts_of, cut_rows and list_sources do.
+/// UsageError as cuts_of, cut_rows and list_pairs do.
 Plan plan_of(const FilesConfig& config);
 
 /// Memory of the largest layer, since each thread measures one layer at a time.

@@ -82,32 +82,32 @@ Json member_of(const TensorFile& file, const std::string& key) {
 }
 
 void add_layer(const TensorFile& file, const Entry& entry, const std::string& where, When when,
-               Sources& out) {
+               Listing& out) {
   const std::string key = entry.text("name"), address = file.path() + ":" + key;
-  Source source;
-  source.name = printable(key);
-  if (source.name.empty()) throw Failure(where + ": has no name");
-  source.role = printable(entry.text("role", false));
-  source.samples = entry.count("n", 0, most_samples);
-  source.blocks = entry.count("blocks", 1, most_parts);
-  if (source.blocks == 1) source.blocks = 0;
-  source.loss_scale = entry.positive("loss_scale");
-  source.when = when;
-  source.may_repeat = true;  // a recording has only samples that change the loss
+  ListedPair pair;
+  pair.name = printable(key);
+  if (pair.name.empty()) throw Failure(where + ": has no name");
+  pair.role = printable(entry.text("role", false));
+  pair.samples = entry.count("n", 0, most_samples);
+  pair.blocks = entry.count("blocks", 1, most_parts);
+  if (pair.blocks == 1) pair.blocks = 0;
+  pair.loss_scale = entry.positive("loss_scale");
+  pair.when = when;
+  pair.may_repeat = true;  // a recording has only samples that change the loss
   std::string reason = printable(entry.text("reason", false));
-  if (reason.empty() && source.samples == 0) reason = "no sample has an output gradient";
-  if (!reason.empty()) return out.skipped.push_back({{source.name, reason}, when});
-  source.gradient = address + ".gradient";
+  if (reason.empty() && pair.samples == 0) reason = "no sample has an output gradient";
+  if (!reason.empty()) return out.skipped.push_back({{pair.name, reason}, when});
+  pair.gradient = address + ".gradient";
   if (file.has(key + ".activations")) {
-    source.activation = address + ".activations";
-    source.transposed = true;
+    pair.activation = address + ".activations";
+    pair.transposed = true;
   } else {
-    source.second_moment = address + (file.has(key + ".counts") ? ".counts" : ".second_moment");
+    pair.second_moment = address + (file.has(key + ".counts") ? ".counts" : ".second_moment");
   }
-  out.pairs.push_back(std::move(source));
+  out.pairs.push_back(std::move(pair));
 }
 
-void add_recording(const std::string& path, When when, Sources& out) {
+void add_recording(const std::string& path, When when, Listing& out) {
   const TensorFile file = TensorFile::open(path);
   const std::string where = printable(path);
   const auto format = file.metadata().find("format");
@@ -142,7 +142,7 @@ bool is_recording(const std::string& path) {
   }
 }
 
-void add_recordings(const std::vector<std::string>& paths, Sources& out) {
+void add_recordings(const std::vector<std::string>& paths, Listing& out) {
   std::vector<std::pair<When, std::string>> recordings;
   for (const std::string& path : paths) {
     std::error_code error;

@@ -28,9 +28,9 @@ std::string shortened(const std::vector<std::string>& all_names) {
   return joined(names) + (all > most ? " and " + std::to_string(all - most) + " more" : "");
 }
 
-std::string shortened(const std::vector<Source>& pairs) {
+std::string shortened(const std::vector<ListedPair>& pairs) {
   std::vector<std::string> names;
-  for (const Source& pair : pairs) names.push_back(pair.name);
+  for (const ListedPair& pair : pairs) names.push_back(pair.name);
   return shortened(names);
 }
 
@@ -53,7 +53,7 @@ std::vector<std::string> names_of(const std::map<std::string, std::string>& keys
 }
 
 // Pairs every name that both archives have; with one archive only, takes every name in it.
-void add_archives(const FilesConfig& config, Sources& out) {
+void add_archives(const FilesConfig& config, Listing& out) {
   const auto activations = keys_by_name(config.activations),
              gradients = keys_by_name(config.gradients);
   const bool both = !config.activations.empty() && !config.gradients.empty();
@@ -68,9 +68,9 @@ void add_archives(const FilesConfig& config, Sources& out) {
   }
   const std::size_t before = out.pairs.size();
   for (const std::string& name : names) {
-    const Source pair{printable(name), address(config.activations, activations, name),
-                      address(config.gradients, gradients, name), config.transpose_activations,
-                      config.transpose_gradients};
+    const ListedPair pair{printable(name), address(config.activations, activations, name),
+                          address(config.gradients, gradients, name), config.transpose_activations,
+                          config.transpose_gradients};
     if (both && !pair.is_judged()) {
       const bool lacks_gradient = pair.has_activation();
       out.skipped.push_back(
@@ -89,7 +89,7 @@ void add_archives(const FilesConfig& config, Sources& out) {
 
 // Keeps the pairs and the skipped layers that --include and --exclude select: a key that the user
 // did not ask for is not reported as missing.
-void apply_globs(const FilesConfig& config, Sources& all) {
+void apply_globs(const FilesConfig& config, Listing& all) {
   const std::vector<std::string> include = comma_separated(config.include),
                                  exclude = comma_separated(config.exclude);
   const std::string names = shortened(all.pairs);
@@ -119,7 +119,7 @@ void apply_globs(const FilesConfig& config, Sources& all) {
 
 }  // namespace
 
-Source parse_pair(const FilesConfig& config, const std::string& text) {
+ListedPair parse_pair(const FilesConfig& config, const std::string& text) {
   const std::size_t first = text.find(','),
                     second = first == std::string::npos ? first : text.find(',', first + 1);
   const auto refuse = [&](const std::string& why) {
@@ -130,8 +130,9 @@ Source parse_pair(const FilesConfig& config, const std::string& text) {
   if (second == std::string::npos) refuse("two commas are needed");
   if (text.find(',', second + 1) != std::string::npos)
     refuse("more than two commas; --manifest takes paths with commas");
-  Source pair{text.substr(0, first), text.substr(first + 1, second - first - 1),
-              text.substr(second + 1), config.transpose_activations, config.transpose_gradients};
+  ListedPair pair{text.substr(0, first), text.substr(first + 1, second - first - 1),
+                  text.substr(second + 1), config.transpose_activations,
+                  config.transpose_gradients};
   if (pair.name.empty()) refuse("no name");
   if (!pair.has_activation() && !pair.has_gradient()) refuse("no file");
   return pair;
@@ -156,8 +157,8 @@ std::string layer_name(const std::string& parameter) {
              : parameter;
 }
 
-Sources list_sources(const FilesConfig& config) {
-  Sources out;
+Listing list_pairs(const FilesConfig& config) {
+  Listing out;
   if (!config.weights_only.empty()) add_weights(config.weights_only, out);
   for (const std::string& text : config.pair) out.pairs.push_back(parse_pair(config, text));
   for (const std::string& manifest : config.manifest) add_manifest(config, manifest, out);
@@ -170,7 +171,7 @@ Sources list_sources(const FilesConfig& config) {
     throw Failure("no matrix in " + config.activations + config.gradients + config.weights_only +
                   joined(config.from));
   std::set<std::pair<std::string, When>> seen;
-  for (Source& pair : out.pairs) {
+  for (ListedPair& pair : out.pairs) {
     pair.may_repeat |= config.allow_repeats;
     if (seen.insert({pair.name, pair.when}).second) continue;
     const std::string at = pair.when.step < 0 ? "" : " at step " + std::to_string(pair.when.step);

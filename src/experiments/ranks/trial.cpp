@@ -66,21 +66,21 @@ StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
 // cannot be used.
 bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
                    TrialRecord& record) {
-  const bool recorded = !pair.second_moment.empty();
+  const bool has_moment = !pair.second_moment.empty();
   std::optional<StoredActivation> activation;
-  if (!recorded) activation = activation_of(pair, open);
+  if (!has_moment) activation = activation_of(pair, open);
   const MeasuredActivation measured =
-      recorded
+      has_moment
           ? measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
           : measure_activation(*activation, trial);
   record.set(key_of(p), packed(measured.ranks));
   const bool usable = !std::isnan(measured.ranks.stable_rank);
   const double outside = usable && pair.has_gradient()
-                             ? outside_span(recorded ? nullptr : &*activation, measured,
+                             ? outside_span(has_moment ? nullptr : &*activation, measured,
                                             gradient_of(pair, open), trial)
                              : undefined;
   const double repeated =
-      usable && !recorded ? static_cast<double>(largest_repeat_count(measured.read.sketch)) : 0.0;
+      usable && !has_moment ? static_cast<double>(largest_repeat_count(measured.read.sketch)) : 0.0;
   record.set(checks_key_of(p), {repeated, outside, measured.is_valid_moment ? 1.0 : 0.0});
   return usable;
 }
@@ -118,9 +118,9 @@ double join(const Plan& plan, const std::vector<LayerOfPair>& batches, const Tri
   for (const LayerOfPair& one : batches) {
     const Pair& pair = plan.pairs[one.pair];
     const arma::mat rows = rows_of(gradient_of(pair, open), pair.layers[one.layer]).block,
-                    own = moment_in(pair, trial, open);
+                    of_batch = moment_in(pair, trial, open);
     gradient = gradient.is_empty() ? rows : gradient + rows;
-    moment = moment.is_empty() ? own : moment + own;
+    moment = moment.is_empty() ? of_batch : moment + of_batch;
   }
   if (moment.is_square()) moment = arma::mat(moment + moment.t()) / 2;
   return nuclear_rank(singular_values(gradient)) / stable_rank_of_moment(moment, trial);

@@ -113,19 +113,19 @@ class Archive {
     }
   }
 
-  void add_to(Sources& out) const {
+  void add_to(Listing& out) const {
     for (const std::string& key : order_) {
       const std::string layer = has(layer_name(key)) ? key : layer_name(key);
-      Source source{printable(layer), "", address(key)};
-      source.is_weight = true;
+      ListedPair pair{printable(layer), "", address(key)};
+      pair.is_weight = true;
       std::string reason;
       try {
-        reason = defect(key, source.quantized);
+        reason = defect(key, pair.quantized);
       } catch (const Failure& failure) {  // a type that is not read
         reason = failure.what();
       }
       if (reason.empty()) {
-        out.pairs.push_back(std::move(source));
+        out.pairs.push_back(std::move(pair));
       } else {
         out.skipped.push_back({{printable(key), reason}});
       }
@@ -232,7 +232,7 @@ class Archive {
 
 }  // namespace
 
-void add_weights(const std::string& path, Sources& out) {
+void add_weights(const std::string& path, Listing& out) {
   Archive(path).add_to(out);
 }
 

@@ -28,7 +28,7 @@ class NpyReader : public TensorReader {
     }
     layout_ = std::move(header.layout);
     layout_.label = label;
-    layout_.source = std::move(file);
+    layout_.reader = std::move(file);
     layout_.begin = header.bytes;
     set_keys({""});
   }

@@ -105,7 +105,7 @@ std::string refusal_of(const std::string& descr) {
 // The text of a header: a Python dict {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
 class HeaderText {
  public:
-  HeaderText(std::string_view source, const std::string& label) : source_(source), label_(label) {
+  HeaderText(std::string_view text, const std::string& label) : text_(text), label_(label) {
     parse();
   }
 
@@ -143,7 +143,7 @@ class HeaderText {
       break;
     }
     next();
-    if (at_ != source_.size()) refuse("something follows it");
+    if (at_ != text_.size()) refuse("something follows it");
     for (const Field& field : fields) {
       if (!field.is_read) fail(label_, "the .npy header lacks '" + std::string(field.key) + "'");
     }
@@ -181,13 +181,13 @@ class HeaderText {
 
   // The next character that is not white space; 0 at the end.
   char next() {
-    at_ = std::min(source_.find_first_not_of(" \n\t\r", at_), source_.size());
-    return at_ < source_.size() ? source_[at_] : '\0';
+    at_ = std::min(text_.find_first_not_of(" \n\t\r", at_), text_.size());
+    return at_ < text_.size() ? text_[at_] : '\0';
   }
 
   bool take(std::string_view word) {
     next();
-    if (!source_.substr(at_).starts_with(word)) return false;
+    if (!text_.substr(at_).starts_with(word)) return false;
     at_ += word.size();
     return true;
   }
@@ -200,29 +200,29 @@ class HeaderText {
     const char quote = next();
     if (!is_quote(quote)) refuse("a string is missing");
     const std::size_t begin = at_ + 1;
-    at_ = source_.find_first_of(std::string("\\\n") + quote, begin);
+    at_ = text_.find_first_of(std::string("\\\n") + quote, begin);
     if (at_ == std::string_view::npos) {
-      at_ = source_.size();
+      at_ = text_.size();
       refuse("a string does not end");
     }
-    if (source_[at_] != quote) refuse("a string with an escape or a line break");
-    return std::string(source_.substr(begin, at_++ - begin));
+    if (text_[at_] != quote) refuse("a string with an escape or a line break");
+    return std::string(text_.substr(begin, at_++ - begin));
   }
 
   // Call if a digit is next.
   std::uint64_t integer() {
     std::int64_t number = 0;
-    const char* const begin = source_.data() + at_;
-    const auto [end, error] = std::from_chars(begin, source_.data() + source_.size(), number);
+    const char* const begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), number);
     if (error != std::errc()) refuse("a number beyond 63 bits");
     if (*begin == '0' && end != begin + 1) refuse("a number that starts with 0");
     at_ += static_cast<std::size_t>(end - begin);
     // Python 2 wrote long integers with an L.
-    if (source_.substr(at_).starts_with('L')) ++at_;
+    if (text_.substr(at_).starts_with('L')) ++at_;
     return static_cast<std::uint64_t>(number);
   }
 
-  std::string_view source_;
+  std::string_view text_;
   const std::string& label_;
   std::size_t at_ = 0;
 };

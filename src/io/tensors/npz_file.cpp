@@ -33,7 +33,7 @@ class NpzReader : public TensorReader {
     TensorLayout layout = header.layout;
     layout.label = label_of(keys()[index]);
     if (!header.refusal.empty()) throw Failure(layout.label + ": " + header.refusal);
-    layout.source = open_zip_member(file_, member, layout.label);
+    layout.reader = open_zip_member(file_, member, layout.label);
     layout.begin = header.bytes;
     return StoredTensor(std::move(layout));
   }

@@ -75,7 +75,7 @@ class SafetensorsReader : public TensorReader {
                     " is not supported; dequantize it with the library that wrote it");
     layout.dtype = *dtype;
     layout.shape = entry.shape;
-    layout.source = file_;
+    layout.reader = file_;
     layout.begin = data_begin_ + entry.begin;
     return StoredTensor(std::move(layout));
   }

@@ -55,23 +55,20 @@ void check_metadata(const json& metadata, const std::string& label) {
 }  // namespace
 
 std::vector<SafetensorsEntry> parse_safetensors_header(
-    std::string_view source, const std::string& label,
-    std::map<std::string, std::string>* metadata) {
+    std::string_view text, const std::string& label, std::map<std::string, std::string>* metadata) {
   // Only white space may surround the object; writers use it to align the data.
   constexpr std::string_view white_space = " \t\n\r";
-  const std::size_t first = source.find_first_not_of(white_space),
-                    last = source.find_last_not_of(white_space);
-  if (first == std::string_view::npos || source[first] != '{' || source[last] != '}')
+  const std::size_t first = text.find_first_not_of(white_space),
+                    last = text.find_last_not_of(white_space);
+  if (first == std::string_view::npos || text[first] != '{' || text[last] != '}')
     throw Failure(label + ": the header does not start with { and end with }");
   std::vector<SafetensorsEntry> entries;
-  parse_json_members(source, label + ": the header",
-                     [&](const std::string& key, const json& value) {
-                       if (key != "__metadata__")
-                         return entries.push_back(entry_of(key, value, label));
-                       check_metadata(value, label);
-                       if (metadata != nullptr && value.is_object())
-                         *metadata = value.get<std::map<std::string, std::string>>();
-                     });
+  parse_json_members(text, label + ": the header", [&](const std::string& key, const json& value) {
+    if (key != "__metadata__") return entries.push_back(entry_of(key, value, label));
+    check_metadata(value, label);
+    if (metadata != nullptr && value.is_object())
+      *metadata = value.get<std::map<std::string, std::string>>();
+  });
   return entries;
 }
 

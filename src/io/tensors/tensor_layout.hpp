@@ -46,8 +46,8 @@ struct TensorLayout {
   std::vector<std::uint64_t> shape;  // empty: one number
   bool column_major = false;         // numpy's fortran_order; otherwise row by row
   bool big_endian = false;
-  std::shared_ptr<const ByteReader> source;
-  std::uint64_t begin = 0;  // of the entries in the source
+  std::shared_ptr<const ByteReader> reader;
+  std::uint64_t begin = 0;  // where its entries begin
 };
 
 /// Consecutive rows and columns of a matrix.

@@ -47,7 +47,7 @@ struct Widening {
     const auto buffer = buffer_of(most * bytes);
     for (std::uint64_t done = 0; done < count; done += most) {
       const std::uint64_t size = std::min(most, count - done);
-      layout.source->read(layout.begin + (first + done) * bytes, size * bytes, buffer.get());
+      layout.reader->read(layout.begin + (first + done) * bytes, size * bytes, buffer.get());
       run(buffer.get(), size, out + done);
     }
   }
@@ -94,12 +94,12 @@ struct Widening {
   static void read_part(const StoredBlock& block, std::uint64_t i, std::uint64_t j,
                         std::uint64_t rows, std::uint64_t cols, unsigned char* part) {
     const TensorLayout& layout = block.layout;
-    const std::uint64_t all = layout.shape[1], runs = cols == all ? 1 : rows,
-                        run_bytes = rows / runs * cols * bytes;
+    const std::uint64_t all = layout.shape[1], reads = cols == all ? 1 : rows,
+                        read_bytes = rows / reads * cols * bytes;
     const std::uint64_t begin =
         layout.begin + ((block.first_row + i) * all + block.first_col + j) * bytes;
-    for (std::uint64_t r = 0; r < runs; ++r)
-      layout.source->read(begin + r * all * bytes, run_bytes, part + r * run_bytes);
+    for (std::uint64_t r = 0; r < reads; ++r)
+      layout.reader->read(begin + r * all * bytes, read_bytes, part + r * read_bytes);
   }
 
   static void tiles(const unsigned char* part, std::uint64_t rows, std::uint64_t cols, double* out,

@@ -104,7 +104,7 @@ struct PublishedLayout {
   /// Reads the keys of a config.json.
   void (*read_config)(const ConfigKeys& keys, ModelConfig& config);
   /// Whether a config without a model type belongs to this model.
-  bool (*is_own_config)(const ConfigKeys& keys) = [](const ConfigKeys&) { return false; };
+  bool (*recognizes)(const ConfigKeys& keys) = [](const ConfigKeys&) { return false; };
 };
 
 /// The layout of Mamba-2 (mamba2_files.cpp). The other layouts are in the files of their blocks.

@@ -131,10 +131,10 @@ class ConstantMamba2Mixer {
         maps.emplace(B.rows(group * states_, (group + 1) * states_ - 1),
                      C.rows(group * states_, (group + 1) * states_ - 1));
       }
-      const arma::span own(k * channels, (k + 1) * channels - 1);
-      const arma::Mat<T> x_k = x.rows(own.a, own.b);
+      const arma::span rows(k * channels, (k + 1) * channels - 1);
+      const arma::Mat<T> x_k = x.rows(rows.a, rows.b);
       const arma::Row<T> dt_k = dt.row(k);
-      y.rows(own.a, own.b) = ssd<T>(A_(k) * dt_k, *maps, x_k.each_row() % dt_k) + D_(k) * x_k;
+      y.rows(rows.a, rows.b) = ssd<T>(A_(k) * dt_k, *maps, x_k.each_row() % dt_k) + D_(k) * x_k;
     }
     return y;
   }
@@ -142,11 +142,11 @@ class ConstantMamba2Mixer {
   void normalize_groups(arma::Mat<T>& y) const {
     const arma::uword channels = width_ / groups_;
     for (arma::uword j = 0; j < groups_; ++j) {
-      const arma::span own(j * channels, (j + 1) * channels - 1);
-      const arma::Col<T> gain = gain_(own);
-      arma::Mat<T> part = y.rows(own.a, own.b);
+      const arma::span rows(j * channels, (j + 1) * channels - 1);
+      const arma::Col<T> gain = gain_(rows);
+      arma::Mat<T> part = y.rows(rows.a, rows.b);
       rms_norm(part, epsilon_, &gain);
-      y.rows(own.a, own.b) = part;
+      y.rows(rows.a, rows.b) = part;
     }
   }
 
@@ -178,23 +178,23 @@ class Mamba2Block final : public Block<T> {
       ends.push_back((ends.empty() ? 0 : ends.back()) + state->Y.n_cols);
     }
     arma::Mat<T> U(gain_.n_elem, ends.back());
-    const auto own = [&](std::size_t i) {
+    const auto columns = [&](std::size_t i) {
       return arma::span(i == 0 ? 0 : ends[i - 1], ends[i] - 1);
     };
     for (std::size_t i = 0; i < states.size(); ++i) {
       arma::Mat<T> normed = states[i]->Y;
       if (has_norm_) rms_norm(normed, states[i]->scaled_epsilon(epsilon_), &gain_);
-      U.cols(own(i)) = normed;
+      U.cols(columns(i)) = normed;
     }
     const arma::Mat<T> mixed =
         mixer_(U, ends, skip_in_mixer_ ? lambda : std::vector<double>(states.size(), 0.0));
     for (std::size_t i = 0; i < states.size(); ++i) {
       State<T>& state = *states[i];
       if (skip_normed_) {
-        state.Y = static_cast<T>(lambda[i]) * U.cols(own(i)) + mixed.cols(own(i));
+        state.Y = static_cast<T>(lambda[i]) * U.cols(columns(i)) + mixed.cols(columns(i));
         state.log2_scale = 0.0;
       } else {
-        state.add_branch(skip_in_mixer_ ? 1.0 : lambda[i], arma::Mat<T>(mixed.cols(own(i))));
+        state.add_branch(skip_in_mixer_ ? 1.0 : lambda[i], arma::Mat<T>(mixed.cols(columns(i))));
       }
       if (has_norm_) state.keep_in_range();
     }

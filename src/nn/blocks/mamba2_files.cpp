@@ -131,7 +131,7 @@ PublishedLayout mamba2_layout() {
                 {&ModelSpec::taps, "layer0.mixer.conv1d.weight", 3, 2}},
       .further_sizes = take_state,
       .read_config = read_mamba2_config,
-      .is_own_config = is_state_spaces_config};
+      .recognizes = is_state_spaces_config};
 }
 
 }  // namespace ranklab

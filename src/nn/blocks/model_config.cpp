@@ -13,8 +13,7 @@ namespace {
 const ModelRow& row_of(const ConfigKeys& keys) {
   const std::optional<std::string> type = keys.text("model_type");
   for (const ModelRow& row : model_rows()) {
-    if (row.published && (type ? row.name == *type : row.published->is_own_config(keys)))
-      return row;
+    if (row.published && (type ? row.name == *type : row.published->recognizes(keys))) return row;
   }
   const std::string allowed = "; allowed: " + joined(published_models());
   if (!type)

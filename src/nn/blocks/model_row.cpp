@@ -166,7 +166,7 @@ void require_weights(const ModelSpec& spec) {
 }
 
 void set_default(std::string& word, const std::string& value) {
-  if (word == "own") word = value;
+  if (word == model_default) word = value;
 }
 void set_default(std::uint64_t& size, std::uint64_t value) {
   if (size == 0) size = value;

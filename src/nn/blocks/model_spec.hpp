@@ -16,7 +16,10 @@ struct ModelRow;
 /// Token ids, one vector per sequence.
 using TokenSequences = std::vector<std::vector<std::uint32_t>>;
 
-/// Fields with the value "own" (words) or 0 (sizes) get the default of the model's row in
+/// The word of a choice that is left to the model.
+inline constexpr char model_default[] = "own";
+
+/// Fields with the value `model_default` (words) or 0 (sizes) get the default of the model's row in
 /// `resolve_defaults` (model_row.hpp).
 struct ModelSpec {
   std::string model = "attention";
@@ -26,16 +29,16 @@ struct ModelSpec {
   std::uint64_t dim = 256;  // d
   // h; default: heads of gcd(64, width) channels, or 1 for a model with one head.
   std::uint64_t heads = 0;
-  std::uint64_t ffn = 0;              // q, width of the feed-forward net; default: 2 d or 4 d
-  std::uint64_t state = 0;            // n, state size of a state-space model
-  std::uint64_t vocabulary = 0;       // token ids
-  std::uint64_t groups = 0;           // mamba2: heads k h/g ... share B and C; default: 1
-  std::string norm = "own";           // rows | layer | rms | none
-  std::string gating = "own";         // on | off; mamba2 and mamba1 have a gate
-  std::string mlp = "own";            // on | off; transformers have one
-  std::string share_weights = "own";  // on | off: one set of weights at every depth
-  std::string input = "own";          // gaussian | cone | tokens
-  double zipf = 0.0;                  // tokens: p(id) proportional to (id + 1)^-zipf; 0: uniform
+  std::uint64_t ffn = 0;               // q, width of the feed-forward net; default: 2 d or 4 d
+  std::uint64_t state = 0;             // n, state size of a state-space model
+  std::uint64_t vocabulary = 0;        // token ids
+  std::uint64_t groups = 0;            // mamba2: heads k h/g ... share B and C; default: 1
+  std::string norm = model_default;    // rows | layer | rms | none
+  std::string gating = model_default;  // on | off; mamba2 and mamba1 have a gate
+  std::string mlp = model_default;     // on | off; transformers have one
+  std::string share_weights = model_default;  // on | off: one set of weights at every depth
+  std::string input = model_default;          // gaussian | cone | tokens
+  double zipf = 0.0;  // tokens: p(id) proportional to (id + 1)^-zipf; 0: uniform
   // cone: tokens are v + width g/sqrt(d), v a unit vector, g standard Gaussian.
   double cone_width = 0.5;
   double alpha = 1.0;         // post-norm, pre-norm: strength of self-attention
@@ -68,7 +71,7 @@ struct ModelSpec {
   std::uint64_t positions = 0;     // rows of the table of positions
   std::uint64_t types = 2;  // rows of the table of token types; all tokens have the first type
   std::uint64_t taps = 4;   // mamba2, mamba1: taps of the convolution
-  std::string activation = "own";  // of the feed-forward net: gelu, gelu-tanh or relu
+  std::string activation = model_default;  // of the feed-forward net: gelu, gelu-tanh or relu
   double norm_epsilon = 0.0;
   // albert: width of the token embedding before the map to d; drawn: 128, at most d.
   std::uint64_t embedding = 0;

@@ -42,7 +42,7 @@ arma::Mat<T> CachedTensors<T>::matrix(const std::string& name, arma::uword rows,
                                       const EntryLaw& start) {
   const std::lock_guard guard(lock_);
   arma::Mat<T>& known = matrices_[{name, rows, cols}];
-  if (known.is_empty()) known = source_.matrix(name, rows, cols, start);
+  if (known.is_empty()) known = tensors_.matrix(name, rows, cols, start);
   return arma::Mat<T>(known.memptr(), rows, cols, false, true);
 }
 
@@ -50,7 +50,7 @@ template <class T>
 arma::Mat<T> CachedTensors<T>::columns(const std::string& name, arma::uword rows, arma::uword cols,
                                        const std::vector<std::uint32_t>& ids,
                                        const EntryLaw& start) {
-  return source_.columns(name, rows, cols, ids, start);
+  return tensors_.columns(name, rows, cols, ids, start);
 }
 
 template <class T>
@@ -58,7 +58,7 @@ arma::Col<T> CachedTensors<T>::vector(const std::string& name, arma::uword size,
                                       const EntryLaw& start) {
   const std::lock_guard guard(lock_);
   arma::Col<T>& known = vectors_[name];
-  if (known.n_elem != size) known = source_.vector(name, size, start);
+  if (known.n_elem != size) known = tensors_.vector(name, size, start);
   return known;
 }
 

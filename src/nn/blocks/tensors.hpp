@@ -61,13 +61,13 @@ class DrawnTensors final : public Tensors<T> {
   std::uint64_t parameters_ = 0;
 };
 
-/// Requests each tensor from its source once, for several blocks with the same weights in several
-/// threads. Returned matrices share its memory, because weights take hundreds of megabytes: it must
-/// outlive the blocks, and no block may change them.
+/// Requests each tensor from other tensors once, for several blocks with the same weights in
+/// several threads. Returned matrices share its memory, because weights take hundreds of megabytes:
+/// it must outlive the blocks, and no block may change them.
 template <class T>
 class CachedTensors final : public Tensors<T> {
  public:
-  explicit CachedTensors(Tensors<T>& source) : source_(source) {}
+  explicit CachedTensors(Tensors<T>& tensors) : tensors_(tensors) {}
 
   arma::Mat<T> matrix(const std::string& name, arma::uword rows, arma::uword cols,
                       const EntryLaw& start) override;
@@ -77,7 +77,7 @@ class CachedTensors final : public Tensors<T> {
   arma::Col<T> vector(const std::string& name, arma::uword size, const EntryLaw& start) override;
 
  private:
-  Tensors<T>& source_;
+  Tensors<T>& tensors_;
   std::mutex lock_;
   std::map<std::tuple<std::string, arma::uword, arma::uword>, arma::Mat<T>>
       matrices_;  // by name and shape

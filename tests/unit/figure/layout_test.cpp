@@ -90,8 +90,8 @@ std::vector<std::string> problems(const Figure& figure, const std::vector<DrawnP
       if (!keyed.contains({curve.color, curve.look}) &&
           !(explained && keyed_colors.contains(curve.color)) && panel.curves.size() > 1)
         out.push_back("a curve of '" + panel.title + "' has no key: " + panel.curves[c].series);
-      for (const auto& run : curve.runs) {
-        for (const DrawnPoint& point : run) {
+      for (const auto& segment : curve.segments) {
+        for (const DrawnPoint& point : segment) {
           if (point.low < panel.y.domain.low * (1 - 1e-9) - 1e-12 ||
               point.high > panel.y.domain.high * (1 + 1e-9) + 1e-12)
             out.push_back("a band of '" + panel.title + "' leaves the domain");
@@ -123,15 +123,15 @@ TEST_CASE("in every reference figure, text is readable, nothing overlaps, every 
     for (std::size_t which = 0; which <= result.more_figures.size(); ++which) {
       CAPTURE(path);
       CAPTURE(which);
-      const FigureData source = figure_data(result, which);
+      const FigureData data = figure_data(result, which);
       for (const Extract extract : {Extract::whole, Extract::untitled, Extract::thumbnail}) {
-        for (const std::string& problem : problems(place_figure(source, extract)))
+        for (const std::string& problem : problems(place_figure(data, extract)))
           FAIL_CHECK(problem);
       }
-      for (const std::string& problem : problems(source.figure, make_panels(source, {})))
+      for (const std::string& problem : problems(data.figure, make_panels(data, {})))
         FAIL_CHECK(problem);
-      CHECK(source.figure.panels.size() <= (which == 0 ? 6 : 16));
-      for (const DrawnPanel& panel : make_panels(source, {})) CHECK(panel.legend.size() <= 9);
+      CHECK(data.figure.panels.size() <= (which == 0 ? 6 : 16));
+      for (const DrawnPanel& panel : make_panels(data, {})) CHECK(panel.legend.size() <= 9);
     }
   }
 }
@@ -170,7 +170,12 @@ TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows 
   auto& axis = result["figure"]["panels"][0]["y"];
   axis = {{"label", "gap"}, {"scale", "linear"}, {"domain", {0, nullptr}}};
   const auto lowest = [&] {
-    return make_panels(figure_data(typed(result)), {}).front().curves.at(0).runs.at(0).at(0).low;
+    return make_panels(figure_data(typed(result)), {})
+        .front()
+        .curves.at(0)
+        .segments.at(0)
+        .at(0)
+        .low;
   };
   CHECK(lowest() == 0);
   axis["domain"] = {2, nullptr};
@@ -178,9 +183,9 @@ TEST_CASE("a band around a mean outside of its domain is drawn whole, and shows 
 }
 
 TEST_CASE("a thumbnail has one panel and no text but its ticks") {
-  const FigureData source = figure_data(typed(sample_result()));
+  const FigureData data = figure_data(typed(sample_result()));
   for (const std::size_t panel : {0, 1, 99}) {
-    const PlacedFigure figure = place_figure(source, Extract::thumbnail, panel);
+    const PlacedFigure figure = place_figure(data, Extract::thumbnail, panel);
     CHECK(figure.panels.size() == 1);
     CHECK(figure.width < 320);
     CHECK(std::all_of(figure.texts.begin(), figure.texts.end(),

@@ -38,7 +38,7 @@ std::ptrdiff_t texts_with(const nlohmann::json& result, const std::string& words
 TEST_CASE("bands: standard deviation, standard error of the trials left, interval, single trials") {
   auto result = sample_result();  // 10 trials, mean 1 and spread 2 at the first point
   auto &curve = result["figure"]["panels"][0]["curves"][0], &series = result["series"][0];
-  const auto first = [&] { return panels_of(result)[0].curves[0].runs.at(0).at(0); };
+  const auto first = [&] { return panels_of(result)[0].curves[0].segments.at(0).at(0); };
   CHECK(first().high == doctest::Approx(3).epsilon(1e-9));
   CHECK(first().low == doctest::Approx(1.0 / 3).epsilon(1e-9));  // mirrored on the log axis
   result["figure"]["panels"][0]["y"]["scale"] = "linear";
@@ -82,12 +82,12 @@ TEST_CASE("nulls break a line, and values that a log axis cannot show are omitte
   series["mean"] = {1, 2, nullptr, 4, 5, -1, 7};
   series["std"] = {0, 0, nullptr, 0, 0, 0, 0};
   const DrawnCurve curve = panels_of(result)[0].curves[0];
-  REQUIRE(curve.runs.size() == 3);
+  REQUIRE(curve.segments.size() == 3);
   const std::vector<std::vector<double>> means = {{1, 2}, {4, 5}, {7}};
-  for (std::size_t run = 0; run < 3; ++run) {
-    REQUIRE(curve.runs[run].size() == means[run].size());
-    for (std::size_t i = 0; i < means[run].size(); ++i)
-      CHECK(curve.runs[run][i].y == means[run][i]);
+  for (std::size_t segment = 0; segment < 3; ++segment) {
+    REQUIRE(curve.segments[segment].size() == means[segment].size());
+    for (std::size_t i = 0; i < means[segment].size(); ++i)
+      CHECK(curve.segments[segment][i].y == means[segment][i]);
   }
   CHECK_FALSE(curve.band);  // no spread, no band
   series["mean"] = {nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr};
@@ -103,7 +103,7 @@ TEST_CASE("long curves are thinned but keep their ends and their peak") {
         i == 7777 ? 99.0 : 1 + (i % 7) * 0.01;
   for (const char* scale : {"linear", "log"}) {
     result["figure"]["panels"][0]["x"]["scale"] = scale;
-    const std::vector<DrawnPoint> line = panels_of(result)[0].curves[0].runs.at(0);
+    const std::vector<DrawnPoint> line = panels_of(result)[0].curves[0].segments.at(0);
     CHECK(line.size() <= 620);
     CHECK(line.size() > 200);
     CHECK(line.front().x == (scale == std::string("log") ? 1 : 0));
@@ -170,7 +170,7 @@ TEST_CASE("more horizontal bars than a panel has room for are split into pieces"
   CHECK(figure.panels[1].panel.y.low == 100.5);
   CHECK(figure.panels[1].panel.title == "Objective gap, 51 to 100");
   std::size_t bars = 0;
-  for (const auto& run : figure.panels[1].panel.curves[0].runs) bars += run.size();
+  for (const auto& segment : figure.panels[1].panel.curves[0].segments) bars += segment.size();
   CHECK(bars == 50);
   CHECK(texts_with(result, "layer.17") == 1);
 }
@@ -193,7 +193,7 @@ TEST_CASE("bars leave a gap where a value is null, show their spread, and refuse
   result["series"][0].update(
       {{"x", {1, 3, 5}}, {"mean", {4, nullptr, 2}}, {"std", {0, nullptr, 1}}});
   const DrawnCurve bars = panels_of(result)[0].curves[0];
-  CHECK(bars.runs.size() == 2);
+  CHECK(bars.segments.size() == 2);
   CHECK(bars.band);
   panel["x"]["scale"] = "log";
   CHECK_THROWS_WITH_AS(panels_of(result), "figure: panel 1 has bars on a log x axis", Failure);

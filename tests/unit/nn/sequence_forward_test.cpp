@@ -186,19 +186,19 @@ TEST_CASE("each layer has a mixer of the requested kind, which is initialized by
       model.forward(batch_of(shape));
       for (std::uint64_t l = 0; l < shape.layers; ++l) {
         CAPTURE(l);
-        const InitialWeights own = initial.of("layer" + std::to_string(l)).of("mixer");
+        const InitialWeights weights = initial.of("layer" + std::to_string(l)).of("mixer");
         std::unique_ptr<Mixer<double>> mixer;
         if (kind == MixerKind::attention)
           mixer = std::make_unique<AttentionMixer<double>>(
-              shape.dim, AttentionShape{.context = 5, .causal = causal}, own);
+              shape.dim, AttentionShape{.context = 5, .causal = causal}, weights);
         if (kind == MixerKind::linear_attention)
-          mixer = std::make_unique<LinearAttentionMixer<double>>(shape.dim, 5, causal, own);
+          mixer = std::make_unique<LinearAttentionMixer<double>>(shape.dim, 5, causal, weights);
         if (kind == MixerKind::mamba2)
-          mixer = std::make_unique<Mamba2Mixer<double>>(shape.dim, 5, Mamba2Shape{}, own);
+          mixer = std::make_unique<Mamba2Mixer<double>>(shape.dim, 5, Mamba2Shape{}, weights);
         if (kind == MixerKind::mamba1)
-          mixer = std::make_unique<Mamba1Mixer<double>>(shape.dim, 5, Mamba1Shape{}, own);
+          mixer = std::make_unique<Mamba1Mixer<double>>(shape.dim, 5, Mamba1Shape{}, weights);
         if (kind == MixerKind::s4d)
-          mixer = std::make_unique<S4dMixer<double>>(shape.dim, 5, S4dShape{}, own);
+          mixer = std::make_unique<S4dMixer<double>>(shape.dim, 5, S4dShape{}, weights);
         arma::mat normed = model.stream(l), Y;
         normed.each_row() -= arma::mean(normed, 0);
         normed.each_row() /= arma::sqrt(arma::mean(arma::square(normed), 0) + 1e-5);

@@ -103,11 +103,11 @@ TEST_CASE("at odd depth a tied head breaks the symmetry, and an untied head has 
   for (const std::uint64_t layers : {1u, 3u}) {
     CAPTURE(layers);
     const SequenceShape tied = without_net(shape_of(MixerKind::attention), layers),
-                        own = without_net(classes_shape(MixerKind::attention), layers);
+                        untied = without_net(classes_shape(MixerKind::attention), layers);
     CHECK(trained(tied, {"Wo"}).loss_difference > different);
     CHECK(trained(tied, {"Wo", "embedding", "positions"}).loss_difference > different);
-    CHECK(trained(own, {"Wo"}).loss_difference > different);
-    CHECK(trained(own, {"Wo", "head"}).loss_difference <= limit);
+    CHECK(trained(untied, {"Wo"}).loss_difference > different);
+    CHECK(trained(untied, {"Wo", "head"}).loss_difference <= limit);
   }
 }
 

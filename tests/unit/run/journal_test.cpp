@@ -149,7 +149,7 @@ TEST_CASE("a foreign file, a link and a pipe in the place of the journal are ref
   const TemporaryFolder folder;
   const std::string path = folder / "j";
   for (const auto earlier :
-       {Journal::Earlier::discarded, Journal::Earlier::own_discarded, Journal::Earlier::resumed}) {
+       {Journal::Earlier::discarded, Journal::Earlier::same_discarded, Journal::Earlier::resumed}) {
     for (const std::string content : {"my notes, which are long", "x", "ranklab\2 a part of 0.1"}) {
       write_file_atomically(path, content);
       CHECK_THROWS_WITH_AS(Journal(path, identity, earlier), doctest::Contains("is not a journal"),
@@ -173,20 +173,20 @@ TEST_CASE("the trials of another run are refused or, if so wished, discarded") {
   const TemporaryFolder folder;
   const std::string path = folder / "j";
   write_file_atomically(path, journal_of(2));
-  CHECK_THROWS_WITH_AS(Journal(path, other_seed, Journal::Earlier::own_discarded),
+  CHECK_THROWS_WITH_AS(Journal(path, other_seed, Journal::Earlier::same_discarded),
                        doctest::Contains("holds 2 finished trials of a different run (seed is 1 "
                                          "there, 2 here); --force discards them"),
                        UsageError);
   CHECK(read_file(path) == journal_of(2));
   {
-    const Journal journal(path, identity, Journal::Earlier::own_discarded);
-    CHECK(journal.discarded_own());
+    const Journal journal(path, identity, Journal::Earlier::same_discarded);
+    CHECK(journal.discarded_same());
   }
   write_file_atomically(path, journal_of(2));
   {
     Journal journal(path, other_seed, Journal::Earlier::discarded);  // a header of the same length
     CHECK(journal.discarded());
-    CHECK_FALSE(journal.discarded_own());
+    CHECK_FALSE(journal.discarded_same());
     CHECK(journal.finished().empty());
     CHECK(read_file(path) == journal_start(other_seed));
     journal.append(5, sample(5.0));

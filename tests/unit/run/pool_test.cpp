@@ -282,12 +282,12 @@ TEST_CASE("parts take each turn one after the other, in order, for any number of
     std::vector<std::vector<std::size_t>> order(turns);  // needs no lock: one part at a time
     std::vector<std::atomic<int>> busy(n);
     std::atomic<int> overlaps{0};
-    trial.run_in_turn(n, [&](std::size_t i, std::size_t worker, Turns& own) {
+    trial.run_in_turn(n, [&](std::size_t i, std::size_t worker, Turns& in_turn) {
       if (busy.at(worker)++ > 0) ++overlaps;
       for (std::size_t turn = 0; turn < turns; ++turn) {
         // The first part is the slowest, so that the others are ready before their turn.
         if (i == 0) std::this_thread::sleep_for(std::chrono::milliseconds(2));
-        own.take([&] { order[turn].push_back(i); });
+        in_turn.take([&] { order[turn].push_back(i); });
       }
       --busy[worker];
     });

@@ -131,7 +131,7 @@ void judge_advice(const Trainings& trainings, Claims& claims) {
 void judge_shares(const Trainings& trainings, Claims& claims) {
   const Place place = trainings.place("Section 4.4, eq. (4.12)");
   for (const JointDirection& direction : joint_directions) {
-    const Tally tally = trainings.tally(direction.of(own_share), {1 / about, about});
+    const Tally tally = trainings.tally(direction.of(single_share), {1 / about, about});
     claims.never_violated(
         beyond(place("own-share/" + direction.name,
                      say("A step along the {} of all matrices at once has the curvature of single "

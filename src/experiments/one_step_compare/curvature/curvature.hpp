@@ -207,13 +207,12 @@ struct JointDirection {
 
   Quantity of(const Measure& measure) const { return At("direction", name) / measure; }
 };
-inline constexpr Measure looseness = {"bound_over_curvature", "",
-                                      "the bound (4.4) over the curvature along a direction"},
-                         own_share = {"own_share", "",
-                                      "sum of the curvatures of single matrices over that of all"},
-                         gauss_newton_share = {
-                             "gauss_newton_share", "D^2 f[U, U] / <D, Hessian D>",
-                             "share of the curvature that comes from the loss alone"};
+inline constexpr Measure
+    looseness = {"bound_over_curvature", "",
+                 "the bound (4.4) over the curvature along a direction"},
+    single_share = {"own_share", "", "sum of the curvatures of single matrices over that of all"},
+    gauss_newton_share = {"gauss_newton_share", "D^2 f[U, U] / <D, Hessian D>",
+                          "share of the curvature that comes from the loss alone"};
 inline const JointDirection along_gradients{"gradient", "gradients"},
     along_polar_factors{"polar", "polar factors"};
 inline const std::vector<JointDirection> joint_directions = {along_gradients, along_polar_factors};

@@ -26,7 +26,7 @@ void Config::show(Display& out) const {
   PanelBuilder share = out.panel("Sum of the curvatures of single matrices", {"training step"},
                                  {"share of the whole"});
   for (const JointDirection& each : joint_directions)
-    share.curve(each.of(own_share), say("along {}", each.label), points);
+    share.curve(each.of(single_share), say("along {}", each.label), points);
   share.line(1.0, "no terms between layers");
   for (const auto& [title, what, axis] :
        {std::tuple{"Decrease along polar(G) over that along G, best lengths", advantage, "ratio"},
@@ -130,7 +130,7 @@ std::vector<Column> columns_of(const Config& config) {
   std::vector<Column> out;
   const auto add = [&](const Quantity& quantity) { out.push_back({quantity, "step", steps}); };
   add(loss_of_step);
-  for (const JointDirection& each : joint_directions) add(each.of(own_share));
+  for (const JointDirection& each : joint_directions) add(each.of(single_share));
   for (const WeightMatrix& matrix : config.matrices()) {
     for (const Measure& each : {rank_ratio, slack, constant, advantage})
       add(of_matrix(matrix, each));

@@ -31,9 +31,9 @@ Blocks only(const Blocks& D, std::size_t matrix) {
 void measure_direction(const JointDirection& direction, const Blocks& D, MeasuredModel& model,
                        std::size_t i, Track& track) {
   const Along at = model.along(D);
-  double own = 0;
-  for (std::size_t m = 0; m < D.size(); ++m) own += model.along(only(D, m)).curvature;
-  track.set(direction.of(own_share), own / at.curvature, i);
+  double single = 0;
+  for (std::size_t m = 0; m < D.size(); ++m) single += model.along(only(D, m)).curvature;
+  track.set(direction.of(single_share), single / at.curvature, i);
   model.measure_joint(direction, at, i, track);
 }
 

@@ -184,10 +184,10 @@ void judge_condition(const RunRecords& view, const Named& named, Claims& claims)
     Tally all;
     std::vector<std::string> rates;
     for (const std::string& block : view.run().blocks()) {
-      const Tally own = view.count(view.in_layers(rank_ratio, {block}), holds, when, text);
-      if (own.violations > 0)
-        rates.push_back(say("{} {} %", block, 100 * own.violations / own.cases));
-      all.add(own);
+      const Tally of_block = view.count(view.in_layers(rank_ratio, {block}), holds, when, text);
+      if (of_block.violations > 0)
+        rates.push_back(say("{} {} %", block, 100 * of_block.violations / of_block.cases));
+      all.add(of_block);
     }
     claims.never_violated(named(beyond(in_text(spectral::eq_1_8, prefix, source)), "criterion",
                                 say("nr(G) >= st(A) for every matrix inside the layers {}", where)),

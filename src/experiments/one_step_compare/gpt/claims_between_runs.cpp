@@ -112,8 +112,8 @@ struct Widths {
 Widths widths_of(const Plan& plan) {
   Widths out;
   for (const Run& run : plan.runs) {
-    const bool has_own_dim = run.config.dim != plan.config().dim;
-    if (run.is_first() || (run.optimizer == plan.runs.front().optimizer && has_own_dim)) {
+    const bool differs_in_dim = run.config.dim != plan.config().dim;
+    if (run.is_first() || (run.optimizer == plan.runs.front().optimizer && differs_in_dim)) {
       out.runs.push_back(&run);
       out.widths.push_back(static_cast<double>(run.config.dim));
     }
@@ -361,7 +361,7 @@ void judge_blocks(const Trained& all, Claims& claims) {
       rule{spectral::eq_1_8, "/" + text + "criterion/", "Section 1.2.1, eq. (1.8)"};
   const struct {
     const Place& place;
-    const char *id, *says;
+    const char *id, *text;
     const Run* run;
     std::vector<const Run*> others;
     const Measure& number = final_validation_loss;
@@ -418,7 +418,7 @@ void judge_blocks(const Trained& all, Claims& claims) {
        rare_loss}};
   for (const auto& each : cases) {
     if (&each.number != &final_validation_loss && text.empty()) continue;
-    judge_below_mean(beyond(each.place(each.id, each.says)), each.number, each.run, each.others,
+    judge_below_mean(beyond(each.place(each.id, each.text)), each.number, each.run, each.others,
                      all, claims);
   }
 }

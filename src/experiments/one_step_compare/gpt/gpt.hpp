@@ -50,8 +50,8 @@ struct Config : Study {
   std::vector<std::uint64_t> measure_steps;  // empty: 0-4, 8, 16, 32, 64 and every 50
   bool one_step = false;
   std::vector<std::uint64_t>
-      one_step_at;           // empty: the measured ones of 4, 8, 16, 32, 100 and the last
-  std::string save, record;  // output of trial 0's first run: a file, a folder
+      one_step_at;               // empty: the measured ones of 4, 8, 16, 32, 100 and the last
+  std::string save, recordings;  // output of trial 0's first run: a file, a folder
   std::vector<std::uint64_t> save_steps;  // empty: the last
 
   std::vector<Field> flags() override;
@@ -317,7 +317,7 @@ struct Run : grid::Run {
   /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
   /// Without the learning rates if runs have rates of their own, as each choice of matrices has:
   /// they would fill the axis.
-  std::string tick_label(bool own_rates) const;
+  std::string tick_label(bool hides_rates) const;
 };
 /// A run of a config, whose settings of these names vary.
 Run run_of(const Config& config, const std::string& optimizer,
@@ -391,8 +391,8 @@ std::string file_at(const std::string& file, std::uint64_t step, std::uint64_t l
 /// The file of the recording of a step.
 std::string recording_file(const std::string& folder, std::uint64_t step);
 
-/// Trains every run on the same batches. Trial 0 writes the files of config.save and config.record.
-/// Throws Failure if that fails.
+/// Trains every run on the same batches. Trial 0 writes the files of config.save and
+/// config.recordings. Throws Failure if that fails.
 TrialRecord run_trial(const Plan& plan, const Corpus& corpus, const Trial& trial);
 
 /// All runs in all trials: what claims and figures are made from.

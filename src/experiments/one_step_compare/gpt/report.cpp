@@ -100,9 +100,9 @@ std::vector<Field> Config::flags() {
                         ".safetensors file for the weights of trial 0's first run; if the "
                         "architecture is GPT-2's, in GPT-2's layout")),
       output(text_field(
-          "record", record,
+          "record", recordings,
           "folder for activations and gradients of trial 0's first run, for `ranklab ranks`")),
-      only_if([this] { return !save.empty() || !record.empty(); }, "--save or --record",
+      only_if([this] { return !save.empty() || !recordings.empty(); }, "--save or --record",
               or_empty(size_list_field(
                   "save-steps", save_steps, 0, most_steps, "",
                   "step counts after which --save and --record write; default: the last"))),
@@ -215,7 +215,7 @@ std::vector<Output> Config::outputs(std::uint64_t trial) const {
       out.push_back({weights});
       out.push_back({weights_config_file(weights), false});
     }
-    if (!record.empty()) out.push_back({recording_file(record, step)});
+    if (!recordings.empty()) out.push_back({recording_file(recordings, step)});
   }
   return out;
 }
@@ -226,7 +226,7 @@ const Corpus& Config::corpus() const {
 }
 
 Work Config::work() const {
-  for (const std::string& file : {save, record.empty() ? "" : recording_file(record, 0)}) {
+  for (const std::string& file : {save, recordings.empty() ? "" : recording_file(recordings, 0)}) {
     if (!file.empty()) check_writable(file);
   }
   // Read before the trials, so that a missing or too short text is an error before any training.

@@ -209,9 +209,9 @@ bool Run::updates(WeightRole role, const std::string& block, bool meets_criterio
 }
 
 Update Run::update_of(WeightRole role, const std::string& block, bool meets_criterion) const {
-  const bool own_rule = updates(role, block, meets_criterion);
-  const Rule of_block = own_rule ? rule() : Rule::adam;
-  if (role == WeightRole::in_layer) return {of_block, own_rule ? rate() : config.lr_adam};
+  const bool chosen = updates(role, block, meets_criterion);
+  const Rule of_block = chosen ? rule() : Rule::adam;
+  if (role == WeightRole::in_layer) return {of_block, chosen ? rate() : config.lr_adam};
   return {of_block, of_block == Rule::adam ? config.lr_embedding : config.lr_outer};
 }
 
@@ -423,8 +423,8 @@ std::string Run::figure_label() const {
   return label_of(*this, false, false);
 }
 
-std::string Run::tick_label(bool own_rates) const {
-  return label_of(*this, true, own_rates || !grid::varying(on({"spectral-on"})).empty());
+std::string Run::tick_label(bool hides_rates) const {
+  return label_of(*this, true, hides_rates || !grid::varying(on({"spectral-on"})).empty());
 }
 
 }  // namespace ranklab::gpt

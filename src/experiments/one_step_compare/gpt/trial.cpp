@@ -37,7 +37,7 @@ class Training {
         corpus_(corpus),
         trial_(trial),
         writes_files_(trial.index() == 0 && run.is_first() &&
-                      !(run.config.save.empty() && run.config.record.empty())),
+                      !(run.config.save.empty() && run.config.recordings.empty())),
         model_(run.shape(corpus.vocabulary),
                gpt_initial_weights(run.config.init, run.shape(corpus.vocabulary), trial)),
         weights_(gpt_weights(model_)),
@@ -125,7 +125,8 @@ class Training {
 
   /// Whether the next backward pass must store the second moments of output gradients.
   bool needs_errors(std::uint64_t t) const {
-    return has(run_.one_step_at, t) || (writes_files_ && !run_.config.record.empty() && saves(t));
+    return has(run_.one_step_at, t) ||
+           (writes_files_ && !run_.config.recordings.empty() && saves(t));
   }
   void observe_errors(bool observes) {
     for (const Weight& weight : weights_) {
@@ -214,7 +215,7 @@ class Training {
   void save(std::uint64_t t, const Moments& moments) {
     if (!run_.config.save.empty())
       save_weights(model_, file_at(run_.config.save, t, run_.config.steps));
-    if (!run_.config.record.empty()) save_recording(model_, moments, run_.config.record, t);
+    if (!run_.config.recordings.empty()) save_recording(model_, moments, run_.config.recordings, t);
   }
 
   TrialRecord record() {
@@ -291,7 +292,7 @@ Chosen chosen_along_adam(const Run& run, const Corpus& corpus, const Trial& tria
   adam.probed.clear();
   adam.one_step_at.clear();
   adam.config.save.clear();
-  adam.config.record.clear();
+  adam.config.recordings.clear();
   return Training<T>(adam, {}, corpus, trial).chosen_by_criterion();
 }
 

@@ -300,7 +300,7 @@ TrialRecord worked_examples() {
   judge_layer(turned, slack, record);
   judge_stack({turned.norms, turned.lambda, 1, turned.mu, turned.mu_next}, {0.04}, slack, record);
   // With one lambda_k for each layer, b is negative too, and any mu meets it.
-  compare(record, own_lambda::as_printed, 0.04 * turned.mu, turned.mu_next, slack);
+  compare(record, layer_lambda::as_printed, 0.04 * turned.mu, turned.mu_next, slack);
   // Tokens 1 and -1, C_V = 4 and a skip of 3: Y~ = (4 + 3, 4 - 3)', so both become 1 and mu is 0.
   judge_layer(layer_of(arma::vec{1, -1}, {{1, 0}, {1, 0}}, 4 * one, 3.0), slack, record);
   // Lemma A.4: tokens at 110 and 160 degrees, S = W_C W_B' positive definite with eigenvalues 0.1
@@ -329,7 +329,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   for (const Sizes sizes : all_sizes(config)) {
     for (const std::string& model : config.models) {
       judge_skips(config, model, sizes, trial, record);
-      judge_own_lambdas(config, model, sizes, trial, record);
+      judge_layer_lambdas(config, model, sizes, trial, record);
     }
     judge_mamba(config, sizes, trial, record);
     judge_attention(config, sizes, trial, record);
@@ -349,7 +349,7 @@ void judge_all(const StackClaims& stacks) {
   judge_lemma_A_1(stacks);
   judge_theorem_4_1(stacks);
   judge_footnote_2(stacks);
-  judge_own_lambda_claims(stacks);
+  judge_layer_lambda_claims(stacks);
   judge_remark_claims(stacks);
   judge_theorem_4_2(stacks);
   judge_theorem_4_3(stacks);

@@ -152,7 +152,7 @@ void add_series(const Config& config, Numbers& out) {
   for (const double a : config.a) decay.push_back(1 - a);
   const std::vector<double> states = layers_from(0, config.spec);
   for (const std::string& model : config.models) {
-    for (const Measure& curve : {own_lambda::largest, own_lambda::single})
+    for (const Measure& curve : {layer_lambda::largest, layer_lambda::single})
       out.series(At("model", model) / curve, "1 - a", decay);
     for (const double lambda : config.lambda)
       out.series(thm_4_1::mu(model, lambda), "layer", states);
@@ -215,7 +215,7 @@ void add_skip_panel(const Config& config, Display& out) {
 // Smaller values of mu are not drawn.
 constexpr double smallest_mu = 1e-20;
 
-void add_own_lambda_panel(const Config& config, Display& out) {
+void add_layer_lambda_panel(const Config& config, Display& out) {
   out.next_figure("Theorem 4.1 as a rule for the choice of lambda");
   PanelBuilder panel = out.panel(say("The lambda that guarantees mu^2 >= a^K mu(Y^0)^2 for {}",
                                      plural(config.spec.layers, "layer")),
@@ -225,9 +225,9 @@ void add_own_lambda_panel(const Config& config, Display& out) {
   for (const std::string& model : {config.models.front(), config.models.back()}) {
     if (color > 0 && model == config.models.front()) break;  // the list has one model
     panel
-        .curve(At("model", model) / own_lambda::largest,
+        .curve(At("model", model) / layer_lambda::largest,
                "largest lambda_k, " + model_row(model).title, {LineStyle::line_points, color})
-        .curve_if_measured(At("model", model) / own_lambda::single,
+        .curve_if_measured(At("model", model) / layer_lambda::single,
                            "one lambda for all layers, " + model_row(model).title,
                            {LineStyle::dashed, color});
     ++color;
@@ -266,7 +266,7 @@ void add_figure(const Config& config, Display& out) {
       .curve(thm_A_10::rate, "measured", {LineStyle::line, 0})
       .curve(thm_A_10::rate_corrected, "corrected bound", {LineStyle::dashed, 1})
       .curve(thm_A_10::rate_as_printed, "bound as printed", {LineStyle::dotted, 2});
-  add_own_lambda_panel(config, out);
+  add_layer_lambda_panel(config, out);
 }
 
 }  // namespace

@@ -19,7 +19,7 @@ constexpr double tilt = 0.05;
 
 // The quantities in the hypotheses of Theorem 4.3 and in the lemma of its proof, over all layers so
 // far.
-struct SelectiveRun {
+struct SelectiveLayers {
   SelectiveNorms norms;
   double smallest_row_sum = infinity;
   double M_11 = 0.0;
@@ -27,26 +27,27 @@ struct SelectiveRun {
   std::vector<double> mu;
 };
 
-void check_mixing_matrix(const arma::mat& M, double phi, double slack, SelectiveRun& run,
+void check_mixing_matrix(const arma::mat& M, double phi, double slack, SelectiveLayers& passed,
                          TrialRecord& record) {
-  const SelectiveNorms& n = run.norms;
+  const SelectiveNorms& n = passed.norms;
   const double least = smallest_weight(M, true), lemma = n.lambda_min * phi;
-  run.M_11 = M(0, 0);
-  run.smallest_row_sum = std::min(run.smallest_row_sum, arma::vec(arma::sum(M, 1)).min());
-  run.lemma_holds =
-      run.lemma_holds && least >= lemma * std::pow(n.alpha, n.N - 1) - slack * n.lambda_max;
+  passed.M_11 = M(0, 0);
+  passed.smallest_row_sum = std::min(passed.smallest_row_sum, arma::vec(arma::sum(M, 1)).min());
+  passed.lemma_holds =
+      passed.lemma_holds && least >= lemma * std::pow(n.alpha, n.N - 1) - slack * n.lambda_max;
   compare(record, thm_4_3::lemma_A_4, lemma * std::pow(n.alpha, n.N), least, slack * n.lambda_max);
 }
 
 // D cancels any factor of M, but the hypotheses and the bound depend on it. Here M is scaled by the
 // smallest factor that makes all row sums at least 1, for which the printed bound is weakest.
-void judge_selective_run(const SelectiveRun& run, double slack, bool curves, TrialRecord& record) {
-  SelectiveNorms n = run.norms;
-  const double factor = 1 / run.smallest_row_sum, floor = slack * std::sqrt(n.N);
+void judge_selective_layers(const SelectiveLayers& passed, double slack, bool curves,
+                            TrialRecord& record) {
+  SelectiveNorms n = passed.norms;
+  const double factor = 1 / passed.smallest_row_sum, floor = slack * std::sqrt(n.N);
   n.lambda_min *= factor;
   n.lambda_max *= factor;
   // If c lambda_min alpha^N exceeded 1, the base of the bound would be negative.
-  const bool applies = run.smallest_row_sum > 0 && n.lambda_min > 0 && n.c > 0 && n.c < 1 &&
+  const bool applies = passed.smallest_row_sum > 0 && n.lambda_min > 0 && n.c > 0 && n.c < 1 &&
                        n.c * n.lambda_min * std::pow(n.alpha, n.N) <= 1;
   record.count(thm_4_3::hypothesis, !applies);
   if (curves) {
@@ -55,20 +56,20 @@ void judge_selective_run(const SelectiveRun& run, double slack, bool curves, Tri
     record.set(thm_4_3::lambda_max, applies ? n.lambda_max : undefined);
   }
   if (!applies) return;
-  compare(record, thm_4_3::hypotheses, factor * run.M_11, n.lambda_max, slack * n.lambda_max);
+  compare(record, thm_4_3::hypotheses, factor * passed.M_11, n.lambda_max, slack * n.lambda_max);
   compare(record, thm_4_3::small_lambda_max, n.lambda_max, 1 / n.N, slack);
   judge_lambda_min(n, record);
-  for (std::size_t K = 1; K < run.mu.size(); ++K) {
-    compare_selective(n, static_cast<double>(K), run.mu[K], run.lemma_holds, floor, record);
+  for (std::size_t K = 1; K < passed.mu.size(); ++K) {
+    compare_selective(n, static_cast<double>(K), passed.mu[K], passed.lemma_holds, floor, record);
   }
   if (!curves) return;
   const auto over_layers = [&](double (*bound)(const SelectiveNorms&, double)) {
     std::vector<double> values;
-    for (std::size_t K = 0; K < run.mu.size(); ++K)
+    for (std::size_t K = 0; K < passed.mu.size(); ++K)
       values.push_back(bound(n, static_cast<double>(K)));
     return values;
   };
-  record.set(thm_4_3::mu_curve, run.mu);
+  record.set(thm_4_3::mu_curve, passed.mu);
   record.set(thm_4_3::as_printed_curve, over_layers(selective_printed));
   record.set(thm_4_3::half_exponent_curve, over_layers(selective_half));
   record.set(thm_4_3::corrected_curve, over_layers(selective_corrected));
@@ -128,24 +129,25 @@ void judge_selective(const Config& config, Sizes sizes, const Trial& trial, Tria
   const auto block = make_block_of<BareBlock>(spec, weights);
   State<double> state = draw_input<double>(spec, trial);
 
-  SelectiveRun run;
+  SelectiveLayers passed;
   // A product with a copy, because Armadillo computes W W' by another routine, which rounds
   // differently.
   const arma::mat W_C = W, S = W_C * W.t();
   const arma::vec squares = arma::square(singular_values(W));
-  run.norms = {static_cast<double>(sizes.tokens), spec.decay, smallest_cosine(state.Y),
-               squares.min(), squares.max()};
-  run.mu = {token_spread(state.Y)};
+  passed.norms = {static_cast<double>(sizes.tokens), spec.decay, smallest_cosine(state.Y),
+                  squares.min(), squares.max()};
+  passed.mu = {token_spread(state.Y)};
   for (std::uint64_t k = 0; k < spec.layers; ++k) {
     trial.check_interrupt();
     const arma::mat Y = state.Y, M = block->mixing_matrix(state);
-    check_mixing_matrix(M, smallest_cosine(Y), slack, run, record);
+    check_mixing_matrix(M, smallest_cosine(Y), slack, passed, record);
     if (state.degenerate_rows == 0) judge_scales(Y, M, S, slack, record);
     block->forward(state, 0.0);
-    run.mu.push_back(token_spread(state.Y));
+    passed.mu.push_back(token_spread(state.Y));
   }
-  judge_selective_run(
-      run, slack, sizes.tokens == config.tokens.front() && sizes.dim == config.dim.back(), record);
+  judge_selective_layers(passed, slack,
+                         sizes.tokens == config.tokens.front() && sizes.dim == config.dim.back(),
+                         record);
   add_degenerate_rows(record, state.degenerate_rows);
 }
 

@@ -366,34 +366,34 @@ Strengths run_sufficient(const DrawnStack& stack, const std::vector<double>& a, 
   const bool finished = stack.run(
       trial, record,
       [&](const Layer& layer) {
-        return sign * margin * own_lambda_for(rate(), layer.mu, layer.norms, condition);
+        return sign * margin * layer_lambda_for(rate(), layer.mu, layer.norms, condition);
       },
       [&](const Layer& layer) {
         const double next = square(layer.mu_next), rounding = slack * layer.norms.N;
-        compare(record, ours ? own_lambda::layer_sharper : own_lambda::layer,
+        compare(record, ours ? layer_lambda::layer_sharper : layer_lambda::layer,
                 rate() * square(layer.mu), next, rounding);
         promised *= rate();
         K += 1;
-        compare(record, own_lambda::stack, promised, next, rounding * K);
+        compare(record, layer_lambda::stack, promised, next, rounding * K);
         largest = std::max(largest, std::abs(layer.lambda));
         suprema.cover(layer.norms);
       });
   if (!finished || !ours || a.size() > 1) return {};
   const double single =
-      margin * own_lambda_for(a.front(), mu_0 * std::pow(a.front(), K / 2), suprema, condition);
-  compare(record, own_lambda::saves, largest, single, slack * single);
+      margin * layer_lambda_for(a.front(), mu_0 * std::pow(a.front(), K / 2), suprema, condition);
+  compare(record, layer_lambda::saves, largest, single, slack * single);
   return {largest, single <= strongest_skip ? single : undefined};
 }
 
 }  // namespace
 
-double own_lambda_for(double a, double mu, const StackNorms& norms, Condition condition) {
+double layer_lambda_for(double a, double mu, const StackNorms& norms, Condition condition) {
   const double cross = condition == Condition::sharper ? norms.tau : norms.d * norms.mix();
   return lambda_for(a, norms.mix(), norms.N * cross / square(mu));
 }
 
-void judge_own_lambdas(const Config& config, const std::string& model, Sizes sizes,
-                       const Trial& trial, TrialRecord& record) {
+void judge_layer_lambdas(const Config& config, const std::string& model, Sizes sizes,
+                         const Trial& trial, TrialRecord& record) {
   const DrawnStack stack(stack_spec(config, model, sizes, "rows"), trial);
   std::vector<double> largest, single;
   for (const double sign : {1.0, -1.0}) {
@@ -408,8 +408,8 @@ void judge_own_lambdas(const Config& config, const std::string& model, Sizes siz
     run_sufficient(stack, config.a, sign, Condition::sharper, trial, record);
   }
   if (!representative(config, sizes)) return;
-  record.set(At("model", model) / own_lambda::largest, largest);
-  record.set(At("model", model) / own_lambda::single, single);
+  record.set(At("model", model) / layer_lambda::largest, largest);
+  record.set(At("model", model) / layer_lambda::single, single);
 }
 
 // Remark 4.1 --------------------------------------------------------------------------------------
@@ -486,8 +486,8 @@ void judge_mamba(const Config& config, Sizes sizes, const Trial& trial, TrialRec
     StackNorms of_remark = rest;
     of_remark.S = 1;
     const double last = start * std::pow(rate, static_cast<double>(layers) / 2),
-                 by_remark = own_lambda_for(rate, last, of_remark, Condition::of_the_text),
-                 by_ours = own_lambda_for(rate, last, rest, Condition::sharper);
+                 by_remark = layer_lambda_for(rate, last, of_remark, Condition::of_the_text),
+                 by_ours = layer_lambda_for(rate, last, rest, Condition::sharper);
     judge_rates(rest.mix(), record);
     for (const double strength : {by_remark, by_ours}) {
       for (const double sign : {1.0, -1.0})
@@ -511,8 +511,8 @@ std::string factor_text(const StackClaims& stacks, std::size_t i) {
   double low = infinity, high = 0;
   for (const std::string& model : stacks.config.models) {
     const auto factor = per_trial(stacks.records, [&](const TrialRecord& record) {
-      return record.array(At("model", model) / own_lambda::single)[i] /
-             record.array(At("model", model) / own_lambda::largest)[i];
+      return record.array(At("model", model) / layer_lambda::single)[i] /
+             record.array(At("model", model) / layer_lambda::largest)[i];
     });
     low = std::fmin(low, summarize(factor).mean);  // fmin and fmax skip undefined values
     high = std::fmax(high, summarize(factor).mean);
@@ -526,8 +526,8 @@ std::string factor_text(const StackClaims& stacks, std::size_t i) {
 
 }  // namespace
 
-void judge_own_lambda_claims(const StackClaims& stacks) {
-  using namespace own_lambda;
+void judge_layer_lambda_claims(const StackClaims& stacks) {
+  using namespace layer_lambda;
   const std::size_t rates = stacks.config.a.size();
   const std::string unmet = "mu is 0 in every stack";
   stacks.counted(as_printed,

@@ -247,7 +247,7 @@ void judge_theorem_4_1(const StackClaims& stacks);
 
 // One lambda for each layer -----------------------------------------------------------------------
 
-namespace own_lambda {
+namespace layer_lambda {
 
 inline const Place place = {lambda_skip::section_4_1_own_lambda, "lambda-skip/thm-4.1/own-lambda/",
                             "Section 4.1, after Remark 4.1"};
@@ -286,21 +286,21 @@ inline constexpr Measure largest = {"largest_own_lambda", "max_k |lambda_k|",
                          single = {"one_lambda", "|lambda|",
                                    "the one strength that Theorem 4.1 requires for all layers"};
 
-}  // namespace own_lambda
+}  // namespace layer_lambda
 
 /// The condition on mu_k: as the text has it, or ours with tau in place of d S C_M.
 enum class Condition { of_the_text, sharper };
 
 /// The smallest |lambda| at which the condition of one layer holds with the rate a. Infinite if mu
 /// is 0.
-double own_lambda_for(double a, double mu, const StackNorms& norms, Condition condition);
+double layer_lambda_for(double a, double mu, const StackNorms& norms, Condition condition);
 
 /// Stacks of `model` in which every layer gets its own lambda_k, with each sign: 1 % above
-/// own_lambda_for, by either condition.
-void judge_own_lambdas(const Config& config, const std::string& model, Sizes sizes,
-                       const Trial& trial, TrialRecord& record);
+/// layer_lambda_for, by either condition.
+void judge_layer_lambdas(const Config& config, const std::string& model, Sizes sizes,
+                         const Trial& trial, TrialRecord& record);
 
-void judge_own_lambda_claims(const StackClaims& stacks);
+void judge_layer_lambda_claims(const StackClaims& stacks);
 
 // Remark 4.1 --------------------------------------------------------------------------------------
 

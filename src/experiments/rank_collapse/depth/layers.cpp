@@ -46,7 +46,7 @@ struct Config : DepthConfig {
 };
 
 std::vector<Field> Config::flags() {
-  const std::vector<Field> own = {
+  const std::vector<Field> of_study = {
       or_empty(real_list_field("lambda", lambda, -1e12, 1e12, "lambda",
                                "strengths of the skip, one curve per value")),
       or_empty(
@@ -62,7 +62,8 @@ std::vector<Field> Config::flags() {
       real_field("threshold", threshold, 0.0, 1.0, "",
                  "tokens count as collapsed if mu_normalized or rank_one_residual is below it"),
   };
-  return all_fields({{precision_field(precision)}, model_fields(model), own, file_fields(model)});
+  return all_fields(
+      {{precision_field(precision)}, model_fields(model), of_study, file_fields(model)});
 }
 
 std::vector<double> default_lambda(const Config& c) {

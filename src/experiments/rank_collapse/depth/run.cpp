@@ -61,9 +61,9 @@ double at_layer(const std::vector<double>& schedule, std::uint64_t layer) {
 // The state of one curve of a trial, and its numbers so far. After the first state that is not
 // finite, all numbers are undefined.
 template <class T>
-class CurveRun {
+class WalkedPath {
  public:
-  CurveRun(const DepthPath& curve, const State<T>& input, TrialRecord& record)
+  WalkedPath(const DepthPath& curve, const State<T>& input, TrialRecord& record)
       : curve_(&curve), record_(&record), state_(input) {
     append(measured(input));
   }
@@ -72,18 +72,18 @@ class CurveRun {
   const State<T>& state() const { return state_; }
 
   /// Passes the curves that are still finite through a block, together.
-  static void advance(const std::vector<CurveRun*>& runs, const Block<T>& block,
+  static void advance(const std::vector<WalkedPath*>& paths, const Block<T>& block,
                       std::uint64_t layer) {
     std::vector<State<T>*> states;
     std::vector<double> lambda;
-    for (CurveRun* const run : runs) {
-      if (!run->is_finite()) continue;
-      run->state_.branch = {};
-      states.push_back(&run->state_);
-      lambda.push_back(at_layer(run->curve_->lambda, layer));
+    for (WalkedPath* const path : paths) {
+      if (!path->is_finite()) continue;
+      path->state_.branch = {};
+      states.push_back(&path->state_);
+      lambda.push_back(at_layer(path->curve_->lambda, layer));
     }
     if (!states.empty()) block.forward_all(states, lambda);
-    for (CurveRun* const run : runs) run->measure(layer);
+    for (WalkedPath* const path : paths) path->measure(layer);
   }
 
   // Stores the numbers in the record of the trial.
@@ -136,12 +136,12 @@ class CurveRun {
 
 // Appends the curves of one trial.
 template <class T>
-void add_curve_runs(const ModelSpec& spec, const std::vector<DepthPath>& curves, const Trial& trial,
-                    TrialRecord& record, std::vector<CurveRun<T>>& runs) {
+void add_paths(const ModelSpec& spec, const std::vector<DepthPath>& curves, const Trial& trial,
+               TrialRecord& record, std::vector<WalkedPath<T>>& paths) {
   const State<T> input = draw_input<T>(spec, trial);
   for (const DepthPath& curve : curves) {
-    runs.emplace_back(curve, curve.dropout > 0 ? draw_input<T>(spec, trial, curve.dropout) : input,
-                      record);
+    paths.emplace_back(curve, curve.dropout > 0 ? draw_input<T>(spec, trial, curve.dropout) : input,
+                       record);
   }
 }
 
@@ -153,7 +153,7 @@ std::unique_ptr<Block<T>> block_at(const ModelSpec& spec, const Trial& trial, st
 // Runs all curves through all layers. For drawn weights they belong to `trial`; for weights from a
 // file, `trial` is any of the trials that share them.
 template <class T>
-void walk(const ModelSpec& spec, const Trial& trial, std::vector<CurveRun<T>>& runs,
+void walk(const ModelSpec& spec, const Trial& trial, std::vector<WalkedPath<T>>& paths,
           const DepthObserver<T>& observe) {
   // Reading a block takes about as long as passing a few states through it.
   const bool reads_ahead = spec.checkpoint != nullptr && !spec.shares_weights();
@@ -168,20 +168,20 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<CurveRun<T>>& r
     }
     const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0,
                       together = block->states_together(spec.tokens),
-                      groups = (runs.size() + together - 1) / together;
+                      groups = (paths.size() + together - 1) / together;
     trial.for_each_piece(ahead + groups, [&](std::size_t part) {
       if (part < ahead) {
         next = block_at<T>(spec, trial, layer + 1);
         return;
       }
       const std::size_t group = part - ahead;
-      std::vector<CurveRun<T>*> own;
-      for (std::size_t c = group * runs.size() / groups; c < (group + 1) * runs.size() / groups;
+      std::vector<WalkedPath<T>*> members;
+      for (std::size_t c = group * paths.size() / groups; c < (group + 1) * paths.size() / groups;
            ++c) {
-        if (observe && runs[c].is_finite()) observe(c, *block, runs[c].state());
-        own.push_back(&runs[c]);
+        if (observe && paths[c].is_finite()) observe(c, *block, paths[c].state());
+        members.push_back(&paths[c]);
       }
-      CurveRun<T>::advance(own, *block, layer);
+      WalkedPath<T>::advance(members, *block, layer);
     });
     trial.advance();
   }
@@ -194,11 +194,11 @@ void walk_trials(const ModelSpec& spec, const std::vector<std::vector<DepthPath>
   // Drawn weights belong to one trial.
   const std::size_t at_once = spec.checkpoint != nullptr ? trials.size() : 1;
   for (std::size_t first = 0; first < trials.size(); first += at_once) {
-    std::vector<CurveRun<T>> runs;
+    std::vector<WalkedPath<T>> paths;
     for (std::size_t t = first; t < first + at_once; ++t)
-      add_curve_runs(spec, curves[t], trials[t], records[t], runs);
-    walk(spec, trials[first], runs, observe);
-    for (const CurveRun<T>& run : runs) run.store();
+      add_paths(spec, curves[t], trials[t], records[t], paths);
+    walk(spec, trials[first], paths, observe);
+    for (const WalkedPath<T>& path : paths) path.store();
   }
 }
 
@@ -207,26 +207,26 @@ void walk_variants(const std::vector<DepthGroup>& groups, const std::vector<Tria
                    Records& records) {
   const ModelSpec& common = groups.front().spec;
   const Trial& trial = trials.front();
-  std::vector<std::vector<CurveRun<T>>> runs(groups.size());
+  std::vector<std::vector<WalkedPath<T>>> paths(groups.size());
   for (std::size_t g = 0; g < groups.size(); ++g) {
     for (std::size_t t = 0; t < trials.size(); ++t) {
-      add_curve_runs(groups[g].spec, groups[g].curves, trials[t], records[t], runs[g]);
+      add_paths(groups[g].spec, groups[g].curves, trials[t], records[t], paths[g]);
     }
   }
   for (std::uint64_t layer = 0; layer < common.layers; ++layer) {
-    const std::unique_ptr<Tensors<T>> source = tensors_of_layer<T>(common, trial, layer);
-    CachedTensors<T> tensors(*source);
+    const std::unique_ptr<Tensors<T>> uncached = tensors_of_layer<T>(common, trial, layer);
+    CachedTensors<T> tensors(*uncached);
     trial.for_each_piece(groups.size(), [&](std::size_t g) {
       trial.check_interrupt();
       const std::unique_ptr<Block<T>> block = make_block<T>(groups[g].spec, tensors);
-      trial.for_each_piece(runs[g].size(), [&](std::size_t c) {
-        CurveRun<T>::advance({&runs[g][c]}, *block, layer);
+      trial.for_each_piece(paths[g].size(), [&](std::size_t c) {
+        WalkedPath<T>::advance({&paths[g][c]}, *block, layer);
       });
       trial.advance();
     });
   }
-  for (const auto& of_group : runs) {
-    for (const CurveRun<T>& run : of_group) run.store();
+  for (const auto& of_group : paths) {
+    for (const WalkedPath<T>& path : of_group) path.store();
   }
 }
 

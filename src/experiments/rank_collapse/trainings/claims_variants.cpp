@@ -408,10 +408,10 @@ class Judge {
 
 double attention_share(const InTrial& trained, const Run& other, const std::string& moment) {
   const Quantity ratio = at_moment(moment, branch_ratio);
-  const auto &own = trained.array(ratio), &others = InTrial{other, trained.record}.array(ratio);
+  const auto &ratios = trained.array(ratio), &others = InTrial{other, trained.record}.array(ratio);
   double sum = 0;
-  for (std::size_t l = 1; l < own.size(); ++l) sum += std::log(own[l] / others[l]);
-  return std::exp(sum / static_cast<double>(own.size() - 1));
+  for (std::size_t l = 1; l < ratios.size(); ++l) sum += std::log(ratios[l] / others[l]);
+  return std::exp(sum / static_cast<double>(ratios.size() - 1));
 }
 
 void judge_variants(const Trained& all, Claims& claims) {

@@ -360,7 +360,7 @@ double number_of(const std::string& word, const std::string& flag, double low, d
 /// initialization or variant, otherwise the one without a prefix.
 std::string value_for(const std::vector<std::string>& words, const Run& run,
                       const std::string& flag) {
-  std::string common, own;
+  std::string common, prefixed;
   for (const std::string& word : words) {
     const auto [key, value, settings] = parse_flag_word(word);
     if (!value) {
@@ -380,13 +380,13 @@ std::string value_for(const std::vector<std::string>& words, const Run& run,
                            printable_key(word), joined(keys, "|")));
     }
     if (key != run.model && key != run.init && key != run.variant) continue;
-    if (!own.empty()) throw UsageError(say("{}: two values for curve {}", flag, run.name()));
-    own = *value;
+    if (!prefixed.empty()) throw UsageError(say("{}: two values for curve {}", flag, run.name()));
+    prefixed = *value;
   }
-  if (own.empty() && common.empty())
+  if (prefixed.empty() && common.empty())
     throw UsageError(
         say("{}: no value for model {}; add one, or one without a prefix", flag, run.model));
-  return own.empty() ? common : own;
+  return prefixed.empty() ? common : prefixed;
 }
 
 Skip skip_of(const Config& c, const std::string& word) {
@@ -400,7 +400,7 @@ Skip skip_of(const Config& c, const std::string& word) {
             "learned:RATE with a rate above 0, to 1e6",
             printable_key(word)));
   }
-  skip.has_own_rate = skip.learned && skip.rate != c.lambda_rate;
+  skip.rate_differs = skip.learned && skip.rate != c.lambda_rate;
   return skip;
 }
 
@@ -554,7 +554,7 @@ void multiply(std::vector<Run>& runs, const std::vector<V>& list, Member Run::*m
 
 std::string Skip::text() const {
   if (!learned) return series_number(lambda);
-  return has_own_rate ? "learned, rate x " + series_number(rate) : "learned";
+  return rate_differs ? "learned, rate x " + series_number(rate) : "learned";
 }
 
 std::vector<Skip> Config::skips() const {

@@ -32,7 +32,7 @@ struct Skip {
   double lambda = 1;  // if it is learned: its initial value
   bool learned = false;
   double rate = 0;            // of a learned one, relative to that of the weights
-  bool has_own_rate = false;  // it differs from --lambda-rate
+  bool rate_differs = false;  // from --lambda-rate
   std::string word = {};      // "learned:0.1", as given
 
   bool operator==(const Skip& other) const {

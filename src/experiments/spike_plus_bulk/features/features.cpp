@@ -119,8 +119,8 @@ FeatureSamples sample_features(const Trial& trial, const Size& size, const Activ
   };
   std::vector<Buffers> of_workers(blocks.size());
   trial.run_in_turn(blocks.size(), [&](std::size_t i, std::size_t worker, Turns& turns) {
-    Buffers& own = of_workers[worker];
-    arma::mat &X = own.X, &A = own.A, &A_bar = own.A_bar, &product = own.product;
+    Buffers& buffers = of_workers[worker];
+    arma::mat &X = buffers.X, &A = buffers.A, &A_bar = buffers.A_bar, &product = buffers.product;
     const auto add_in_turn = [&](PairSums& sums, const arma::vec& left, const arma::vec& right) {
       turns.take([&] {
         sums.left += left;

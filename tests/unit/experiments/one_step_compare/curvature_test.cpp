@@ -345,7 +345,7 @@ std::map<std::string, Verdict> judged(const std::function<void(TrialRecord&)>& c
     record.set(diverged, 0.0);
     record.set(C_F_over_n, std::vector<double>{2 + seed, std::sqrt(2.0), 1, std::sqrt(0.5)});
     for (const JointDirection& direction : joint_directions)
-      record.set(direction.of(own_share), std::vector<double>{0.7 + seed, 0.8});
+      record.set(direction.of(single_share), std::vector<double>{0.7 + seed, 0.8});
     for (std::size_t l = 1; l <= 2; ++l) {
       const double of_layer = static_cast<double>(l);
       record.set(of_matrix(config.matrices()[l - 1], rank_ratio),
@@ -415,7 +415,7 @@ TEST_CASE("a training that diverged violates nothing afterwards, and two of thre
       if (left-- <= 0) return;
       record.set(diverged, 1.0);
       for (const JointDirection& direction : joint_directions)
-        record.set(direction.of(own_share), std::vector<double>{0.7, std::nan("")});
+        record.set(direction.of(single_share), std::vector<double>{0.7, std::nan("")});
     });
   };
   for (const char* id : {"own-share/gradient", "own-share/polar", "constant", "choice"}) {

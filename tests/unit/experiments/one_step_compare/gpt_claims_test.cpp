@@ -263,10 +263,10 @@ Records with_losses(const gpt::Plan& plan, const std::function<double(const gpt:
   for (const double noise : {0.0, 0.001, -0.001}) {
     TrialRecord record;
     for (const gpt::Run& run : plan.runs) {
-      const double own = loss(run) + (&run == &plan.runs.front() ? noise : 0);
+      const double value = loss(run) + (&run == &plan.runs.front() ? noise : 0);
       record.set(run.name() + ".diverged", 0.0);
       for (const Measure& number : {gpt::final_validation_loss, gpt::frequent_loss, gpt::rare_loss})
-        record.set(run.key(number), own);
+        record.set(run.key(number), value);
     }
     records.push_back(record);
   }

@@ -238,8 +238,8 @@ TEST_CASE("(1.5) at every iteration is undecided if a run diverges without a vio
     records.resize(3, invented(until(gap, end), gap, until(nuclear_rank, end)));
     const Claim claim = find_claim(invented_result("relu", 8, records), "spectral/eq-1.5/gd");
     CHECK(claim.undecided == (claim.verdict == Verdict::not_applicable));
-    const bool says = claim.detail.ends_with(" of 3 trials, which count until then");
-    CHECK(says == (end < 9));
+    const bool tells_end = claim.detail.ends_with(" of 3 trials, which count until then");
+    CHECK(tells_end == (end < 9));
     return claim.verdict;
   };
   CHECK(verdict(9, above, 1) == Verdict::holds);

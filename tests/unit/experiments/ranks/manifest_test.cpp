@@ -16,7 +16,7 @@ namespace {
 std::string manifest_error(const TemporaryFolder& folder, const std::string& text) {
   write_file_atomically(folder / "m.json", text);
   try {
-    Sources out;
+    Listing out;
     add_manifest({}, folder / "m.json", out);
   } catch (const Failure& error) {
     return error.what();
@@ -28,8 +28,8 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
-std::vector<Source> pairs_in(const std::string& path, const FilesConfig& config = {}) {
-  Sources out;
+std::vector<ListedPair> pairs_in(const std::string& path, const FilesConfig& config = {}) {
+  Listing out;
   add_manifest(config, path, out);
   return out.pairs;
 }

@@ -41,15 +41,15 @@ double nr_of(const arma::mat& G) {
 
 TEST_CASE(
     "batches of one step are joined: their samples are concatenated and their gradients averaged") {
-  for (const bool recorded : {false, true}) {
-    CAPTURE(recorded);
+  for (const bool as_moments : {false, true}) {
+    CAPTURE(as_moments);
     Moments moments;
     std::vector<arma::mat> A, G;
     for (int batch = 0; batch < 6; ++batch) {
       A.push_back(gaussian(24, 10, ("A" + std::to_string(batch)).c_str()));
       G.push_back(gaussian(12, 10, ("E" + std::to_string(batch)).c_str()) * A.back().t());
-      moments.add("fc", recorded ? arma::mat(A.back() * A.back().t()) : A.back(), G.back(),
-                  recorded ? 10 : 0);
+      moments.add("fc", as_moments ? arma::mat(A.back() * A.back().t()) : A.back(), G.back(),
+                  as_moments ? 10 : 0);
       moments.write(3, batch);
     }
     const Result result = moments.run();
@@ -174,14 +174,14 @@ TEST_CASE("layers that are measured at once on several threads have the bits of 
   // The cache of open files keeps few of them, so that threads that share it crash in most runs.
   constexpr int layers = 30;
   const arma::mat A = gaussian(4, 9, "A");
-  Moments recorded;
+  Moments moments;
   for (int batch = 0; batch < 2; ++batch) {
     for (int layer = 0; layer < layers; ++layer)
-      recorded.add("fc" + std::to_string(layer), A * A.t(), gaussian(3, 4, "G"), 9);
-    recorded.write(0, batch);
+      moments.add("fc" + std::to_string(layer), A * A.t(), gaussian(3, 4, "G"), 9);
+    moments.write(0, batch);
   }
   FilesConfig config;
-  config.manifest = recorded.manifests;
+  config.manifest = moments.manifests;
   const Plan plan = plan_of(config);
   const TrialRecord one = run_trial(plan, Trial(1, 0, 0));
   for (int layer = 0; layer < layers; ++layer)

@@ -349,11 +349,11 @@ TEST_CASE("statements about the proofs: misprints fail, corrections and inequali
   // M = A N with q = p = 2: M M' = [5 2; 2 1], so sigma_2(M) = sqrt(2) - 1 < sigma_2(A) sigma_2(N)
   // = 1, and sigma_3(N) = sqrt(2) - 1, too.
   const std::string sides = "the sides are " + short_number(std::sqrt(2.0) - 1.0) + " and ";
-  const auto says = [&](const std::string& id, const std::string& words) {
+  const auto has_words = [&](const std::string& id, const std::string& words) {
     return find_claim(result, "spectral/" + id).detail.find(words) != std::string::npos;
   };
-  CHECK(says("lemma-G.1/index/as-printed", sides + "1"));
-  CHECK(says("lemma-G.1/index/corrected", sides + short_number(std::sqrt(2.0) - 1.0)));
+  CHECK(has_words("lemma-G.1/index/as-printed", sides + "1"));
+  CHECK(has_words("lemma-G.1/index/corrected", sides + short_number(std::sqrt(2.0) - 1.0)));
   // s_r = 0 although s_r(Sigma) = 1.
   CHECK(find_claim(result, "spectral/eq-3.15/singular-values/as-printed").measured == close(0.0));
 }

@@ -318,12 +318,12 @@ TEST_CASE("small multiples: one column per pair, one row per size; the first siz
   for (std::size_t i = 0; i < 6; ++i)
     CHECK(over_d.panels[i].group == over_d.panels[i / 3 * 3].group);
   CHECK(over_d.panels[0].group != over_d.panels[3].group);
-  const auto says = [&](const std::string& start) {
+  const auto has_note = [&](const std::string& start) {
     return std::any_of(result.notes.begin(), result.notes.end(),
                        [&](const std::string& note) { return note.starts_with(start); });
   };
-  CHECK(says("The figures of single sizes show the last 4 values of d."));
-  CHECK_FALSE(says("The figures show the first"));
+  CHECK(has_note("The figures of single sizes show the last 4 values of d."));
+  CHECK_FALSE(has_note("The figures show the first"));
 }
 
 TEST_CASE("the figures show at most five pairs, and a note says so") {

@@ -57,7 +57,7 @@ std::string text(const ModelSpec& s) {
   return out;
 }
 
-struct Own {
+struct Expected {
   std::string model;
   std::uint64_t heads, ffn, state, vocabulary;  // at d = 256
   std::string norm, gating, mlp, share_weights, input;
@@ -66,8 +66,8 @@ struct Own {
   double norm_epsilon = 1e-5;
 };
 
-const std::vector<Own>& own_values() {
-  static const std::vector<Own> table = {
+const std::vector<Expected>& expected_values() {
+  static const std::vector<Expected> table = {
       {"attention", 1, 512, 64, 1000, "rows", "off", "off", "off", "gaussian"},
       {"linear-attention", 1, 512, 64, 1000, "rows", "off", "off", "off", "gaussian"},
       {"lti-ssm", 1, 512, 64, 1000, "rows", "off", "off", "off", "gaussian"},
@@ -93,29 +93,29 @@ bool has(const std::string& message, const std::string& part) {
 
 TEST_CASE(
     "model spec: every model gets its own defaults, and resolving them again changes nothing") {
-  CHECK(own_values().size() == model_names().size());
-  for (const Own& own : own_values()) {
-    CAPTURE(own.model);
-    ModelSpec spec = settled(own.model);
-    CHECK(spec.heads == own.heads);
-    CHECK(spec.ffn == own.ffn);
-    CHECK(spec.state == own.state);
-    CHECK(spec.vocabulary == own.vocabulary);
+  CHECK(expected_values().size() == model_names().size());
+  for (const Expected& expected : expected_values()) {
+    CAPTURE(expected.model);
+    ModelSpec spec = settled(expected.model);
+    CHECK(spec.heads == expected.heads);
+    CHECK(spec.ffn == expected.ffn);
+    CHECK(spec.state == expected.state);
+    CHECK(spec.vocabulary == expected.vocabulary);
     CHECK(spec.embedding == 128);
-    CHECK(spec.norm == own.norm);
-    CHECK(spec.gating == own.gating);
-    CHECK(spec.mlp == own.mlp);
-    CHECK(spec.share_weights == own.share_weights);
-    CHECK(spec.input == own.input);
-    CHECK(spec.positions == own.positions);
-    CHECK(spec.activation == own.activation);
-    CHECK(spec.norm_epsilon == own.norm_epsilon);
+    CHECK(spec.norm == expected.norm);
+    CHECK(spec.gating == expected.gating);
+    CHECK(spec.mlp == expected.mlp);
+    CHECK(spec.share_weights == expected.share_weights);
+    CHECK(spec.input == expected.input);
+    CHECK(spec.positions == expected.positions);
+    CHECK(spec.activation == expected.activation);
+    CHECK(spec.norm_epsilon == expected.norm_epsilon);
     CHECK(spec.groups == 1);
     CHECK(spec.taps == 4);
     CHECK(spec.zipf == 0);
-    CHECK(spec.has_gate() == (own.gating == "on"));
-    CHECK(spec.has_mlp() == (own.mlp == "on"));
-    CHECK(spec.shares_weights() == (own.model == "albert"));
+    CHECK(spec.has_gate() == (expected.gating == "on"));
+    CHECK(spec.has_mlp() == (expected.mlp == "on"));
+    CHECK(spec.shares_weights() == (expected.model == "albert"));
     const std::string once = text(spec);
     resolve_defaults(spec);
     CHECK(text(spec) == once);

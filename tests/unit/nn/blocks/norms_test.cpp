@@ -161,7 +161,7 @@ TEST_CASE("norms: norms are found by name") {
   CHECK(find_norm("layer") == Norm::layer);
   CHECK(find_norm("rms") == Norm::rms);
   CHECK(find_norm("none") == Norm::none);
-  for (const char* name : {"own", "Rows", ""}) {
+  for (const char* name : {model_default, "Rows", ""}) {
     try {
       find_norm(name);
       FAIL("accepted");

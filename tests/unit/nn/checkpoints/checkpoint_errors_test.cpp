@@ -283,23 +283,25 @@ TEST_CASE_TEMPLATE(
   TinyCheckpoint tiny("mamba2", {}, Dtype::f64);
   tiny.at("backbone.layers.0.mixer.D").entries[1] = 1e300;
   const EntryLaw start = EntryLaw::constant(0);
-  const auto says = [&](auto use) {
+  const auto complaint_about = [&](auto use) {
     return complaint(tiny, [&](const Checkpoint& checkpoint) {
       LoadedTensors<T> tensors(Checkpoint::open(checkpoint.path()), "layer0.");
       use(tensors);
     });
   };
-  CHECK(says([&](auto& tensors) { tensors.matrix("mixer.out_proj.weight", 6, 12, start); }) ==
-        "w.safetensors:backbone.layers.0.mixer.out_proj.weight: is 6 x 12, expected 12 x 6");
-  CHECK(says([&](auto& tensors) { tensors.matrix("mixer.conv1d.weight", 20, 4, start); }) ==
+  CHECK(complaint_about([&](auto& tensors) {
+          tensors.matrix("mixer.out_proj.weight", 6, 12, start);
+        }) == "w.safetensors:backbone.layers.0.mixer.out_proj.weight: is 6 x 12, expected 12 x 6");
+  CHECK(complaint_about(
+            [&](auto& tensors) { tensors.matrix("mixer.conv1d.weight", 20, 4, start); }) ==
         "w.safetensors:backbone.layers.0.mixer.conv1d.weight: is 20 x 1 x 4, expected 4 x 20");
-  CHECK(says([&](auto& tensors) { tensors.vector("mixer.D", 4, start); }) ==
+  CHECK(complaint_about([&](auto& tensors) { tensors.vector("mixer.D", 4, start); }) ==
         "w.safetensors:backbone.layers.0.mixer.D: is 3, expected 4");
-  CHECK(says([&](auto& tensors) { tensors.matrix("mixer.D", 3, 1, start); }) ==
+  CHECK(complaint_about([&](auto& tensors) { tensors.matrix("mixer.D", 3, 1, start); }) ==
         "w.safetensors:backbone.layers.0.mixer.D: is 3, expected 1 x 3");
-  CHECK(says([&](auto& tensors) { tensors.vector("mixer.E", 4, start); }) ==
+  CHECK(complaint_about([&](auto& tensors) { tensors.vector("mixer.E", 4, start); }) ==
         "w.safetensors: holds mamba2, layers 0 to 2, but no 'layer0.mixer.E'");
-  CHECK(says([&](auto& tensors) { tensors.vector("mixer.D", 3, start); }) ==
+  CHECK(complaint_about([&](auto& tensors) { tensors.vector("mixer.D", 3, start); }) ==
         (sizeof(T) == sizeof(double) ? ""
                                      : "w.safetensors:backbone.layers.0.mixer.D: 1 of its entries "
                                        "are infinite or NaN in single precision"));

@@ -169,7 +169,7 @@ TEST_CASE("checkpoint: sizes are taken from the shapes") {
     CHECK(spec.dim == 12);
     CHECK(spec.vocabulary == 13);
     CHECK(spec.layers == (albert ? 77 : 2));
-    CHECK(spec.share_weights == (albert ? "on" : "own"));
+    CHECK(spec.share_weights == (albert ? "on" : model_default));
     CHECK(spec.embedding == (albert ? 7 : 0));
     CHECK(spec.ffn == (mamba2 ? 0 : 14));
     CHECK(spec.positions == (mamba2 ? 0 : 9));

@@ -62,16 +62,16 @@ TEST_CASE("bounds: own_lambda_for is where the condition of a layer begins to ho
         return bisection(
             [&](double x) { return mu * mu * (x * x - a * (3 + x) * (3 + x)) >= 2 * x * cross; });
       };
-      CHECK(own_lambda_for(a, mu, example(), Condition::sharper) == roughly(expected(2)));
-      CHECK(own_lambda_for(a, mu, example(), Condition::of_the_text) == roughly(expected(36)));
+      CHECK(layer_lambda_for(a, mu, example(), Condition::sharper) == roughly(expected(2)));
+      CHECK(layer_lambda_for(a, mu, example(), Condition::of_the_text) == roughly(expected(36)));
     }
   }
   // Without mixing in the norms, (1 - a) mu^2 lambda = 2 N tau.
   StackNorms still = example();
   still.S = 0;
-  CHECK(own_lambda_for(0.25, std::sqrt(2.0), still, Condition::sharper) ==
+  CHECK(layer_lambda_for(0.25, std::sqrt(2.0), still, Condition::sharper) ==
         nearly(2 * 4 * 0.5 / (0.75 * 2)));
-  CHECK(std::isinf(own_lambda_for(0.5, 0, example(), Condition::sharper)));
+  CHECK(std::isinf(layer_lambda_for(0.5, 0, example(), Condition::sharper)));
 }
 
 TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
@@ -85,7 +85,7 @@ TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
   const Trial trial(2, 0, 0);
   const ModelSpec spec = stack_spec(config, "attention", sizes, "rows");
   TrialRecord record;
-  judge_own_lambdas(config, "attention", sizes, trial, record);
+  judge_layer_lambdas(config, "attention", sizes, trial, record);
 
   // Layers with lambda(mix, tau, mu^2, k), and the mu that they leave.
   struct Step {
@@ -167,10 +167,10 @@ TEST_CASE("bounds: a layer's own lambda, against a stack in plain matrices") {
     CHECK(found.smallest == roughly(expected.smallest));
     CHECK(found.largest == roughly(expected.largest));  // of the other sign, where they differ
   };
-  agrees(own_lambda::layer_sharper, layer);
-  agrees(own_lambda::layer, of_text);
-  agrees(own_lambda::stack, whole);
-  agrees(own_lambda::saves, saved);
+  agrees(layer_lambda::layer_sharper, layer);
+  agrees(layer_lambda::layer, of_text);
+  agrees(layer_lambda::stack, whole);
+  agrees(layer_lambda::saves, saved);
   for (std::size_t i = 0; i < 2; ++i) {
     CHECK(record.array("attention.largest_own_lambda")[i] == roughly(largest[i]));
     CHECK(record.array("attention.one_lambda")[i] == roughly(single[i]));

@@ -238,7 +238,7 @@ TEST_CASE("bounds: the worked examples violate exactly the statements that they 
       {thm_4_3::corrected, 0, 16},
       {thm_4_3::lambda_min_limit.corrected, 0, 16},
       {thm_4_3::halving, 0, 16},
-      {own_lambda::as_printed, 1, 1},  // 0.0353 < 0.04
+      {layer_lambda::as_printed, 1, 1},  // 0.0353 < 0.04
       {thm_4_3::small_lambda_max, 1, 1},
       {lemma_A_1.as_printed, 1, 1},
       {lemma_A_1.corrected, 0, 1},

@@ -40,11 +40,11 @@ TrialRecord run_one(const ModelSpec& spec, bool single_precision = false) {
 // The tensors of a block, with entries that a test can change.
 class Changeable final : public Tensors<double> {
  public:
-  explicit Changeable(std::unique_ptr<Tensors<double>> source) : source_(std::move(source)) {}
+  explicit Changeable(std::unique_ptr<Tensors<double>> tensors) : tensors_(std::move(tensors)) {}
 
   arma::mat matrix(const std::string& name, arma::uword rows, arma::uword cols,
                    const EntryLaw& start) override {
-    if (!known.contains(name)) known[name] = source_->matrix(name, rows, cols, start);
+    if (!known.contains(name)) known[name] = tensors_->matrix(name, rows, cols, start);
     return known[name];
   }
   arma::mat columns(const std::string&, arma::uword, arma::uword, const std::vector<std::uint32_t>&,
@@ -52,14 +52,14 @@ class Changeable final : public Tensors<double> {
     throw std::logic_error("a block has no table");
   }
   arma::vec vector(const std::string& name, arma::uword size, const EntryLaw& start) override {
-    if (!known.contains(name)) known[name] = source_->vector(name, size, start);
+    if (!known.contains(name)) known[name] = tensors_->vector(name, size, start);
     return known[name];
   }
 
   std::map<std::string, arma::mat> known;
 
  private:
-  std::unique_ptr<Tensors<double>> source_;
+  std::unique_ptr<Tensors<double>> tensors_;
 };
 
 // The loss computed with the blocks of nn/blocks; each block has its own tensors.

@@ -31,13 +31,13 @@ TEST_CASE("in single precision, numbers are nearly the same, and a note says wha
   CHECK(rounded != mu);
   for (std::size_t k = 0; k < mu.size(); ++k)
     CHECK(rounded[k] == doctest::Approx(mu[k]).scale(0).epsilon(tolerance::trajectory<float>));
-  const auto says_so = [](const Result& result) {
+  const auto has_note = [](const Result& result) {
     return std::any_of(result.notes.begin(), result.notes.end(), [](const std::string& note) {
       return note.starts_with("In single precision, normalized mu below");
     });
   };
-  CHECK(says_so(single));
-  CHECK_FALSE(says_so(full));
+  CHECK(has_note(single));
+  CHECK_FALSE(has_note(full));
 }
 
 TEST_CASE("every lambda has all measures from the input to the last layer") {

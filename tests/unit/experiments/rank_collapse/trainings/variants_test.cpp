@@ -147,11 +147,11 @@ TEST_CASE("losses are not compared if no variant is below guessing by a tenth of
   const std::vector<std::string> curves = {"attention,post,L=3,lr=0.001",
                                            "attention,post,L=3,lr=0.0005", "attention,pre,L=3"};
   for (const std::string& curve : curves) judged[curve].loss = guessing + 0.3;
-  const std::string own = "attention,de-escalated,L=3";
-  judged[own].loss = guessing - 0.11;
+  const std::string name = "attention,de-escalated,L=3";
+  judged[name].loss = guessing - 0.11;
   CHECK(judged("fig-6/L=3/gap") == Verdict::holds);
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") != Verdict::not_applicable);
-  judged[own].loss = guessing - 0.09;
+  judged[name].loss = guessing - 0.09;
   for (const char* id : {"gap", "gap-at-half-rate", "gap-at-best", "below-pre-norm"})
     CHECK(judged("fig-6/L=3/" + std::string(id)) == Verdict::not_applicable);
   CHECK(judged("fig-6/L=3,lr=0.001/half-the-rate") == Verdict::not_applicable);

@@ -9,13 +9,13 @@
 #include "nn/blocks/bare_block.hpp"
 #include "nn/blocks/model_row.hpp"
 
-namespace stack_source_test {
+namespace stack_input_test {
 
 using namespace ranklab;
 
 namespace {
 
-ModelSpec spec_of(const std::string& model, const std::string& input = "own") {
+ModelSpec spec_of(const std::string& model, const std::string& input = model_default) {
   ModelSpec spec;
   spec.model = model;
   spec.dim = 32;
@@ -267,4 +267,4 @@ TEST_CASE("make_block_of returns a block only of the kind that the model's row g
   }
 }
 
-}  // namespace stack_source_test
+}  // namespace stack_input_test
