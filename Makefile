@@ -49,13 +49,14 @@ ARMA     := -DARMA_DONT_USE_WRAPPER -DARMA_DONT_USE_OPENMP -DARMA_WARN_LEVEL=0
 # code reads errno after sqrt.
 CXXFLAGS  = -std=c++20 $(OPTIMIZE) $(SANITIZE) $(WARNINGS) $(ARMA) -fopenmp-simd -fno-math-errno $(GARBAGE) -MMD -MP -pthread
 LDLIBS   := -lopenblas -lz -lpthread
-INCLUDE  := -Isrc -I$(BUILD)/generated
+INCLUDE  := -Isrc -I$(BUILD)/generated -isystem $(BUILD)/generated/ids
 
 SOURCES  := $(filter-out src/main.cpp,$(sort $(shell find src -name '*.cpp')))
 TESTS    := $(sort $(shell find tests/unit -name '*.cpp') $(filter-out tests/fuzz/main.cpp,$(wildcard tests/fuzz/*.cpp)))
 LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
-PRESETS  := $(sort $(patsubst experiments/%.json,%,$(wildcard experiments/*.json)))
+PRESET_FILES := $(filter-out %.schema.json,$(wildcard experiments/*.json))
+PRESETS  := $(sort $(patsubst experiments/%.json,%,$(PRESET_FILES)))
 
 RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev zlib1g-dev librsvg2-bin bible-kjv bible-kjv-text dataset-fashion-mnist
 # The tests compare our Philox with that of Random123. They skip this test if Random123 is missing.
@@ -70,12 +71,12 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS)
+.PHONY: help fetch-help deps build test new-study check reference fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS)
 
 help: ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
-	@echo "<preset>      run one preset into results/<preset>.json and draw results/<preset>.svg:"
-	@echo "              $(PRESETS)"
+	@{ grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'; \
+	   printf '%s\t%s\n' '<preset>' 'run one preset into results/<preset>.json and draw results/<preset>.svg: $(PRESETS)'; } | \
+	  while IFS=$$'\t' read -r target text; do fold -sw 82 <<< "$$text" | sed "1s/^/$$(printf '%-16s' "$$target")/; 2,\$$s/^/                /; s/ *$$//"; done
 
 fetch-help: ## show which published weights to download and what to run on them
 	@cat experiments/published-weights.md
@@ -171,7 +172,6 @@ $(BUILD)/generated/papers.hpp: $(PAPER_FILES) Makefile
 	   echo "inline constexpr std::span<const char* const> paper_files[] = {$$names};"; } > $@
 
 # The presets of this version, name and text: a preset of the user's is another one.
-PRESET_FILES := $(wildcard experiments/*.json)
 $(BUILD)/generated/shipped_presets.hpp: $(PRESET_FILES) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
@@ -181,17 +181,23 @@ $(BUILD)/generated/shipped_presets.hpp: $(PRESET_FILES) Makefile
 	@$(renew)
 
 # A constant for the id of each statement and slip of the catalog: spectral/thm-3.7 becomes
-# spectral::thm_3_7. The code names ids only by them, so that a wrong one does not compile.
-$(BUILD)/generated/statement_ids.hpp: $(PAPER_FILES) Makefile
-	@mkdir -p $(@D)
+# spectral::thm_3_7. The code names ids only by them, so that a wrong one does not compile. To the
+# compiler the file is a system header, which it does not list among the files that an object depends
+# on: a new id compiles nothing. What names a constant that is gone is compiled again, to be refused.
+IDS := $(BUILD)/generated/ids/statement_ids.hpp
+$(IDS): $(PAPER_FILES) Makefile
+	@mkdir -p $(@D) && rm -f $(BUILD)/generated/statement_ids.hpp
 	@{ echo '#pragma once'; \
 	   sed -nE 's|^ *"id": "([a-z-]+)/([^"]+)".*|\1 \2|p' $(PAPER_FILES) | sort -u | while read paper id; do \
 	     echo "namespace ranklab::$${paper//-/_} { inline constexpr char $${id//[.\/-]/_}[] = \"$$paper/$$id\"; }"; done; } > $@.new
+	@touch $@; comm -23 <(sort $@) <(sort $@.new) | sed -nE 's|.*ranklab::([a-z_]+) .* char ([A-Za-z0-9_]+).*|\1::\2|p' | while read name; do \
+	   { grep -rlw "$$name" src tests/unit || true; } | while read file; do \
+	     find $(BUILD) -name '*.d' -exec grep -qwF "$$file" {} ';' -print | sed 's|d$$|o|' | xargs -r rm -f; done; done
 	@$(renew)
 
 # The lines of the studies that name the constant of a statement, by file and line. Written at each
 # build, so that the list also loses a file that was removed.
-$(BUILD)/generated/judging_lines.hpp: $(BUILD)/generated/statement_ids.hpp FORCE
+$(BUILD)/generated/judging_lines.hpp: $(IDS) FORCE
 	@{ echo 'inline constexpr struct { const char *statement_id, *place; } judging_lines[] = {'; \
 	   awk 'FNR == NR { sub(/.*ranklab::/, ""); sub(/ .* char /, "::"); sub(/;.*/, ""); split($$0, is, /\[\] = /); id[is[1]] = is[2]; next } \
 	     { text = $$0; \
@@ -214,7 +220,7 @@ objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o
 
 # Small units for the studies, so that an edit compiles in seconds. They use LIGHT flags, because a
 # profile of all presets finds only 1 % of the time in src/experiments.
-WRITES   := $(filter-out $(SEPARATE),$(filter src/cli/% src/page/% src/figure/% src/judge/% src/result/%,$(SOURCES)))
+WRITES   := $(filter-out $(SEPARATE),$(filter src/cli/% src/page/% src/figure/% src/own/% src/judge/% src/result/%,$(SOURCES)))
 READS    := $(filter src/io/%,$(SOURCES))
 STUDIES  := $(filter src/experiments/%,$(SOURCES))
 COMPUTES := $(filter-out $(SEPARATE) $(WRITES) $(READS) $(STUDIES),$(SOURCES))
@@ -226,7 +232,7 @@ OBJECTS       := $(call objects,$(PROGRAM_UNITS)) $(SEPARATE:%.cpp=$(BUILD)/%.o)
 TEST_OBJECTS  := $(call objects,$(TEST_UNITS))
 
 # Recompile everything if the compiler or its flags change. Everything may include the ids.
-$(BUILD)/flags: FORCE | $(BUILD)/generated/statement_ids.hpp
+$(BUILD)/flags: FORCE | $(IDS)
 	@mkdir -p $(@D)
 	@echo '$(CXX) $(MAJOR) $(CXXFLAGS) | $(LIGHT) | $(LIGHTEST) | $(INCLUDE)' > $@.new
 	@$(renew)
@@ -323,6 +329,13 @@ test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schem
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests $(BUILD)/bench $(BUILD)/speedup
 	@RANKLAB_BUILD=$(BUILD) RANKLAB_BUILD_SECONDS=$$(($$(date +%s) - $$(< $(BUILD)/test-start))) python3 tests/run_tests.py
 
+new-study: ## write a new study, its test and its preset: COMMAND=random-features NAME=gaussian-product [PAPER=products]
+	@COMMAND='$(COMMAND)' NAME='$(NAME)' PAPER='$(PAPER)' python3 src/experiments/template/new_study.py
+
+check: build ## check one preset (NAME=my-preset): what is missing, its tests, toy run, catalog, picture, reference, memory
+	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/unit-tests
+	@RANKLAB_BUILD=$(BUILD) NAME='$(NAME)' python3 tests/check_preset.py
+
 smoke: build ## run each command and study at toy size, in seconds
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke
 
@@ -389,7 +402,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
-	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp judging_lines.hpp shipped_presets.hpp statement_ids.hpp)
+	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp judging_lines.hpp shipped_presets.hpp ids/statement_ids.hpp)
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 
@@ -417,15 +430,17 @@ CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | 
 
 # The results go to results/reference when all are there: a program with other published verdicts is
 # another program, which would start over.
-reference: build ## run every preset in full into results/reference, then make gallery; takes hours
-	@$(BINARY) reproduce --full --out $(BUILD)/reference
-	@cp $(BUILD)/reference/*.json $(BUILD)/reference/*.svg results/reference
+reference: RUNS = $(BUILD)/reference$(NAME:%=-%)
+reference: build ## run every preset (hours), or NAME=my-preset, in full into results/reference, then make gallery
+	@[ -z '$(NAME)' ] || { rm -rf $(RUNS) && $(MAKE) --no-print-directory memory ONLY='$(NAME)' && $(MAKE) --no-print-directory build; }
+	@$(BINARY) reproduce $(NAME) --full --out $(RUNS)
+	@cp $(RUNS)/*.json $(RUNS)/*.svg results/reference
 	@$(MAKE) --no-print-directory gallery
 
 REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json)))
 
 # Where texts refer to numbers of the reference results.
-NUMBERED = README.md results/README.md $(wildcard experiments/*.md) $(wildcard experiments/*.json) $(PAPER_FILES) $(addprefix results/,$(REFERENCES))
+NUMBERED = README.md results/README.md $(wildcard experiments/*.md) $(PRESET_FILES) $(PAPER_FILES) $(addprefix results/,$(REFERENCES))
 
 gallery: build ## write README.md, statements.md, a page per paper and reference/report.html in results/ from all reference results
 	@$(BINARY) numbers $(NUMBERED)

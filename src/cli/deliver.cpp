@@ -107,7 +107,8 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
     if (is_regular) until_written.emplace();
     write_result(options.out, *execution.result);
   }
-  if (journal != nullptr) execution.signal == 0 ? journal->remove() : journal->flush();
+  const bool keeps_trials = execution.signal != 0 || options.reuse_trials;
+  if (journal != nullptr) keeps_trials ? journal->flush() : journal->remove();
   for (const std::string& mistake : execution.mistakes)
     std::fprintf(stderr, "ranklab: %s\n", printable(mistake).c_str());
   if (!execution.mistakes.empty() && writes && to_file)

@@ -54,7 +54,13 @@ void finish(Execution& out, ResolvedRun& run, Result result, const Timing& timin
   file.environment = std::move(environment);
   if (!run.input_checksums().empty()) file.environment["inputs"] = run.input_checksums();
   file.timing = timing;
+  if (!run.trials_of.is_null()) file.environment["trials_of"] = run.trials_of;
   add_result(file, std::move(result));
+  if (!run.trials_of.is_null())
+    file.notes.push_back(
+        say("{}The trials are of another build of this version, {}: only what is "
+            "judged and shown is of this one. This is no reference.",
+            caution, run.trials_of.value("git", "")));
   for (const std::string& note : run.notes) {
     if (std::ranges::find(file.notes, note) == file.notes.end()) file.notes.push_back(note);
   }

@@ -37,6 +37,9 @@ std::vector<Field> session_fields(CommonOptions& options) {
       switch_field("force", options.force, "replace --out even if it holds another run"),
       switch_field("resume", options.resume,
                    "continue an interrupted run from the journal next to --out"),
+      switch_field("reuse-trials", options.reuse_trials,
+                   "keep the finished trials next to --out, and take those of another build of "
+                   "this version; for an edit of what a study judges or shows"),
       text_field(
           "shard", options.shard,
           "i/N: run only trials t with t mod N = i - 1; write a part file for `ranklab merge`"),

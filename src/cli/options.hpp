@@ -24,6 +24,7 @@ struct CommonOptions {
   bool strict = false;
   bool expect = false;
   bool resume = false;
+  bool reuse_trials = false;  // those of another build, and keep them for the next one
   bool force = false;
   std::string shard;               // "i/N"; empty: the whole run
   std::vector<std::string> claim;  // statements of one's own (own/formula.hpp)

@@ -29,13 +29,23 @@ struct Members<Preset> {
   static constexpr auto list = std::tuple_cat(
       std::tuple(required("command", &Preset::command), optional("summary", &Preset::summary),
                  optional("seconds", &Preset::seconds), optional("memory_mb", &Preset::memory_mb),
-                 optional("after", &Preset::after), optional("reproduce", &Preset::reproduce)),
+                 optional("after", &Preset::after), optional("reproduce", &Preset::reproduce),
+                 optional("toy", &Preset::toy)),
       Members<PresetTexts>::list, std::tuple(required("config", &Preset::config)));
 };
 
 namespace {
 
 namespace fs = std::filesystem;
+
+template <HasMembers Struct>
+void refuse_unknown_in(const Json& document, const char* key) {
+  try {
+    refuse_unknown_keys<Struct>(member(document, key));
+  } catch (const ReadError& error) {
+    throw error.inside(key);
+  }
+}
 
 // Joins the lists of strings in a document that people write, where a sentence is expected.
 void join_sentences(Json& value) {
@@ -193,9 +203,13 @@ Preset preset_from(const Json& file, const std::string& label) {
     if (document.contains("claims"))
       throw ReadError("claims", "belong into \"report\": {\"claims\": [...]}");
     read_known(document, out);
+    refuse_unknown_in<Source>(document, "source");
+    refuse_unknown_in<PresetFinding>(document, "finding");
+    refuse_unknown_in<ShorterRun>(document, "reproduce");
     for (const auto& [place, config] :
          {std::pair("config", &out.config),
-          std::pair("reproduce.config", out.reproduce ? &out.reproduce->config : &out.config)}) {
+          std::pair("reproduce.config", out.reproduce ? &out.reproduce->config : &out.config),
+          std::pair("toy", out.toy.is_null() ? &out.config : &out.toy)}) {
       if (!config->is_object()) throw ReadError(place, "must be an object with parameters");
     }
   } catch (const ReadError& error) {

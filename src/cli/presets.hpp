@@ -47,6 +47,7 @@ struct Preset : PresetTexts {
       memory_mb;                  // and largest resident memory, in 10^6 bytes
   std::string after;              // a preset that writes files that this one reads; empty: none
   std::optional<ShorterRun> reproduce;
+  nlohmann::ordered_json toy;  // what the tests change to run in a moment; null: a row of theirs
   nlohmann::ordered_json config;
 };
 

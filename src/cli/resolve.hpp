@@ -102,6 +102,7 @@ struct ResolvedRun {
   std::vector<OwnStatement> own;         // statements to judge, of the texts and of --claim
   std::vector<std::string> repeated;     // a sentence for each flag with several values
   std::vector<std::string> notes;        // on values that give way, for the result
+  nlohmann::ordered_json trials_of;      // the other build that ran the trials; null: none
   bool prints_table = false;             // only the table, to standard output; else all findings
 
   CommonOptions& options() { return parameters->options; }

@@ -101,10 +101,17 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
   const CommonOptions& options = run.options();
   require_published(run);
   check_report(run);
-  if (options.resume && options.force)
+  for (const std::string flag :
+       {options.resume ? "--resume" : "", options.reuse_trials ? "--reuse-trials" : ""}) {
+    if (!flag.empty() && options.force)
+      throw UsageError(flag + " and --force contradict each other: " + flag +
+                       " keeps the finished trials of an earlier run, --force discards them; give "
+                       "one of the two");
+  }
+  if (options.reuse_trials && !options.shard.empty())
     throw UsageError(
-        "--resume and --force contradict each other: --resume keeps the finished trials of an "
-        "interrupted run, --force discards them; give one of the two");
+        "--reuse-trials: a shard keeps its trials in its part; `ranklab merge` judges "
+        "them with the program that ran them");
   require_fitting_name("the run", options.out);
   if (options.dry_run) {
     warn_of_repeated_flags(run.repeated, options.quiet);
@@ -120,19 +127,25 @@ int run_resolved(ResolvedRun& run, const std::vector<std::string>& argv) {
 
   const bool to_file = !options.out.empty() && options.out != "-",
              keeps_journal = to_file && !is_special_file(options.out);
-  if (options.resume && !keeps_journal)
-    throw UsageError("--resume needs an --out file, because the journal is stored next to it");
+  if ((options.resume || options.reuse_trials) && !keeps_journal)
+    throw UsageError(std::string(options.resume ? "--resume" : "--reuse-trials") +
+                     " needs an --out file, because the journal is stored next to it");
   std::error_code error;
   // When resuming, the journal itself checks that it belongs to this run.
-  const bool resumes =
-      options.resume && std::filesystem::exists(Journal::path_for(options.out), error);
+  const bool keeps_trials = options.resume || options.reuse_trials,
+             resumes =
+                 keeps_trials && std::filesystem::exists(Journal::path_for(options.out), error);
   if (keeps_journal && !resumes) refuse_to_replace(run);
   if (to_file) prepare_folder(run);
   std::optional<Journal> journal;
   if (keeps_journal) {
     using Earlier = Journal::Earlier;
-    journal.emplace(Journal::path_for(options.out), run_identity(run),
-                    options.resume  ? Earlier::resumed
+    const std::string path = Journal::path_for(options.out), identity = run_identity(run),
+                      of_trials =
+                          options.reuse_trials ? identity_of_trials(path, identity) : identity;
+    if (program_line(of_trials) != program_line(identity)) run.trials_of = build_of(of_trials);
+    journal.emplace(path, of_trials,
+                    keeps_trials    ? Earlier::resumed
                     : options.force ? Earlier::discarded
                                     : Earlier::same_discarded);
     // Another run may have written its result before the journal was locked.

@@ -1,5 +1,6 @@
 #include "cli/run_identity.hpp"
 
+#include <filesystem>
 #include <sstream>
 #include <utility>
 
@@ -96,6 +97,35 @@ void require_same_inputs(ResolvedRun& run, const Json& then, const std::string& 
 std::string program_line(const std::string& identity) {
   const std::size_t at = identity.find("\nenvironment program: ");
   return at == std::string::npos ? "" : identity.substr(at, identity.find('\n', at + 1) - at);
+}
+
+namespace {
+
+// The lines on which a trial depends, if its code is the same.
+std::string lines_of_trials(const std::string& identity) {
+  std::string out;
+  std::istringstream lines(identity);
+  for (std::string text; std::getline(lines, text);) {
+    const bool may_differ =
+        text.starts_with("environment program: ") || text.starts_with("environment git: ") ||
+        text.starts_with("preset texts: ") || text.starts_with("preset report: ");
+    if (!may_differ) out += text + "\n";
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string identity_of_trials(const std::string& journal, const std::string& identity) {
+  std::error_code error;
+  if (!std::filesystem::exists(journal, error)) return identity;
+  std::string there = read_journal(journal).header;
+  return lines_of_trials(there) == lines_of_trials(identity) ? there : identity;
+}
+
+OrderedJson build_of(const std::string& identity) {
+  const Json environment = parsed(identity).environment;
+  return {{"git", environment.value("git", "")}, {"program", environment.value("program", "")}};
 }
 
 std::string PartFile::progress() const {

@@ -19,6 +19,12 @@ std::string run_identity(ResolvedRun& run);
 /// The program of an identity, as a line of its text.
 std::string program_line(const std::string& identity);
 
+/// The identity under which a run takes the finished trials of a journal: that of the journal if it
+/// differs only in the build and in the words and the report of the preset, else the run's own.
+std::string identity_of_trials(const std::string& journal, const std::string& identity);
+/// The build of an identity, its "git" and "program".
+nlohmann::ordered_json build_of(const std::string& identity);
+
 /// A parsed identity.
 struct RunHeader {
   std::string path;  // of the file

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include "core/text.hpp"
 #include "core/undefined.hpp"
 
 namespace ranklab {
@@ -58,7 +61,12 @@ void TrialRecord::set(const std::string& name, std::vector<double> values) {
 
 const std::vector<double>& TrialRecord::array(const std::string& name) const {
   const auto found = arrays_.find(name);
-  if (found == arrays_.end()) throw std::logic_error("the trial's record has no array " + name);
+  if (found == arrays_.end()) {
+    std::vector<std::string> known;
+    for (const auto& [each, unused] : arrays_) known.push_back(each);
+    throw std::logic_error("the trial's record has no array '" + name + "'" +
+                           did_you_mean(name, known, "; it has " + joined(known)));
+  }
   return found->second;
 }
 

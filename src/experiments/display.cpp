@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <cmath>
 #include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "core/text.hpp"
 
 namespace ranklab {
 namespace {
@@ -15,9 +19,13 @@ bool has_series(const Result& result, const std::string& name) {
 
 PanelBuilder& PanelBuilder::curve(const std::string& series, const std::string& label,
                                   CurveLook look) {
-  if (!has_series(result_, series))
-    throw std::logic_error("a curve names the series " + series +
-                           ", which the result does not have");
+  if (!has_series(result_, series)) {
+    std::vector<std::string> known;
+    for (const Series& each : result_.series) known.push_back(each.name);
+    throw std::logic_error("a curve names the series '" + series +
+                           "', which the result does not have" +
+                           did_you_mean(series, known, "; derive() adds " + joined(known)));
+  }
   panel().curves.push_back({series, label, look.style, look.color, look.x_offset, look.band});
   return *this;
 }

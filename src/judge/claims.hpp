@@ -6,6 +6,7 @@
 #include <functional>
 #include <limits>
 #include <span>
+#include <statement_ids.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,7 +16,6 @@
 #include "core/text.hpp"
 #include "judge/divergence.hpp"
 #include "result/result.hpp"
-#include "statement_ids.hpp"
 
 namespace ranklab {
 

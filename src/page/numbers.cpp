@@ -64,6 +64,11 @@ std::string NumberedResults::renewed(std::string_view text,
   std::size_t at = 0;
   while (const std::optional<ReferencePlace> place = first_reference(text, at)) {
     const bool in_json = text.substr(place->begin).starts_with("{{");
+    if (in_json && place->reference.find(':') == std::string::npos) {
+      out.append(text.substr(at, place->end - at));
+      at = place->end;
+      continue;
+    }
     std::string value(text.substr(place->value, place->value_end - place->value));
     try {
       value = (in_json ? " = " : "") + value_of(place->reference);

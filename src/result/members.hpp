@@ -244,10 +244,10 @@ void read_object(const Json& json, Struct& object) {
   });
 }
 
-/// The same for a file that people write: throws ReadError for a key that is not a member.
+/// Throws ReadError for a key of the object that is not a member.
 template <HasMembers Struct>
-void read_known(const Json& json, Struct& object) {
-  if (!json.is_object()) throw ReadError("", "must be an object");
+void refuse_unknown_keys(const Json& json) {
+  if (!json.is_object()) return;
   std::vector<std::string> known;
   for_each_member<Struct>([&](const auto& member) { known.emplace_back(member.key); });
   for (const auto& [key, unused] : json.items()) {
@@ -255,6 +255,12 @@ void read_known(const Json& json, Struct& object) {
       throw ReadError("", "unknown key '" + printable_key(key) + "'" +
                               did_you_mean(key, known, "; allowed: " + joined(known)));
   }
+}
+
+/// As read_object() for what people write.
+template <HasMembers Struct>
+void read_known(const Json& json, Struct& object) {
+  refuse_unknown_keys<Struct>(json);
   read_object(json, object);
 }
 

@@ -43,6 +43,20 @@ def write_memory(path, megabytes):
         file.write(text)
 
 
+def write_table(path, listed, measured):
+    """Renews the rows of the presets that were measured, and leaves the others as they are."""
+    rows = {}
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as file:
+            rows = {line.split(",")[0]: line for line in file.read().splitlines()[1:]}
+    for preset in listed:
+        if preset["name"] in measured:
+            rows[preset["name"]] = f"{preset['name']},{preset.get('seconds', 0):g},{preset['memory_mb']:g}"
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("preset,seconds,memory_mb\n")
+        file.writelines(rows[preset["name"]] + "\n" for preset in listed if preset["name"] in rows)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("ranklab")
@@ -59,9 +73,7 @@ def main():
             write_memory(os.path.join("experiments", name + ".json"), megabytes)
             print(f"{name:30} {megabytes:6} MB", flush=True)
     listed = json.loads(subprocess.check_output([options.ranklab, "list", "--json"]))
-    with open("results/bench/memory.csv", "w", encoding="utf-8") as file:
-        file.write("preset,seconds,memory_mb\n")
-        file.writelines(f"{preset['name']},{preset['seconds']:g},{preset['memory_mb']:g}\n" for preset in listed)
+    write_table("results/bench/memory.csv", listed, wanted)
 
 
 if __name__ == "__main__":

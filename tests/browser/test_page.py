@@ -182,7 +182,7 @@ class SmallPageTest(Checks, unittest.TestCase):
 
 
 def all_results():
-    names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, "experiments", "*.json"))]
+    names = [os.path.basename(path) for path in glob.glob(os.path.join(ROOT, "experiments", "*.json")) if not path.endswith(".schema.json")]
     for folder in (os.environ.get("RANKLAB_RESULTS", ""), os.path.join(ROOT, "results", "reference"), os.path.join(ROOT, "results")):
         paths = [os.path.join(folder, name) for name in sorted(names)]
         if folder and all(os.path.exists(path) for path in paths):

@@ -17,6 +17,8 @@ with open(os.path.join(ROOT, "tests", "result.schema.json"), encoding="utf-8") a
     SCHEMA = jsonschema.Draft7Validator(json.load(_file))
 
 TINY = "random-features --study trajectory --m 12 --k 10 --d 5 --n 30 --steps 20 --restart-every 10 --trials 3"
+PRESETS = sorted(name.removesuffix(".json") for name in os.listdir(os.path.join(ROOT, "experiments"))
+                 if name.endswith(".json") and not name.endswith(".schema.json"))
 TINY_STABLE_RANK = "random-features --study stable-rank --k 24 --d 12 --n 40 --depth 2 --tokens 200 --vocabulary 500 --trials 3"
 
 

@@ -5,10 +5,10 @@ import json
 import os
 import unittest
 
+from program import PRESETS as ALL_PRESETS
 from program import ROOT, SCHEMA, ProgramTest, loads
 
 FOLDER = os.path.join(ROOT, "results", "reference")
-ALL_PRESETS = sorted(os.path.basename(path)[:-len(".json")] for path in glob.glob(os.path.join(ROOT, "experiments", "*.json")))
 PRESETS = [preset for preset in ALL_PRESETS if os.path.exists(os.path.join(FOLDER, preset + ".json"))]
 
 
@@ -50,6 +50,7 @@ class ReferenceTest(ProgramTest):
                 self.assertEqual(result["config"], {key: value for key, value in config.items() if key not in added_flags})
                 self.assertEqual(result["trials"]["completed"], result["trials"]["requested"])
                 self.assertNotIn("changed", result)
+                self.assertNotIn("trials_of", result["environment"], "its trials are of another build; run it again without --reuse-trials")
                 self.assertIn("</svg>", text_of("results", "reference", preset + ".svg"))
 
     def test_references_have_the_declared_quantities(self):
@@ -110,7 +111,7 @@ class ReferenceTest(ProgramTest):
                     self.assertEqual(verdicts[finding["claim"]], finding["verdict"])
                     self.assertLessEqual(finding["panel"], len(result["figure"]["panels"]))
         texts = [os.path.join(ROOT, "README.md"), os.path.join(ROOT, "results", "README.md"),
-                 *glob.glob(os.path.join(ROOT, "experiments", "*.md")), *glob.glob(os.path.join(ROOT, "experiments", "*.json")),
+                 *glob.glob(os.path.join(ROOT, "experiments", "*.md")), *(os.path.join(ROOT, "experiments", preset + ".json") for preset in ALL_PRESETS),
                  *glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))]
         run = self.run_program(["numbers", "--check", "--results", FOLDER, *texts])
         self.assertEqual(run.stderr, "")

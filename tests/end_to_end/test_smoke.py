@@ -1,8 +1,12 @@
 """Every command and study at a tiny size: it runs, its result satisfies the schema and is plotted and reported."""
 import os
+import sys
 import unittest
 
-from program import ROOT, TINY, TINY_STABLE_RANK, ProgramTest, loads
+from program import PRESETS, TINY, TINY_STABLE_RANK, ProgramTest, loads
+
+sys.path.insert(0, os.path.join(ROOT, "tests"))
+import check_preset  # noqa: E402
 
 RUNS = {
     "trajectory": TINY,
@@ -56,6 +60,17 @@ RUNS["gpt on facts"] = (_GPT.replace("--vocab char ", "").replace("--steps 3", "
 RUNS["gpt of GPT-2's architecture"] = _GPT + " --norm layer --position learned --activation gelu --init gpt2 --precision f32"
 RUNS["transformer-init"] = "one-step-compare --study transformer-init --d 16 --n 16 --layers 3 --trials 3"
 
+def _toys():
+    """The presets that say what their tests change."""
+    for preset in PRESETS:
+        with open(os.path.join(ROOT, "experiments", preset + ".json"), encoding="utf-8") as file:
+            toy = loads(file.read()).get("toy")
+        if toy:
+            values = ((key, ",".join(map(str, value)) if isinstance(value, list) else value) for key, value in toy.items())
+            yield "toy of " + preset, " ".join([f"run {preset}", *(f"--{key} {value}" for key, value in values)])
+
+
+RUNS.update(_toys())
 PARTS = 8  # tests into which a test of all runs is split, so that they run in parallel
 
 
@@ -72,6 +87,11 @@ def for_each_part(name):
 
 @for_each_part("runs_draw_and_report")
 class SmokeTest(ProgramTest):
+    def test_nothing_of_a_preset_was_forgotten(self):
+        for preset in PRESETS:
+            with open(os.path.join(ROOT, "experiments", preset + ".json"), encoding="utf-8") as file:
+                self.assertEqual(list(check_preset.missing(loads(file.read()), preset)), [])
+
     def runs_draw_and_report(self, part):
         """The runs number part, part + PARTS, part + 2 PARTS and so on, and a report of them."""
         results = []
@@ -87,12 +107,11 @@ class SmokeTest(ProgramTest):
         self.assertIn("</html>", self.read("report.html"))
 
     def test_every_preset_is_listed_and_resolves(self):
-        presets = sorted(name[:-5] for name in os.listdir(os.path.join(ROOT, "experiments")) if name.endswith(".json"))
         self.run_program("run lambda-skip-trained --steps 2 --quiet")  # writes the weights that some presets read
         listed = self.run_program("list").stdout.splitlines()
-        self.assertRegex(listed[-1], rf"^{len(presets)} presets, [\d.]+ (h|min) in total")
+        self.assertRegex(listed[-1], rf"^{len(PRESETS)} presets, [\d.]+ (h|min) in total")
         command_of = dict(line.split()[:2] for line in listed[1:-1] if line[:1].islower())
-        self.assertEqual(sorted(command_of), presets)
+        self.assertEqual(sorted(command_of), PRESETS)
         for preset, command in command_of.items():
             plan = loads(self.run_program(f"{command} --preset {preset} --dry-run").stdout)
             self.assertEqual(plan["config"]["preset"], preset)

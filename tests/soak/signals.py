@@ -79,6 +79,8 @@ def presets():
     """{name: its seconds in full}"""
     found = {}
     for path in sorted(glob.glob(os.path.join(ROOT, "experiments", "*.json"))):
+        if path.endswith(".schema.json"):
+            continue
         with open(path, encoding="utf-8") as file:
             found[os.path.basename(path)[:-len(".json")]] = json.load(file)["seconds"]
     return found

@@ -3,15 +3,19 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <set>
 
 #include "cli/commands.hpp"
+#include "cli/presets.hpp"
 #include "experiments/configured_study.hpp"
 #include "experiments/result_parts.hpp"
 #include "judge/verdicts.hpp"
+#include "result/changes.hpp"
 
 namespace verdict_test {
 
@@ -146,16 +150,41 @@ const std::vector<Toy> toys = {
      18,
      {{"d", "48"}, {"n", "12"}, {"layers", "2"}, {"delta", "0.24"}}}};
 
+// Of the presets of a study that has no row above: their config with their "toy". One of its claims
+// turns, at least.
+std::vector<Toy> toys_of_presets(const Experiment& experiment, const std::string& study) {
+  std::vector<Toy> out;
+  for (const std::string& name : preset_names()) {
+    const Preset preset = read_preset(name);
+    if (preset.command != experiment.name || preset.toy.is_null() ||
+        preset.config.value("study", experiment.studies.front().name) != study)
+      continue;
+    nlohmann::ordered_json config = preset.config;
+    config.update(preset.toy);
+    Toy& toy = out.emplace_back(Toy{experiment.name + " " + study, 1, {}});
+    for (const auto& [key, value] : config.items()) {
+      if (key != "study" && key != "trials" && key != "seed")
+        toy.flags.emplace_back(key, flag_text(value));
+    }
+  }
+  return out;
+}
+
 // Calls use(toy, study) for the toys of every study.
 void for_each_toy(const std::function<void(const Toy&, const Study&)>& use) {
   for (const Experiment& experiment : experiments()) {
     for (const StudyEntry& entry : experiment.studies) {
       const std::string name = experiment.name + " " + entry.name;
+      if (const char* only = std::getenv("RANKLAB_STUDY"); only != nullptr && name != only) continue;
       CAPTURE(name);
-      CHECK(std::ranges::count(toys, name, &Toy::study) > 0);
-      for (const Toy& toy : toys) {
-        if (toy.study == name) use(toy, *configured(entry.make(), toy.flags));
-      }
+      std::vector<Toy> of_study;
+      std::ranges::copy_if(toys, std::back_inserter(of_study),
+                           [&](const Toy& toy) { return toy.study == name; });
+      if (of_study.empty()) of_study = toys_of_presets(experiment, entry.name);
+      CHECK_MESSAGE(!of_study.empty(),
+                    "a preset of the study needs \"toy\": {FLAG: VALUE}, with which it runs in a "
+                    "moment");
+      for (const Toy& toy : of_study) use(toy, *configured(entry.make(), toy.flags));
     }
   }
 }

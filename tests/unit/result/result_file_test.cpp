@@ -77,6 +77,7 @@ ResultFile whole_file() {
   file.see = "Two curves.";
   file.keeps_trials = true;
   file.finding = {"spectral/eq-1.5/a", 1, "GD violates it.", Verdict::fails};
+  file.report = {{"notes", {"n"}}};
   file.environment = {{"cpu", "a machine"}};
   file.timing = {1, 2, 3};
   add_result(file, std::move(result));
