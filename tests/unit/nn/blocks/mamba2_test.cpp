@@ -82,6 +82,13 @@ TEST_CASE(
   CHECK(relative_error<double>(arma::conv_to<arma::mat>::from(state.Y),
                                arma::conv_to<arma::mat>::from(shrunk.Y)) <=
         tolerance::closed_form<float>);
+  // A skip of the normalized stream has no scale either.
+  ModelSpec normed = small_spec();
+  normed.skip_input = "normed";
+  PerturbedTensors<float> others;
+  state.log2_scale = 60;
+  make_block<float>(normed, others)->forward(state, 1.0);
+  CHECK(state.log2_scale == 0);
 }
 
 TEST_CASE("Mamba-2 block agrees with loops for every switch of its gate, skip and norms") {
