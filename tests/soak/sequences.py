@@ -1,4 +1,4 @@
-"""Sequences of steps around one result: kill, change, resume, replace, inject an error.
+"""Sequences of steps around one result: kill, change, resume, inject an error.
 
 A row of SEQUENCES is a name and its steps, which run one after another in an empty folder. To add a
 sequence, add a row; a new kind of step is a function that returns a function of the folder.
