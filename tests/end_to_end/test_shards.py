@@ -321,17 +321,6 @@ class ForeignPartsTest(ShardsTest):
 
 
 class FileSystemTest(ShardsTest):
-    def test_a_run_on_a_full_disk_can_be_resumed(self):
-        # A limit on the size of a file, in kilobytes, simulates a full disk.
-        full = subprocess.run(["bash", "-c", f"ulimit -f 20; exec {BINARY} {LONG} --shard 1/1 --threads 1 --out p.part"],
-                              cwd=self.folder, capture_output=True, text=True)
-        self.assertEqual(full.returncode, 1, full.stderr)
-        self.assertRegex(full.stderr, r"^ranklab: cannot write p.part: [^\n]*\n$")
-        # The records written before are complete and are used when there is space again.
-        self.assertRegex(self.run_program(f"{LONG} --shard 1/1 --out p.part --resume").stderr, "damaged after [1-9]")
-        self.run_program("merge p.part --quiet --out merged.json")
-        self.check_same(self.result_text(LONG, name="whole.json"), self.read("merged.json"))
-
     def test_runs_and_merges_work_on_a_file_system_without_locks(self):
         # A library whose flock fails as on Lustre without locks.
         self.write("flock.c", "#include <errno.h>\nint flock(int d, int o) { (void)d; (void)o; errno = ENOSYS; return -1; }\n")

@@ -7,7 +7,7 @@ import threading
 import time
 
 from harness import (TINY, Check, Unneeded, expect, expect_no_processes, expect_same, finish,
-                     generator, kill_group, read, run, start, temporary_files, wait_for, write)
+                     generator, read, run, start, temporary_files, write)
 
 KILLS, SHORT_KILLS = 200, 3
 MOST_KILLS_OF_A_RUN = 8
@@ -194,20 +194,6 @@ def two_writers(number, seed, trials):
     return Check(f"two writers {number}", check)
 
 
-def the_later_writer_is_refused():
-    def check(folder):
-        first = start(f"{TINY} --trials 100000 --out out.json --quiet", folder)
-        try:
-            wait_for(lambda: os.path.exists(os.path.join(folder, "out.json.journal")), first, 60,
-                     "the first run's journal")
-            time.sleep(0.1)
-            second = run(f"{TINY} --out out.json --quiet", folder, codes=(1,))
-            expect(len(second.err.splitlines()) == 1 and "another run" in second.err, second.err)
-        finally:
-            kill_group(first)
-    return Check("the later of two writers", check)
-
-
 def checks(seed, short):
     undisturbed, count = Undisturbed(), Count(SHORT_KILLS if short else KILLS)
 
@@ -228,4 +214,4 @@ def checks(seed, short):
     if short:
         return [two_writers(0, seed, 60)] + chains
     pairs = [two_writers(number, seed, 300) for number in range(10)]
-    return pairs + [the_later_writer_is_refused()] + chains + [Check("kills", tally, alone=True)]
+    return pairs + chains + [Check("kills", tally, alone=True)]

@@ -97,16 +97,6 @@ TEST_CASE("gradients of a learned tau for every mean and place, in pre-norm bloc
   }
 }
 
-TEST_CASE("both models: gradients without de-escalation, pre-norm and post-norm") {
-  for (const bool post : {false, true}) {
-    CAPTURE(post);
-    for (SequenceShape shape : {language_shape(), image_shape()}) {
-      shape.post = post;
-      check_perturbed(shape, shape.relative ? language_initial : image_initial);
-    }
-  }
-}
-
 TEST_CASE(
     "gradients are right if a prefix mean makes the first token 0, so that the next norm "
     "multiplies by 316") {

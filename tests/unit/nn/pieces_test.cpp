@@ -221,7 +221,9 @@ TEST_CASE("the bits of losses and gradients do not depend on the threads that ru
   }
 }
 
-TEST_CASE("class tokens, relative positions and a learned lambda give the same result by pieces") {
+TEST_CASE(
+    "class tokens, relative positions, a learned lambda and the switches of GPT give the same "
+    "result by pieces") {
   SequenceShape image = classes_shape(MixerKind::attention);
   image.class_token = true;
   image.learns_lambda = true;
@@ -229,6 +231,11 @@ TEST_CASE("class tokens, relative positions and a learned lambda give the same r
   SequenceShape language = shape_of(MixerKind::attention);
   language.relative = language.post = language.output_bias = true;
   check(language, large_batch(language));
+  SequenceShape gpt = shape_of(MixerKind::attention);
+  gpt.activation = &find_activation("swiglu");
+  gpt.heads = 2;
+  gpt.untied_head = gpt.embedding_norm = gpt.rotary = gpt.qk_norm = true;
+  check(gpt, large_batch(gpt));
 }
 
 }  // namespace pieces_test

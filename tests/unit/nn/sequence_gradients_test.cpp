@@ -50,28 +50,6 @@ TEST_CASE("gradients agree with central differences: every mixer, pre-norm and p
 }
 
 TEST_CASE(
-    "gradients agree with central differences: lambda fixed and learned, at one or both skips") {
-  for (const bool post : {false, true}) {
-    CAPTURE(post);
-    for (const double lambda : {0.0, -1.0, 1.5}) {
-      CAPTURE(lambda);
-      SequenceShape shape = shape_of(MixerKind::attention);
-      shape.post = post;
-      shape.lambda = lambda;
-      check_gradients(shape);
-      shape.learns_lambda = true;
-      shape.lambda_at_both = true;
-      check_gradients(shape);
-    }
-    SequenceShape shape = shape_of(MixerKind::s4d);
-    shape.post = post;
-    shape.lambda = -1;
-    shape.learns_lambda = true;
-    check_gradients(shape);
-  }
-}
-
-TEST_CASE(
     "gradients agree with central differences: no feed-forward network, RMS norms, loss at some "
     "tokens") {
   for (const bool post : {false, true}) {

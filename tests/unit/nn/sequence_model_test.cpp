@@ -7,7 +7,6 @@
 #include <cmath>
 #include <stdexcept>
 #include <string>
-#include <type_traits>
 #include <vector>
 
 #include "core/tolerances.hpp"
@@ -106,55 +105,6 @@ TEST_CASE(
         CHECK(arma::all(arma::vectorise(parameter->W) ==
                         (parameter->name.ends_with("gain") ? 1.0 : 0.0)));
       }
-    }
-  }
-}
-
-TEST_CASE(
-    "sequences are independent: logits equal those of each sequence alone, gradients are the "
-    "means") {
-  constexpr double limit = tolerance::residual<double>;
-  for (const MixerKind mixer : mixers) {
-    for (const bool classes : {false, true}) {
-      CAPTURE(static_cast<int>(mixer));
-      CAPTURE(classes);
-      SequenceShape shape = classes ? classes_shape(mixer) : shape_of(mixer);
-      shape.learns_lambda = true;
-      SequenceModel<double> model(shape, initial);
-      perturb(model);
-      const SequenceBatch<double> batch = batch_of(shape, !classes);
-      const arma::mat together = logits(model, batch);
-      const double loss = pass(model, batch);
-      std::vector<arma::mat> gradients;
-      for (const Parameter<double>* parameter : model.parameters())
-        gradients.push_back(parameter->G);
-      const std::uint64_t asked = batch.targets.size() / 3, length = shape.length;
-      double mean_loss = 0;
-      for (std::uint64_t b = 0; b < 3; ++b) {
-        SequenceBatch<double> alone;
-        const auto part = [b](const auto& of, std::uint64_t size) {
-          return std::remove_cvref_t<decltype(of)>(
-              of.begin() + static_cast<std::ptrdiff_t>(b * size),
-              of.begin() + static_cast<std::ptrdiff_t>((b + 1) * size));
-        };
-        alone.targets = part(batch.targets, asked);
-        if (classes) {
-          alone.values = batch.values.cols(b * length, (b + 1) * length - 1);
-        } else {
-          alone.ids = part(batch.ids, length);
-          alone.labeled = part(batch.labeled, asked);
-          for (std::uint64_t& column : alone.labeled) column -= b * length;
-        }
-        CHECK(relative(logits(model, alone), together.cols(b * asked, (b + 1) * asked - 1)) <=
-              limit);
-        mean_loss += pass(model, alone) / 3;
-        for (std::size_t i = 0; i < gradients.size(); ++i)
-          gradients[i] -= model.parameters()[i]->G / 3;
-      }
-      CHECK(std::fabs(mean_loss - loss) <= limit);
-      for (const arma::mat& left : gradients) CHECK(arma::norm(left, "fro") <= limit);
-      // A smaller batch in between has no effect.
-      CHECK(arma::approx_equal(logits(model, batch), together, "absdiff", 0.0));
     }
   }
 }

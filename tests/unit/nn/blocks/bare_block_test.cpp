@@ -209,6 +209,8 @@ TEST_CASE("bare block: M and forward agree with explicit loops over eq. (6)") {
         CHECK(distance(tokens_of(state), layer(spec, Y, rows_of(block->value_matrix()), lambda)) <
               agreement);
         CHECK(state.degenerate_rows == 0);
+        if (spec.value_weights != "identity")
+          CHECK(static_cast<double>(drawn.tensors.parameters()) == parameters_per_block(spec));
       }
     }
   }

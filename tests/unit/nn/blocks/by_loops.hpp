@@ -89,9 +89,3 @@ double relative_error(const arma::Mat<T>& Y, const arma::mat& expected) {
   return arma::norm(arma::conv_to<arma::mat>::from(Y) - expected, "fro") /
          arma::norm(expected, "fro");
 }
-
-// The distance of the tokens of X from being equal: sqrt(t_div).
-inline double spread(const arma::mat& X) {
-  const arma::vec mean = arma::mean(X, 1);
-  return arma::norm(X.each_col() - mean, "fro") / arma::norm(X, "fro");
-}

@@ -280,25 +280,6 @@ TEST_CASE("encoder embedding: the table grows if there are more tokens than BERT
   CHECK(usual.parameters() == (spec.vocabulary + 512 + 2 + 2) * d);  // word, position, type, norm
   CHECK(embed_tokens(spec, longer, std::vector<std::uint32_t>(600, 1)).n_cols == 600);
   CHECK(longer.parameters() == (spec.vocabulary + 600 + 2 + 2) * d);
-
-  ModelSpec wider = spec;
-  wider.positions = 77;
-  DrawnTensors<double> other(trial, "");
-  embed_tokens(wider, other, {1, 2});
-  CHECK(other.parameters() == (spec.vocabulary + 77 + 2 + 2) * d);
-}
-
-TEST_CASE("encoders keep equal tokens equal, and permuted tokens give the permuted output") {
-  const arma::mat equal = arma::repmat(gaussian(d, 1, "x"), 1, N), X = input();
-  const arma::uvec order = {4, 2, 8, 0, 1, 7, 3, 6, 5};
-  for (const std::string model : {"bert", "albert"}) {
-    const auto block = drawn_block(spec_of(model));
-    const arma::mat Y = output(*block, X, 1.0);
-    CHECK(relative_error<double>(output(*block, X.cols(order), 1.0), Y.cols(order)) <=
-          tolerance::closed_form<double>);
-    for (const double lambda : {1.0, -1.0})
-      CHECK(spread(output(*block, equal, lambda)) <= tolerance::closed_form<double>);
-  }
 }
 
 TEST_CASE("encoders undo the rescaling of a state, as GELU is not homogeneous") {

@@ -7,6 +7,7 @@
 #include <numbers>
 
 #include "core/tolerances.hpp"
+#include "nn/blocks/by_loops.hpp"
 #include "nn/blocks/model_row.hpp"
 #include "nn/blocks/perturbed_tensors.hpp"
 #include "nn/blocks/stack.hpp"
@@ -27,18 +28,6 @@ ModelSpec spec_of(std::uint64_t dim, std::uint64_t state, const std::string& nor
   spec.norm = norm;
   resolve_defaults(spec);
   return spec;
-}
-
-template <class T>
-arma::Mat<T> output(const Block<T>& block, const arma::mat& X, double lambda) {
-  State<T> state;
-  state.Y = arma::conv_to<arma::Mat<T>>::from(X);
-  block.forward(state, lambda);
-  return state.Y;
-}
-
-double relative(const arma::mat& Y, const arma::mat& expected) {
-  return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
 }
 
 // K_c[l] = 2 Re sum_m C_m (exp(dt A_m) - 1) / A_m exp(l dt A_m), term by term; (d, N).
@@ -116,15 +105,8 @@ TEST_CASE(
   make_block<double>(spec_of(6, 64), tensors);
   arma::mat impulse(6, 1000, arma::fill::zeros);
   impulse.col(0).ones();
-  CHECK(relative(modal_convolution(modes_of(tensors), impulse), kernels(tensors, 1000)) <=
-        tolerance::residual<double>);
-}
-
-TEST_CASE("the recurrence equals the causal convolution with the kernel") {
-  PerturbedTensors<double> tensors;
-  make_block<double>(spec_of(5, 8), tensors);
-  const arma::mat U = gaussian(5, 90, "U"), expected = convolved(kernels(tensors, 90), U);
-  CHECK(relative(modal_convolution(modes_of(tensors), U), expected) <= tolerance::residual<double>);
+  CHECK(relative_error<double>(modal_convolution(modes_of(tensors), impulse),
+                               kernels(tensors, 1000)) <= tolerance::residual<double>);
 }
 
 TEST_CASE("S4D block agrees with loops for every norm and several lambda") {
@@ -142,27 +124,22 @@ TEST_CASE("S4D block agrees with loops for every norm and several lambda") {
       for (arma::uword t = 0; t < 40 && norm == "rms"; ++t) {
         expected.col(t) /= std::sqrt(arma::dot(expected.col(t), expected.col(t)) / 6 + 1e-5);
       }
-      CHECK(relative(output(*block, X, lambda), expected) <= tolerance::residual<double>);
+      CHECK(relative_error<double>(output(*block, X, lambda), expected) <=
+            tolerance::residual<double>);
     }
   }
 }
 
-TEST_CASE("S4D block is causal, and a separate power of two does not change the result") {
+TEST_CASE("S4D block: a separate power of two does not change the result") {
   PerturbedTensors<double> tensors;
   const auto block = make_block<double>(spec_of(6, 8), tensors);
-  arma::mat X = gaussian(6, 40, "X");
-  const arma::mat Y = output(*block, X, 0.5);
+  const arma::mat X = gaussian(6, 40, "X"), Y = output(*block, X, 0.5);
   State<double> scaled;
   scaled.Y = X / 1024;
   scaled.log2_scale = 10;
   block->forward(scaled, 0.5);
   CHECK(scaled.log2_scale == 0.0);
   CHECK(arma::approx_equal(scaled.Y, Y, "absdiff", 0.0));
-
-  X.col(25) *= -3;
-  const arma::mat Z = output(*block, X, 0.5);
-  CHECK(arma::approx_equal(Y.head_cols(25), Z.head_cols(25), "absdiff", 0.0));
-  for (arma::uword t = 25; t < 40; ++t) CHECK(arma::norm(Y.col(t) - Z.col(t)) > 0);
 }
 
 TEST_CASE(
@@ -173,7 +150,7 @@ TEST_CASE(
   const arma::mat X = gaussian(16, 1000, "X"),
                   Y = output(*make_block<double>(spec_of(16, 64), tensors), X, 1.0);
   const auto Z = output(*make_block<float>(spec_of(16, 64), rounded), X, 1.0);
-  CHECK(relative(arma::conv_to<arma::mat>::from(Z), Y) <= tolerance::residual<float>);
+  CHECK(relative_error(Z, Y) <= tolerance::residual<float>);
 }
 
 TEST_CASE("S4D: [LambdaSkip] A.13.1 has 32 layers and 1.6 million parameters") {

@@ -111,36 +111,6 @@ TEST_CASE("selective scan: with constant steps, B and C, it is a convolution, an
   }
 }
 
-// y_t[c] = sum_j M_tj x_j[c] + D x_t[c], M_tj = sum_s C_t exp(A sum_{j < k <= t} dt_k) dt_j B_j.
-// y is linear in B and D together, hence sum dy o y = <B, dB> + <D, dD>; and in C and D.
-TEST_CASE("selective scan: agrees with its matrix; gradients satisfy Euler's relation") {
-  for (const arma::uword n : {5u, 11u}) {
-    CAPTURE(n);
-    const Scan<double> scan(13, n, 20);
-    arma::mat y = scan.x.each_col() % scan.D;
-    for (arma::uword c = 0; c < 13; ++c) {
-      for (arma::uword t = 0; t < 20; ++t) {
-        double elapsed = 0;
-        for (arma::uword j = t + 1; j-- > 0; elapsed += scan.dt(c, j)) {
-          for (arma::uword s = 0; s < n; ++s) {
-            y(c, t) += scan.BC(n + s, t) * std::exp(scan.A(c, s) * elapsed) * scan.dt(c, j) *
-                       scan.BC(s, j) * scan.x(c, j);
-          }
-        }
-      }
-    }
-    CHECK(relative(scan.output(), y) <= tolerance::residual<double>);
-    const auto gradients = scan.gradients();
-    const double of_D = arma::dot(gradients.D, scan.D), all = arma::dot(scan.dy, y);
-    for (const arma::uword first : {arma::uword(0), n}) {
-      const double of_rows =
-          arma::dot(scan.BC.rows(first, first + n - 1), gradients.BC.rows(first, first + n - 1));
-      CHECK(std::fabs(of_rows + of_D - all) <=
-            tolerance::residual<double> * arma::norm(scan.dy, "fro") * arma::norm(y, "fro"));
-    }
-  }
-}
-
 TEST_CASE_TEMPLATE("selective scan: a step so large that exp(dt A) is negligible forgets the state",
                    T, float, double) {
   Scan<T> scan(5, 3, 6);

@@ -40,18 +40,6 @@ arma::mat by_definition(const Inputs& in) {
   return Y;
 }
 
-// Token by token, as defined in the head comment of the header.
-arma::mat ssd_recurrent(const arma::rowvec& a, const arma::mat& B, const arma::mat& C,
-                        const arma::mat& X) {
-  arma::mat Y(X.n_rows, X.n_cols);
-  arma::mat h(B.n_rows, X.n_rows, arma::fill::zeros);
-  for (arma::uword t = 0; t < X.n_cols; ++t) {
-    h = std::exp(a(t)) * h + B.col(t) * X.col(t).t();
-    Y.col(t) = h.t() * C.col(t);
-  }
-  return Y;
-}
-
 double relative(const arma::mat& Y, const arma::mat& expected) {
   return arma::norm(Y - expected, "fro") / arma::norm(expected, "fro");
 }
@@ -64,7 +52,7 @@ arma::Mat<T> to(const arma::mat& X) {
 }  // namespace
 
 TEST_CASE(
-    "chunks, recurrence and matrix equal the sum over earlier tokens for any number of tokens and "
+    "chunks and matrix equal the sum over earlier tokens for any number of tokens and "
     "memory") {
   for (const arma::uword tokens : {1U, 2U, 63U, 64U, 65U, 128U, 200U}) {
     for (const double strength : {0.0, 0.01, 0.3, 5.0}) {
@@ -73,8 +61,6 @@ TEST_CASE(
       const Inputs in = draw(tokens, 5, 3, strength);
       const arma::mat expected = by_definition(in);
       CHECK(relative(ssd(in.a, in.B, in.C, in.X), expected) <= tolerance::residual<double>);
-      CHECK(relative(ssd_recurrent(in.a, in.B, in.C, in.X), expected) <=
-            tolerance::residual<double>);
       CHECK(relative(in.X * ssd_matrix(in.a, in.B, in.C).t(), expected) <=
             tolerance::residual<double>);
     }
@@ -90,16 +76,6 @@ TEST_CASE(
   CHECK(relative(ssd(a, B, C, X), arma::mat{{2.0, 40.0}}) <= tolerance::closed_form<double>);
 }
 
-TEST_CASE("without decay, a = 0, the result is the running sums of linear attention") {
-  const Inputs in = draw(150, 4, 2, 0.0);
-  arma::mat h(4, 2, arma::fill::zeros), expected(2, 150);
-  for (arma::uword t = 0; t < 150; ++t) {
-    h += in.B.col(t) * in.X.col(t).t();
-    expected.col(t) = h.t() * in.C.col(t);
-  }
-  CHECK(relative(ssd(in.a, in.B, in.C, in.X), expected) <= tolerance::residual<double>);
-}
-
 TEST_CASE("a strong decay, down to minus infinity, keeps only the current token, without NaN") {
   for (const double strength : {1e4, std::numeric_limits<double>::infinity()}) {
     Inputs in = draw(130, 4, 3, 1.0);
@@ -107,7 +83,6 @@ TEST_CASE("a strong decay, down to minus infinity, keeps only the current token,
     arma::mat expected = in.X;
     for (arma::uword t = 0; t < 130; ++t) expected.col(t) *= arma::dot(in.C.col(t), in.B.col(t));
     CHECK(relative(ssd(in.a, in.B, in.C, in.X), expected) <= tolerance::residual<double>);
-    CHECK(relative(ssd_recurrent(in.a, in.B, in.C, in.X), expected) <= tolerance::residual<double>);
     CHECK(relative(in.X * ssd_matrix(in.a, in.B, in.C).t(), expected) <=
           tolerance::residual<double>);
   }
@@ -135,14 +110,6 @@ TEST_CASE("causality: a later token does not change any bit of an earlier output
                   Z = ssd(after.a, after.B, after.C, after.X);
   CHECK(arma::approx_equal(Y.head_cols(100), Z.head_cols(100), "absdiff", 0.0));
   for (arma::uword t = 100; t < 150; ++t) CHECK(arma::norm(Y.col(t) - Z.col(t)) > 0);
-}
-
-TEST_CASE("single precision agrees with double precision up to rounding") {
-  const Inputs in = draw(200, 16, 8, 0.05);
-  const arma::fmat Y =
-      ssd(arma::frowvec(to<float>(in.a)), to<float>(in.B), to<float>(in.C), to<float>(in.X));
-  CHECK(relative(arma::conv_to<arma::mat>::from(Y), ssd(in.a, in.B, in.C, in.X)) <=
-        tolerance::residual<float>);
 }
 
 TEST_CASE_TEMPLATE("silu equals its definition in extended precision", T, float, double) {

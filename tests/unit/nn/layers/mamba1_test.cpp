@@ -1,9 +1,5 @@
 #include "nn/layers/mamba1.hpp"
 
-#include "nn/blocks/block.hpp"
-#include "nn/blocks/model_row.hpp"
-#include "nn/blocks/stack.hpp"
-#include "nn/layers/given_weights.hpp"
 #include "nn/layers/mixer_checks.hpp"
 
 namespace mamba1_test {
@@ -84,28 +80,6 @@ TEST_CASE("Mamba-1 agrees with loops over the recurrence, sequence by sequence")
           tolerance::residual<double>);
     CHECK(relative(Y.tail_cols(length), by_loops(mixer, X.tail_cols(length))) <=
           tolerance::residual<double>);
-  }
-}
-
-TEST_CASE("Mamba-1 agrees with that of rank-collapse") {
-  for (const Size& size : sizes) {
-    CAPTURE(size.d);
-    ModelSpec spec;
-    spec.model = "mamba1";
-    spec.dim = size.d;
-    spec.state = size.n;
-    resolve_defaults(spec);
-    Mamba1Mixer<double> mixer = mixer_of(size);
-    GivenWeights given(mixer, {"in_proj.weight", "conv1d.weight", "conv1d.bias", "x_proj.weight",
-                               "dt_proj.weight", "dt_proj.bias", "A_log", "D", "out_proj.weight"});
-    State<double> state;
-    state.Y = tokens(size.d).head_cols(length);
-    arma::mat normed = state.Y;
-    make_block<double>(spec, given)->forward(state, 0.0);
-    for (arma::uword t = 0; t < length; ++t)
-      normed.col(t) /=
-          std::sqrt(arma::dot(normed.col(t), normed.col(t)) / static_cast<double>(size.d) + 1e-5);
-    CHECK(relative(output<double>(mixer, normed), state.Y) <= tolerance::residual<double>);
   }
 }
 

@@ -29,11 +29,14 @@ train::Config images_config() {
   return config;
 }
 
-/// The text has four letters of equal frequency, so its entropy is ln 4.
-train::Config text_config(const std::string& file) {
+/// The text in `folder` has four letters of equal frequency, so its entropy is ln 4.
+train::Config text_config(const TemporaryFolder& folder) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "abcd";
+  write_file_atomically(folder / "text.txt", text);
   train::Config config;
   config.task = "text";
-  config.text = file;
+  config.text = folder / "text.txt";
   config.variant = {"post", "pre", "de-escalated"};
   config.mean = {"strict", "segment"};
   config.layers = {3};
@@ -104,12 +107,6 @@ class Judged {
   train::Config config_;
   std::map<std::string, RunValues> values_;
 };
-
-std::string four_letters() {
-  std::string text;
-  for (int i = 0; i < 400; ++i) text += "abcd";
-  return text;
-}
 
 }  // namespace
 
@@ -195,8 +192,7 @@ TEST_CASE("claims are about Figure 6 from half of its depth on, with one start a
 
 TEST_CASE("claims are about Figure 7 from half of its depth on, as about Figure 6") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "text.txt", four_letters());
-  train::Config config = text_config(folder / "text.txt");
+  train::Config config = text_config(folder);
   const auto kind = [&](const std::string& init, std::uint64_t layers, const std::string& rest) {
     config.init = {init};
     config.layers = {layers};
@@ -214,8 +210,7 @@ TEST_CASE("claims are about Figure 7 from half of its depth on, as about Figure 
 
 TEST_CASE("text: the mean over a segment shows later tokens, the mean over earlier ones does not") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "text.txt", four_letters());
-  train::Config config = text_config(folder / "text.txt");
+  train::Config config = text_config(folder);
   Judged judged(config);
   const std::string id = "sec-3.4/L=3/later-tokens/";
   for (const char* form : {"as-printed", "corrected"}) CHECK(judged(id + form) == Verdict::holds);
@@ -324,8 +319,7 @@ TEST_CASE(
     "text: a model fails if it stays at the entropy, 0.1 nats count as equal, a leak makes claims "
     "void") {
   const TemporaryFolder folder;
-  write_file_atomically(folder / "text.txt", four_letters());
-  const train::Config config = text_config(folder / "text.txt");
+  const train::Config config = text_config(folder);
   CHECK(Task(config).guessing_loss() == doctest::Approx(std::log(4.0)));
   Judged judged(config);
   CHECK(judged("fig-7/L=3/post-norm-fails") == Verdict::fails);
