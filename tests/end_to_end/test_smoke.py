@@ -3,7 +3,7 @@ import os
 import sys
 import unittest
 
-from program import PRESETS, TINY, TINY_STABLE_RANK, ProgramTest, loads
+from program import PRESETS, ROOT, TINY, TINY_STABLE_RANK, ProgramTest, loads
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 import check_preset  # noqa: E402
