@@ -1,5 +1,7 @@
 #include "cli/check_report.hpp"
 
+#include <algorithm>
+
 #include "core/error.hpp"
 #include "core/text.hpp"
 
@@ -41,6 +43,22 @@ ResultFile made_up_result(const ResolvedRun& run) {
 }
 
 }  // namespace
+
+std::vector<ListedQuantity> own_quantities(const ResolvedRun& run) {
+  std::vector<ListedQuantity> out;
+  ResultFile file = made_up_result(run);
+  Mistakes mistakes;
+  add_own_quantities(run.texts.report, file, mistakes);
+  for (ListedQuantity& each : listed(file)) {
+    const auto& all = run.texts.report.quantities;
+    const auto own = std::ranges::find(all, each.kind, &OwnQuantity::name);
+    if (own == all.end()) continue;
+    each.symbol = own->label;
+    each.meaning = own->is;
+    out.push_back(std::move(each));
+  }
+  return out;
+}
 
 void check_report(const ResolvedRun& run) {
   if (run.own.empty() && run.texts.report.empty()) return;

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "cli/check_report.hpp"
 #include "cli/commands.hpp"
 #include "cli/presets.hpp"
 #include "cli/quantities.hpp"
@@ -109,7 +111,9 @@ int list_quantities(const std::vector<std::string>& names, bool as_json) {
   const Preset preset = read_preset(names[0]);
   const ResolvedRun run =
       resolve(experiment_of(preset.command, "preset " + preset.name), {preset, {}, {}});
-  const std::vector<ListedQuantity> quantities = listed(run.study().quantities());
+  check_report(run);
+  std::vector<ListedQuantity> quantities = listed(run.study().quantities());
+  std::ranges::move(own_quantities(run), std::back_inserter(quantities));
   if (as_json) {
     std::fputs(printed_json(quantities_json(quantities)).c_str(), stdout);
     return 0;

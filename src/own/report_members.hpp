@@ -47,7 +47,7 @@ struct Members<OwnLine> {
 template <>
 struct Members<OwnPanel> {
   static constexpr auto list =
-      std::tuple(required("title", &OwnPanel::title), optional("each", &OwnPanel::each),
+      std::tuple(optional("title", &OwnPanel::title), optional("each", &OwnPanel::each),
                  optional("x", &OwnPanel::x), optional("y", &OwnPanel::y),
                  required("curves", &OwnPanel::curves), optional("lines", &OwnPanel::lines));
 };

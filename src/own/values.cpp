@@ -185,6 +185,9 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
                               printable_key(name), joined(first)));
     }
   }
+  if (name.find('*') != std::string::npos)
+    refuse(node.column, "no quantity matches '" + printable_key(name) +
+                            "'; a product needs blanks around its star");
   std::vector<std::string> known, pieces;
   for (const auto& [each, unused] : quantities_) known.push_back(each);
   for (const auto& [each, unused] : flags_) known.push_back(each);

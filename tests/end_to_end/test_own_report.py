@@ -60,6 +60,7 @@ MISTAKES = [
     ((*Q, "name"), "iteration", "report.quantities[0].name: 'iteration' is what curves are over"),
     ((*Q, "name"), "steps", "report.quantities[0].name: 'steps' is a flag of the run"),
     ((*Q, "is"), "nuclear_rnk / stable_rank_A", "report.quantities[0].is: column 1: no quantity 'nuclear_rnk' in this run; did you mean 'nuclear_rank'?"),
+    ((*Q, "is"), "nuclear_rank*2", "report.quantities[0].is: column 1: no quantity matches 'nuclear_rank*2'; a product needs blanks around its star"),
     ((*Q, "is"), "nuclear_rank /", "report.quantities[0].is: column 15: expected a number"),
     ((*Q, "is"), "nuclear_rank >= 2", "report.quantities[0].is: column 14: '>=' is not expected here"),
     ((*Q, "is"), "nuclear_rank[rn=gd]", "report.quantities[0].is: column 1: 'nuclear_rank' was not measured at rn=gd; its axes: run"),
@@ -174,6 +175,11 @@ class OwnReportTest(ProgramTest):
             self.assertAlmostEqual(panel["lines"][0]["y"], statistics.fmean(values[f"d={d}.worst"]), delta=1e-12)
             self.assertEqual(panel["group"], own[1]["group"])
         self.run_program("plot out.json --out all.svg -q")
+
+    def test_the_list_of_quantities_has_them(self):
+        self.preset(ETA)
+        listed = self.run_program("list mine --quantities").stdout
+        self.assertIn("worst   max |eta|\n    max(abs(eta))\n    d: 4, 16, 64\n    names: d=4.worst, d=16.worst, d=64.worst\n", listed)
 
     def test_labels_become_ticks(self):
         preset = copy.deepcopy(PRESET)

@@ -64,10 +64,11 @@ def _toys():
     """The presets that say what their tests change."""
     for preset in PRESETS:
         with open(os.path.join(ROOT, "experiments", preset + ".json"), encoding="utf-8") as file:
-            toy = loads(file.read()).get("toy")
-        if toy:
-            values = ((key, ",".join(map(str, value)) if isinstance(value, list) else value) for key, value in toy.items())
-            yield "toy of " + preset, " ".join([f"run {preset}", *(f"--{key} {value}" for key, value in values)])
+            document = loads(file.read())
+        if "toy" in document:
+            values = {**document["config"], **document["toy"]}
+            words = (f"--{key} {','.join(map(str, value)) if isinstance(value, list) else value}" for key, value in values.items())
+            yield "toy of " + preset, " ".join([document["command"], *words])
 
 
 RUNS.update(_toys())
