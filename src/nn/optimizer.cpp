@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 
 namespace ranklab {
 namespace {
@@ -33,9 +34,7 @@ template <class T>
 void Optimizer<T>::step(Parameter<T>& parameter, double lr) {
   const arma::Mat<T>& G = parameter.G;
   if (steps_++ == 0) {
-    const bool spectral = settings_.rule == Rule::muon || settings_.rule == Rule::polar;
-    if (spectral) muon_.emplace(momentum, settings_.rule == Rule::polar);
-    if (!spectral) m_.zeros(G.n_rows, G.n_cols);
+    if (!is_spectral()) m_.zeros(G.n_rows, G.n_cols);
     if (settings_.rule == Rule::adam) v_.zeros(G.n_rows, G.n_cols);
   }
   switch (settings_.rule) {
@@ -48,8 +47,38 @@ void Optimizer<T>::step(Parameter<T>& parameter, double lr) {
       return;
     case Rule::muon:
     case Rule::polar:
-      parameter.W += static_cast<T>(lr) * muon_->step(G);
+      parameter.W += static_cast<T>(lr) * spectral_step(G);
   }
+}
+
+template <class T>
+void Optimizer<T>::step(const std::vector<Parameter<T>*>& stacked, double lr) {
+  if (stacked.size() == 1) return step(*stacked.front(), lr);
+  if (!is_spectral()) throw std::logic_error("this rule updates matrices one by one");
+  arma::Mat<T> G;
+  for (const Parameter<T>* each : stacked) G = arma::join_cols(G, each->G);
+  const arma::Mat<T> change = static_cast<T>(lr) * spectral_step(G);
+  arma::uword row = 0;
+  for (Parameter<T>* each : stacked) {
+    each->W += change.rows(row, row + each->W.n_rows - 1);
+    row += each->W.n_rows;
+  }
+}
+
+template <class T>
+arma::Mat<T> Optimizer<T>::spectral_step(const arma::Mat<T>& G) {
+  const auto [rows, columns] = settings_.cut;
+  if (muon_.empty()) muon_.assign(rows * columns, Muon<T>(momentum, settings_.rule == Rule::polar));
+  if (muon_.size() == 1) return muon_.front().step(G);
+  const arma::uword height = G.n_rows / rows, width = G.n_cols / columns;
+  arma::Mat<T> out(arma::size(G));
+  for (arma::uword i = 0; i < rows; ++i) {
+    for (arma::uword j = 0; j < columns; ++j) {
+      const arma::span r(i * height, (i + 1) * height - 1), c(j * width, (j + 1) * width - 1);
+      out(r, c) = muon_[i * columns + j].step(G(r, c));
+    }
+  }
+  return out;
 }
 
 double step_flops(Rule rule, double rows, double columns) {

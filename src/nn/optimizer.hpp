@@ -14,7 +14,6 @@
 
 #include <armadillo>
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "nn/layers/parameter.hpp"
@@ -24,6 +23,13 @@ namespace ranklab {
 
 enum class Rule { adam, muon, polar, sgd };
 
+/// The parts of a matrix that muon and polar orthogonalize one by one, each with its own shape: so
+/// many of its rows (the outputs of heads) or of its columns (their inputs). They divide it.
+struct Cut {
+  std::uint64_t rows = 1, columns = 1;
+  bool operator==(const Cut&) const = default;
+};
+
 template <class T>
 class Optimizer {
  public:
@@ -31,19 +37,25 @@ class Optimizer {
     Rule rule = Rule::adam;
     double beta_2 = 0.95;  // adam only
     double decay = 0;      // adam only
+    Cut cut = {};          // muon and polar only
   };
   explicit Optimizer(const Settings& settings) : settings_(settings) {}
 
   /// Updates parameter.W from parameter.G.
   void step(Parameter<T>& parameter, double lr);
+  /// The same for matrices with equally many columns as one, the first on top: of muon and polar.
+  void step(const std::vector<Parameter<T>*>& stacked, double lr);
 
  private:
   void adam(Parameter<T>& parameter, double lr);
+  bool is_spectral() const { return settings_.rule == Rule::muon || settings_.rule == Rule::polar; }
+  /// The step of muon or polar, part by part.
+  arma::Mat<T> spectral_step(const arma::Mat<T>& G);
 
   Settings settings_;
   std::uint64_t steps_ = 0;
   arma::Mat<T> m_, v_;
-  std::optional<Muon<T>> muon_;
+  std::vector<Muon<T>> muon_;  // of each part
 };
 
 /// Floating-point operations of a step, roughly.

@@ -19,7 +19,7 @@ template <class T>
 class Trainer {
  public:
   struct Trained {
-    Parameter<T>* parameter;
+    std::vector<Parameter<T>*> stacked;  // one, or several that muon takes as one matrix
     typename Optimizer<T>::Settings optimizer;
     double rate;  // multiplies the learning rate
   };
@@ -27,10 +27,15 @@ class Trainer {
   /// The model must outlive the trainer. Parameters that are not in the list stay as they are.
   Trainer(SequenceModel<T>& model, const std::vector<Trained>& trained) : model_(model) {
     for (const Trained& each : trained) {
-      states_.push_back({each.parameter, Optimizer<T>(each.optimizer), each.rate});
-      costs_.push_back(step_flops(each.optimizer.rule,
-                                  static_cast<double>(each.parameter->W.n_rows),
-                                  static_cast<double>(each.parameter->W.n_cols)));
+      states_.push_back({each.stacked, Optimizer<T>(each.optimizer), each.rate});
+      double rows = 0;
+      for (const Parameter<T>* parameter : each.stacked)
+        rows += static_cast<double>(parameter->W.n_rows);
+      const auto& [parts, columns] = each.optimizer.cut;
+      const double count = static_cast<double>(parts * columns);
+      costs_.push_back(count * step_flops(each.optimizer.rule, rows / static_cast<double>(parts),
+                                          static_cast<double>(each.stacked.front()->W.n_cols) /
+                                              static_cast<double>(columns)));
     }
   }
 
@@ -49,13 +54,13 @@ class Trainer {
   void step(double lr, const PieceRunner& pieces = {}) {
     pieces.run(costs_, [&](std::size_t i) {
       State& state = states_[i];
-      state.optimizer.step(*state.parameter, lr * state.rate);
+      state.optimizer.step(state.stacked, lr * state.rate);
     });
   }
 
  private:
   struct State {
-    Parameter<T>* parameter;
+    std::vector<Parameter<T>*> stacked;
     Optimizer<T> optimizer;
     double rate;
   };

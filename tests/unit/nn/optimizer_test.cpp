@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <stdexcept>
+#include <vector>
 
 #include "core/tolerances.hpp"
 #include "ensembles/random_features.hpp"
@@ -98,6 +100,69 @@ TEST_CASE_TEMPLATE(
     const arma::vec s = singular_values(arma::conv_to<arma::mat>::from(before - parameter.W));
     for (const double value : s)
       CHECK(std::fabs(value - 0.5 * std::sqrt(2.0)) <= 10 * tolerance::residual<T>);
+  }
+}
+
+// U V' of an SVD.
+arma::mat polar_by_svd(const arma::mat& A) {
+  arma::mat U, V;
+  arma::vec s;
+  arma::svd_econ(U, s, V, A);
+  return U * V.t();
+}
+
+TEST_CASE("polar orthogonalizes the parts of a cut one by one, each at the scale of its shape") {
+  for (const Cut cut : {Cut{2, 1}, Cut{1, 3}, Cut{3, 1}}) {
+    Parameter<double> parameter{"W", arma::mat(6, 3, arma::fill::zeros), gradient(1)};
+    Optimizer<double>({.rule = Rule::polar, .cut = cut}).step(parameter, 0.5);
+    const arma::uword m = 6 / cut.rows, n = 3 / cut.columns;
+    const double scale = std::sqrt(std::max(1.0, double(m) / double(n)));
+    for (arma::uword i = 0; i < cut.rows; ++i) {
+      for (arma::uword j = 0; j < cut.columns; ++j) {
+        const auto part = [&](const arma::mat& A) -> arma::mat {
+          return A.submat(i * m, j * n, (i + 1) * m - 1, (j + 1) * n - 1);
+        };
+        CHECK(arma::approx_equal(part(parameter.W), -0.5 * scale * polar_by_svd(part(gradient(1))),
+                                 "absdiff", tolerance::polar_agreement<double>));
+      }
+    }
+  }
+}
+
+TEST_CASE("stacked matrices have the polar factor of one matrix") {
+  Parameter<double> top{"a", arma::mat(2, 3, arma::fill::zeros), gradient(1).rows(0, 1)},
+      rest{"b", arma::mat(4, 3, arma::fill::zeros), gradient(1).rows(2, 5)};
+  Optimizer<double>({.rule = Rule::polar}).step({&top, &rest}, 0.5);
+  const arma::mat expected = -0.5 * std::sqrt(2.0) * polar_by_svd(gradient(1));
+  CHECK(arma::approx_equal(arma::join_cols(top.W, rest.W), expected, "absdiff",
+                           tolerance::polar_agreement<double>));
+  Optimizer<double> adam({});
+  CHECK_THROWS_AS(adam.step({&top, &rest}, 0.5), const std::logic_error&);
+}
+
+TEST_CASE_TEMPLATE("parts keep their momentum, and one part is the whole bit for bit", T, float,
+                   double) {
+  for (const Rule rule : {Rule::muon, Rule::polar}) {
+    Parameter<T> whole{"W", arma::Mat<T>(6, 3, arma::fill::zeros)}, one = whole, cut = whole;
+    Parameter<T> halves[] = {{"W", arma::Mat<T>(3, 3, arma::fill::zeros)},
+                             {"W", arma::Mat<T>(3, 3, arma::fill::zeros)}};
+    Optimizer<T> of_whole({.rule = rule}), of_one({.rule = rule, .cut = {1, 1}}),
+        of_cut({.rule = rule, .cut = {2, 1}});
+    std::vector<Optimizer<T>> of_halves(2, Optimizer<T>({.rule = rule}));
+    for (int t = 1; t <= 3; ++t) {
+      whole.G = one.G = cut.G = arma::conv_to<arma::Mat<T>>::from(gradient(t));
+      of_whole.step(whole, 0.1), of_one.step(one, 0.1), of_cut.step(cut, 0.1);
+      for (arma::uword i = 0; i < 2; ++i) {
+        halves[i].G = whole.G.rows(3 * i, 3 * i + 2);
+        of_halves[i].step(halves[i], 0.1);
+      }
+    }
+    const auto equal = [](const arma::Mat<T>& A, const arma::Mat<T>& B) {
+      return arma::approx_equal(A, B, "absdiff", 0);
+    };
+    CHECK(equal(whole.W, one.W));
+    CHECK(equal(cut.W, arma::join_cols(halves[0].W, halves[1].W)));
+    CHECK(!equal(cut.W, whole.W));
   }
 }
 

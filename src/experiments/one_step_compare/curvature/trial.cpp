@@ -438,7 +438,7 @@ TrialRecord run_transformer_trial(const Config& config, const Corpus& corpus, co
   std::vector<Trainer<double>::Trained> trained;
   for (const auto& weight : gpt_weights(model)) {
     const bool is_inside = weight.role == WeightRole::in_layer;
-    trained.push_back({weight.parameter,
+    trained.push_back({{weight.parameter},
                        {.rule = is_inside ? rule_of(config.optimizer) : Rule::adam},
                        is_inside ? config.lr : 0.01});
   }

@@ -44,10 +44,11 @@ struct Config : Study {
   double lr_embedding = 0.03;  // Adam's, for embedding, positions and head
   double lr_outer = 3;         // the optimizer's, for embedding and head, if it updates them
   std::vector<std::string> spectral_on = {
-      "hidden"};                             // what the optimizer updates; Adam updates the rest
-  std::string muon_scale = "original";       // of the step of muon and polar
-  std::vector<std::string> also;             // extra runs: "muon,spectral-on=W2"
-  std::vector<std::uint64_t> measure_steps;  // empty: 0-4, 8, 16, 32, 64 and every 50
+      "hidden"};                        // what the optimizer updates; Adam updates the rest
+  std::string muon_scale = "original";  // of the step of muon and polar
+  std::vector<std::string> muon_parts = {"whole"};  // how these cut Wq, Wk, Wv and Wo
+  std::vector<std::string> also;                    // extra runs: "muon,spectral-on=W2"
+  std::vector<std::uint64_t> measure_steps;         // empty: 0-4, 8, 16, 32, 64 and every 50
   bool one_step = false;
   std::vector<std::uint64_t>
       one_step_at;               // empty: the measured ones of 4, 8, 16, 32, 100 and the last
@@ -246,12 +247,23 @@ inline const grid::Axes of_model = {"layers", "dim",      "heads",   "steps", "a
                         inner_rates = {"lr-adam", "lr-muon", "lr-polar", "lr-sgd"},
                         outer_rates = {"lr-embedding", "lr-outer"};
 
-/// How a run updates a matrix: its rule, and the rate before --muon-scale.
+/// How a run updates a matrix: its rule, the rate before --muon-scale, and what muon and polar
+/// orthogonalize.
 struct Update {
   Rule rule;
   double rate;
+  Cut cut = {};
+  bool fused = false;  // with the other ones, as one matrix [Wq; Wk; Wv]
   bool operator==(const Update&) const = default;
 };
+
+/// In --muon-parts: a matrix as it is, the part of each head (rows of Wq, Wk and Wv, columns of
+/// Wo), or one matrix [Wq; Wk; Wv]. Also for one matrix, as "v=heads".
+inline const std::vector<std::string> parts_words = {"whole", "heads", "fused"};
+inline constexpr std::array<const char*, 4> matrices_of_heads = {"q", "k", "v", "o"};
+/// The word of --muon-parts for a block such as "Wv". Throws UsageError for a word that is not
+/// allowed.
+std::string parts_of(const Config& config, const std::string& block);
 
 /// Whether --muon-scale applies to steps of a rule.
 inline bool takes_scale(Rule rule) {

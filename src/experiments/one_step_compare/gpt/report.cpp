@@ -83,6 +83,11 @@ std::vector<Field> Config::flags() {
                            "max(m, n)^0.5, (m/n)^0.5 or 1; measured: original up to step 32, then "
                            "the best length of each matrix on that batch, over their geometric "
                            "mean")),
+      only_if([runs] { return runs("muon") || runs("polar"); }, "a run of muon or polar",
+              text_list_field("muon-parts", muon_parts,
+                              "what a step of Muon orthogonalizes: whole matrices; heads: the part "
+                              "of each head in Wq, Wk, Wv and Wo, or of some, as in "
+                              "q=heads,v=heads; fused: [Wq; Wk; Wv] as one matrix")),
       or_empty(one_per_flag(text_list_field("also", also,
                                             "extra run: an optimizer and the changed settings, as "
                                             "in muon,spectral-on=W2 or adam,dim=128,steps=100"))),
@@ -140,6 +145,19 @@ void check_run(const Run& run) {
         say("{}--spectral-on: Wg is not allowed with --activation {}; allowed: with "
             "--activation swiglu",
             where, c.activation));
+  }
+  const auto refuse_parts = [&](const std::string& why) {
+    throw UsageError(say("{}--muon-parts: {} {}", where, joined(c.muon_parts), why));
+  };
+  const bool cuts = c.muon_parts != std::vector<std::string>{"whole"};
+  if (cuts && c.muon_scale == measured_scale)
+    refuse_parts("is not allowed with --muon-scale measured; allowed: whole");
+  if (c.muon_parts == std::vector<std::string>{"fused"} && run.rule() != Rule::adam) {
+    for (const char* block : {"Wq", "Wk", "Wv"}) {
+      if (!run.updates(WeightRole::in_layer, block, true) ||
+          !run.updates(WeightRole::in_layer, block, false))
+        refuse_parts("needs Wq, Wk and Wv in --spectral-on; allowed: whole, heads");
+    }
   }
   const std::uint64_t watched = watched_steps.back();
   if (run.follows_criterion() && c.steps < watched) {

@@ -10,6 +10,31 @@ namespace ranklab::gpt {
 
 using grid::Setting;
 
+std::string parts_of(const Config& config, const std::string& block) {
+  const auto refuse = [](const std::string& word) {
+    throw UsageError("--muon-parts: '" + printable_key(word) +
+                     "' is not allowed; allowed: " + joined(parts_words, "|") +
+                     ", or q, k, v and o with heads or whole, as in q=heads,k=heads");
+  };
+  std::map<std::string, std::string> of_matrix;
+  for (const std::string& word : config.muon_parts) {
+    const std::size_t equals = word.find('=');
+    if (equals == std::string::npos) {
+      if (!contains(parts_words, word) || config.muon_parts.size() > 1) refuse(word);
+      if (word == "fused") return block == "Wo" ? "whole" : word;
+      return word;
+    }
+    const std::string matrix = word.substr(0, equals), way = word.substr(equals + 1);
+    const bool is_matrix =
+        std::ranges::any_of(matrices_of_heads, [&](const char* name) { return matrix == name; });
+    if (!is_matrix || (way != "heads" && way != "whole")) refuse(word);
+    if (!of_matrix.emplace("W" + matrix, way).second)
+      throw UsageError("--muon-parts: " + matrix + " is given twice");
+  }
+  const auto found = of_matrix.find(block);
+  return found == of_matrix.end() ? "whole" : found->second;
+}
+
 const OptimizerRow& optimizer_named(const std::string& name) {
   for (const OptimizerRow& row : optimizers) {
     if (row.name == name) return row;
@@ -31,6 +56,19 @@ const std::set<std::string> common_to_all_runs = {
     "precision",     "text",     "vocab",       "context", "batch",  "also",      "optimizer",
     "measure-steps", "one-step", "one-step-at", "save",    "record", "save-steps"};
 
+/// Equal ways to cut have one spelling: one word for all, or those of single matrices that are not
+/// whole.
+std::vector<std::string> canonical_parts(const Config& config) {
+  std::vector<std::string> words, of_matrices;
+  for (const std::string matrix : matrices_of_heads) {
+    words.push_back(parts_of(config, "W" + matrix));
+    if (words.back() != "whole") of_matrices.push_back(matrix + "=" + words.back());
+  }
+  if (words[0] == "fused") return {"fused"};
+  if (of_matrices.empty()) return {"whole"};
+  return of_matrices.size() == words.size() ? std::vector<std::string>{"heads"} : of_matrices;
+}
+
 /// Makes equal lists of --spectral-on equal, and resolves defaults that depend on other settings.
 Config canonical(Config config) {
   const auto place = [](const std::string& word) {
@@ -39,6 +77,7 @@ Config canonical(Config config) {
   std::sort(config.spectral_on.begin(), config.spectral_on.end(),
             [&](const std::string& a, const std::string& b) { return place(a) < place(b); });
   config.fill_defaults();
+  config.muon_parts = canonical_parts(config);
   return config;
 }
 
@@ -211,7 +250,16 @@ bool Run::updates(WeightRole role, const std::string& block, bool meets_criterio
 Update Run::update_of(WeightRole role, const std::string& block, bool meets_criterion) const {
   const bool chosen = updates(role, block, meets_criterion);
   const Rule of_block = chosen ? rule() : Rule::adam;
-  if (role == WeightRole::in_layer) return {of_block, chosen ? rate() : config.lr_adam};
+  if (role == WeightRole::in_layer) {
+    Update out{of_block, chosen ? rate() : config.lr_adam};
+    const bool has_heads = std::ranges::any_of(
+        matrices_of_heads, [&](const char* name) { return block == std::string("W") + name; });
+    if (!takes_scale(of_block) || !has_heads) return out;
+    const std::string parts = parts_of(config, block);
+    out.fused = parts == "fused";
+    if (parts == "heads") (block == "Wo" ? out.cut.columns : out.cut.rows) = config.heads;
+    return out;
+  }
   return {of_block, of_block == Rule::adam ? config.lr_embedding : config.lr_outer};
 }
 
@@ -360,6 +408,9 @@ std::string setting_label(const std::string& key, const std::string& value) {
       {"muon-scale=match-rms", "scale 0.2 max(m, n)^0.5"},
       {"muon-scale=spectral", "scale (m/n)^0.5"},
       {"muon-scale=none", "no scale"},
+      {"muon-parts=whole", "whole matrices"},
+      {"muon-parts=heads", "by heads"},
+      {"muon-parts=fused", "q, k and v as one"},
       {"muon-scale=measured", "measured scale"},
       {"layers=1", "1 layer"},
       {"heads=1", "1 head"},
@@ -372,6 +423,12 @@ std::string setting_label(const std::string& key, const std::string& value) {
   };
   static const Words after = {{"layers", " layers"}, {"heads", " heads"}, {"steps", " steps"}};
   if (const auto found = whole.find(key + "=" + value); found != whole.end()) return found->second;
+  if (key == "muon-parts") {  // q=heads+k=heads
+    std::vector<std::string> matrices;
+    for (const std::string& word : FlagWord::joined_by_plus(value))
+      matrices.push_back(word.substr(0, word.find('=')));
+    return "heads of " + joined(matrices, ", ");
+  }
   if (const auto unit = after.find(key); unit != after.end()) return value + unit->second;
   const auto found = before.find(key);
   return (found == before.end() ? key + " " : found->second) + value;

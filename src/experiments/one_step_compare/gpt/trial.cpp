@@ -102,11 +102,19 @@ class Training {
                                                            const std::vector<Weight>& weights) {
     std::vector<typename Trainer<T>::Trained> out;
     for (const auto& [parameter, role, l, block] : weights) {
-      auto [rule, rate] = run.update_of(role, block, chosen.contains(parameter->name));
-      if (takes_scale(rule))
-        rate *= scale_over_original(run.config.muon_scale, static_cast<double>(parameter->W.n_rows),
-                                    static_cast<double>(parameter->W.n_cols));
-      out.push_back({parameter, {.rule = rule}, rate});
+      const Update update = run.update_of(role, block, chosen.contains(parameter->name));
+      if (update.fused && block != "Wq") {  // follows Wq of its layer
+        out.back().stacked.push_back(parameter);
+        continue;
+      }
+      double rate = update.rate;
+      if (takes_scale(update.rule)) {
+        const double stacked = update.fused ? 3 : 1,
+                     m = stacked * static_cast<double>(parameter->W.n_rows / update.cut.rows),
+                     n = static_cast<double>(parameter->W.n_cols / update.cut.columns);
+        rate *= scale_over_original(run.config.muon_scale, m, n);
+      }
+      out.push_back({{parameter}, {.rule = update.rule, .cut = update.cut}, rate});
     }
     return out;
   }

@@ -228,7 +228,7 @@ class Training {
                                                            double weight_decay) {
     std::vector<typename Trainer<T>::Trained> out;
     for (Parameter<T>* parameter : model.parameters()) {
-      out.push_back({parameter,
+      out.push_back({{parameter},
                      {.beta_2 = beta_2, .decay = parameter->decays ? weight_decay : 0.0},
                      parameter->rate});
     }

@@ -130,24 +130,26 @@ TEST_CASE("each setting that --also can change makes another training") {
   base.optimizer = {"muon"};
   base.spectral_on = {"W2", "embedding"};
   base.steps = 40;
-  const std::map<std::string, std::string> words = {{"layers", "muon,layers=2"},
-                                                    {"dim", "muon,dim=32"},
-                                                    {"heads", "muon,heads=2"},
-                                                    {"steps", "muon,steps=33"},
-                                                    {"activation", "muon,activation=gelu"},
-                                                    {"norm", "muon,norm=layer"},
-                                                    {"position", "muon,position=learned"},
-                                                    {"qk-norm", "muon,qk-norm=off"},
-                                                    {"init", "muon,init=gauss"},
-                                                    {"mean-token", "muon,mean-token=remove"},
-                                                    {"lr-adam", "muon,lr-adam=0.5"},
-                                                    {"lr-muon", "muon,lr-muon=0.5"},
-                                                    {"lr-polar", "polar,lr-polar=0.5"},
-                                                    {"lr-sgd", "sgd,lr-sgd=0.5"},
-                                                    {"lr-embedding", "muon,lr-embedding=0.5"},
-                                                    {"lr-outer", "muon,lr-outer=0.5"},
-                                                    {"spectral-on", "muon,spectral-on=W2"},
-                                                    {"muon-scale", "muon,muon-scale=none"}};
+  const std::map<std::string, std::string> words = {
+      {"layers", "muon,layers=2"},
+      {"dim", "muon,dim=32"},
+      {"heads", "muon,heads=2"},
+      {"steps", "muon,steps=33"},
+      {"activation", "muon,activation=gelu"},
+      {"norm", "muon,norm=layer"},
+      {"position", "muon,position=learned"},
+      {"qk-norm", "muon,qk-norm=off"},
+      {"init", "muon,init=gauss"},
+      {"mean-token", "muon,mean-token=remove"},
+      {"lr-adam", "muon,lr-adam=0.5"},
+      {"lr-muon", "muon,lr-muon=0.5"},
+      {"lr-polar", "polar,lr-polar=0.5"},
+      {"lr-sgd", "sgd,lr-sgd=0.5"},
+      {"lr-embedding", "muon,lr-embedding=0.5"},
+      {"lr-outer", "muon,lr-outer=0.5"},
+      {"spectral-on", "muon,spectral-on=W2"},
+      {"muon-parts", "muon,spectral-on=Wv,muon-parts=v=heads"},
+      {"muon-scale", "muon,muon-scale=none"}};
   for (const Field& field : base.flags()) {
     CAPTURE(field.name);
     gpt::Config config = base;
@@ -217,6 +219,73 @@ TEST_CASE("a scale of Muon's step is a factor on the rate of each matrix") {
   CHECK(on("W1", "none", "0.02") == on("W1", "original", "0.01"));
   CHECK(on("W2", "spectral", "0.02") == on("W2", "original", "0.01"));
   CHECK(on("Wq,W2", "none", "0.02") == on("Wq,W2", "original", "0.02"));
+}
+
+TEST_CASE(
+    "heads of Muon are rows of Wq, Wk and Wv and columns of Wo, at the scale of their shape") {
+  gpt::Config config;
+  config.optimizer = {"muon"};
+  config.heads = 4;
+  const auto update_of = [&](std::vector<std::string> parts, const std::string& block) {
+    config.muon_parts = std::move(parts);
+    return gpt::run_of(config, "muon").update_of(WeightRole::in_layer, block, true);
+  };
+  for (const std::string block : {"Wq", "Wk", "Wv", "Wo", "W1", "W2"}) {
+    CAPTURE(block);
+    const Cut by_heads = block == "Wo"                                         ? Cut{1, 4}
+                         : block.size() == 2 && block != "W1" && block != "W2" ? Cut{4, 1}
+                                                                               : Cut{};
+    CHECK(update_of({"whole"}, block).cut == Cut{});
+    CHECK(update_of({"heads"}, block).cut == by_heads);
+    CHECK(update_of({"v=heads", "o=heads"}, block).cut ==
+          (block == "Wv" || block == "Wo" ? by_heads : Cut{}));
+    CHECK(update_of({"fused"}, block).fused == (block == "Wq" || block == "Wk" || block == "Wv"));
+  }
+  // Equal ways have one spelling.
+  const auto spelled = [&](std::vector<std::string> parts) {
+    config.muon_parts = std::move(parts);
+    return joined(gpt::run_of(config, "muon").config.muon_parts);
+  };
+  CHECK(spelled({"o=heads", "v=heads", "k=heads", "q=heads"}) == "heads");
+  CHECK(spelled({"o=whole", "q=whole"}) == "whole");
+  CHECK(spelled({"v=heads", "q=heads", "o=whole"}) == "q=heads, v=heads");
+
+  const Fixture fixture;
+  const auto final_loss = [&](const std::string& heads, const std::string& parts) {
+    return loss(fixture.run({{"optimizer", "muon"}, {"heads", heads}, {"muon-parts", parts}}),
+                "muon");
+  };
+  CHECK(final_loss("1", "heads") == final_loss("1", "whole"));
+  CHECK(final_loss("2", "heads") != final_loss("2", "whole"));
+  CHECK(final_loss("2", "v=heads") != final_loss("2", "o=heads"));
+  CHECK(final_loss("2", "fused") != final_loss("2", "whole"));
+  // The scale is by the shape of the part: that of a head in Wq is wide, in Wo tall.
+  const auto on = [&](const std::string& list, const std::string& scale, const std::string& rate) {
+    return loss(fixture.run({{"optimizer", "muon"},
+                             {"heads", "4"},
+                             {"muon-parts", "heads"},
+                             {"spectral-on", list},
+                             {"muon-scale", scale},
+                             {"lr-muon", rate}}),
+                "muon");
+  };
+  CHECK(on("Wq", "none", "0.02") == on("Wq", "original", "0.02"));
+  CHECK(on("Wo", "none", "0.02") == on("Wo", "original", "0.01"));
+}
+
+TEST_CASE("parts that Muon cannot take are refused") {
+  const auto refused = [](FlagValues flags) {
+    flags.insert(flags.begin(), {"optimizer", "muon"});
+    return refusal(make_gpt_study(), flags);
+  };
+  for (const char* word : {"head", "w=heads", "q=fused", "q", "whole,heads", "q=heads,fused"})
+    CHECK(refused({{"muon-parts", word}}).find("--muon-parts: ") != std::string::npos);
+  CHECK(refused({{"muon-parts", "q=heads,q=whole"}}).find("q is given twice") != std::string::npos);
+  CHECK(refused({{"muon-parts", "heads"}, {"muon-scale", "measured"}, {"steps", "40"}})
+            .find("with --muon-scale measured") != std::string::npos);
+  CHECK(refused({{"muon-parts", "fused"}, {"spectral-on", "Wq,W2"}})
+            .find("needs Wq, Wk and Wv in --spectral-on") != std::string::npos);
+  CHECK(refused({{"muon-parts", "fused"}}).empty());
 }
 
 TEST_CASE("measured scales start after step 32 and leave a single matrix at its rate") {
