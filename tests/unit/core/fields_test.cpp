@@ -108,7 +108,9 @@ TEST_CASE("a typed value is refused as its text is") {
   const Field list = size_list_field("k", sizes, 2, 8, "", "");
   using Sizes = std::vector<std::uint64_t>;
   CHECK(list.checked(Sizes{2, 8}, "k") == Field::Value(Sizes{2, 8}));
-  for (const auto& [value, text] : {std::pair(Sizes{2, 9}, "2,9"), {Sizes{4, 4}, "4,4"}}) {
+  for (const auto& each : {std::pair(Sizes{2, 9}, "2,9"), {Sizes{4, 4}, "4,4"}}) {
+    const Sizes value = each.first;
+    const std::string text = each.second;
     const auto complaint = [&](const auto& read) {
       try {
         read();

@@ -175,7 +175,8 @@ void for_each_toy(const std::function<void(const Toy&, const Study&)>& use) {
   for (const Experiment& experiment : experiments()) {
     for (const StudyEntry& entry : experiment.studies) {
       const std::string name = experiment.name + " " + entry.name;
-      if (const char* only = std::getenv("RANKLAB_STUDY"); only != nullptr && name != only) continue;
+      if (const char* only = std::getenv("RANKLAB_STUDY"); only != nullptr && name != only)
+        continue;
       CAPTURE(name);
       std::vector<Toy> of_study;
       std::ranges::copy_if(toys, std::back_inserter(of_study),
@@ -356,7 +357,9 @@ TEST_CASE("in every study, a single trial has the quantities of the run, except 
     }
     for (const TrialRecord& record : records) {
       const auto of_one = quantities_in(study.report({record}));
-      for (const auto& [name, x] : of_all) {
+      for (const auto& quantity : of_all) {
+        const std::string& name = quantity.first;
+        const std::vector<double>& x = quantity.second;
         CAPTURE(name);
         const auto found = of_one.find(name);
         const bool has_points = found != of_one.end() && std::ranges::includes(found->second, x);
@@ -395,9 +398,10 @@ TEST_CASE(
       const std::vector<double>& x = check(series, series.x_name).x;
       CHECK((x.empty() || std::ranges::includes(x, series.x)));
     }
-    for (const auto& [key, each] : declared) {
+    for (const auto& entry : declared) {
+      const DeclaredQuantity& each = entry.second;
       CAPTURE(each.quantity.name);
-      CHECK((!each.always || measured.contains(key)));
+      CHECK((!each.always || measured.contains(entry.first)));
     }
   });
 }

@@ -122,13 +122,14 @@ TEST_CASE("a trained model with biases is saved with all of them, if its activat
   save_weights(model, folder / "model.safetensors");
   const TensorFile file = TensorFile::open(folder / "model.safetensors");
   const std::string layer = "transformer.h.0.";
-  for (const auto& [key, name] : {std::pair{"attn.c_proj.bias", "mixer.bo"},
-                                  {"mlp.c_fc.bias", "b1"},
-                                  {"mlp.c_proj.bias", "b2"},
-                                  {"ln_1.weight", "norm1.gain"},
-                                  {"ln_2.bias", "norm2.bias"}}) {
-    CAPTURE(std::string(key));
-    const arma::mat& stored = model.parameter("layer0." + std::string(name)).W;
+  for (const auto& each : {std::pair{"attn.c_proj.bias", "mixer.bo"},
+                           {"mlp.c_fc.bias", "b1"},
+                           {"mlp.c_proj.bias", "b2"},
+                           {"ln_1.weight", "norm1.gain"},
+                           {"ln_2.bias", "norm2.bias"}}) {
+    const std::string key = each.first, name = each.second;
+    CAPTURE(key);
+    const arma::mat& stored = model.parameter("layer0." + name).W;
     CHECK(file.tensor(layer + key).values().at(3) == stored(3));
   }
   CHECK_FALSE(file.has("lm_head.weight"));  // it is the table of the embedding

@@ -298,7 +298,9 @@ TEST_CASE("groups of matrices are judged by the losses of Adam, of Muon and of e
       {"blocks/half", 5},       {"blocks/values", 3},    {"blocks/nets", 4},
       {"blocks/hidden", 1},     {"blocks/embedding", 6}, {"criterion/adam", 7},
       {"criterion/reverse", 7}, {"blocks/rare", 1},      {"blocks/rare-half", 5}};
-  for (const auto& [id, run] : decided_by) {
+  for (const auto& each : decided_by) {
+    const std::string id = each.first;
+    const std::size_t run = each.second;
     CAPTURE(id);
     CHECK(verdict(id) == Verdict::holds);
     const double before = losses[run];

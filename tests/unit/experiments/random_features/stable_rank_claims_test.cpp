@@ -1,5 +1,6 @@
 // Verdicts on invented or altered records: a wrong number must not pass.
 #include <doctest/doctest.h>
+#include <armadillo>
 
 #include <cmath>
 

@@ -9,6 +9,7 @@
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
 #include "gaussian.hpp"
+#include "nn/blocks/model_spec.hpp"
 
 namespace norms_test {
 
