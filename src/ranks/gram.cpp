@@ -1,4 +1,4 @@
-#include "experiments/ranks/gram.hpp"
+#include "ranks/gram.hpp"
 
 #include <cblas.h>
 
@@ -82,18 +82,19 @@ Piece scan_block(const StoredBlock& stored) {
 StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial) {
   // Pieces hold all features of some samples or, if there are fewer samples than features, some
   // features of all samples.
-  const std::uint64_t n = A.samples(), side = std::min(n, A.features),
-                      length = std::max(n, A.features), thickness = thickness_for(side);
-  const bool whole_samples = n >= A.features;
-  const arma::mat R = projections(A.features);
+  const std::uint64_t n = A.samples(), side = std::min(n, A.features()),
+                      length = std::max(n, A.features()), thickness = thickness_for(side);
+  const bool whole_samples = n >= A.features();
+  const arma::mat R = projections(A.features());
   StreamedGram out;
   out.gram.zeros(side, side);
   out.sketch.zeros(3, n);
   for (std::uint64_t first = 0; first < length; first += thickness) {
     trial.check_interrupt();
     const std::uint64_t count = std::min(thickness, length - first);
-    Piece piece = scan_block(whole_samples == A.samples_are_rows ? A.block(first, count, 0, side)
-                                                                 : A.block(0, side, first, count));
+    Piece piece = scan_block(whole_samples == A.samples_are_rows
+                                 ? A.tensor.block(first, count, 0, side)
+                                 : A.tensor.block(0, side, first, count));
     out.largest_modulus = std::max(out.largest_modulus, piece.largest_modulus);
     out.non_finite.include(piece.non_finite);
     if (out.non_finite.count > 0) continue;  // the result is void: only keep counting

@@ -8,7 +8,7 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/ranks.hpp"
 #include "io/json_file.hpp"
 
 namespace ranklab::ranks {
@@ -100,7 +100,7 @@ void add_layer(const TensorFile& file, const Entry& entry, const std::string& wh
   pair.gradient = address + ".gradient";
   if (file.has(key + ".activations")) {
     pair.activation = address + ".activations";
-    pair.transposed = true;
+    pair.samples_are_rows = true;
   } else {
     pair.second_moment = address + (file.has(key + ".counts") ? ".counts" : ".second_moment");
   }

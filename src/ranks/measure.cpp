@@ -1,4 +1,4 @@
-#include "experiments/ranks/measure.hpp"
+#include "ranks/measure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,16 +29,13 @@ std::uint64_t place_in_scale(std::uint64_t i, std::uint64_t size, std::uint64_t 
   return in_scale == size ? i : in_scale == 1 ? 0 : i / scaled_block;
 }
 
-// Rows first ... first + count - 1 of the gradient (count x features).
+// Rows first ... first + count - 1 of the gradient (count x k).
 Piece stored_rows(const StoredGradient& G, std::uint64_t first, std::uint64_t count) {
-  Piece out = scan_block(G.transposed ? G.tensor.block(G.first_feature, G.features, first, count)
-                                      : G.tensor.block(first, count, G.first_feature, G.features));
-  if (G.transposed) out.block = arma::mat(out.block.t());
+  Piece out = scan_block(G.tensor.rows(first, count));
   if (G.factor != 1) out.block *= G.factor;
   if (G.scale.is_empty()) return out;
   for (arma::uword j = 0; j < out.block.n_cols; ++j) {
-    const std::uint64_t column =
-        place_in_scale(G.first_feature + j, G.tensor.cols(), G.scale.n_cols);
+    const std::uint64_t column = place_in_scale(j, G.tensor.cols(), G.scale.n_cols);
     for (arma::uword i = 0; i < out.block.n_rows; ++i)
       out.block(i, j) *=
           G.scale(place_in_scale(first + i, G.tensor.rows(), G.scale.n_rows), column);
@@ -54,14 +51,14 @@ std::uint64_t samples_at_once(std::uint64_t k) {
 }
 
 arma::mat samples_of(const StoredActivation& A, std::uint64_t first, std::uint64_t count) {
-  if (A.samples_are_rows) return matrix_of(A.block(first, count, 0, A.features)).t();
-  return matrix_of(A.block(0, A.features, first, count));
+  if (A.samples_are_rows) return matrix_of(A.tensor.rows(first, count)).t();
+  return matrix_of(A.tensor.block(0, A.features(), first, count));
 }
 
 // G A / divisor, one piece of A at a time.
 arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor,
                   const Trial& trial) {
-  const std::uint64_t n = A.samples(), at_once = samples_at_once(A.features);
+  const std::uint64_t n = A.samples(), at_once = samples_at_once(A.features());
   arma::mat out(G.n_rows, n);
   for (std::uint64_t first = 0; first < n; first += at_once) {
     trial.check_interrupt();
@@ -104,7 +101,7 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
 }
 
 arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
-  const std::uint64_t k = A.features, n = A.samples(), at_once = samples_at_once(k);
+  const std::uint64_t k = A.features(), n = A.samples(), at_once = samples_at_once(k);
   arma::mat out(k, k, arma::fill::zeros);
   for (std::uint64_t first = 0; first < n; first += at_once) {
     trial.check_interrupt();
@@ -114,10 +111,10 @@ arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
   return out;
 }
 
-Piece moment_block(const StoredTensor& moment, std::uint64_t first, std::uint64_t count) {
+Piece read_moment(const StoredTensor& moment) {
   const bool diagonal = moment.shape().size() == 1;
   const StoredTensor matrix = diagonal ? moment.as_matrix(moment.elements(), 1) : moment;
-  return scan_block(matrix.block(first, count, diagonal ? 0 : first, diagonal ? 1 : count));
+  return scan_block(matrix.rows(0, matrix.rows()));
 }
 
 double stable_rank_of_moment(const arma::mat& M, const Trial& trial) {
@@ -127,19 +124,24 @@ double stable_rank_of_moment(const arma::mat& M, const Trial& trial) {
   return sum / (diagonal ? M.max() : largest_eigenvalue(M, [&] { trial.check_interrupt(); }));
 }
 
-MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64_t first_feature,
-                                         std::uint64_t features, const Trial& trial) {
+MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64_t samples,
+                                         const Trial& trial) {
   constexpr double asymmetry = 1e-3;
-  Piece read = moment_block(stored, first_feature, features);
+  Piece read = read_moment(stored);
   arma::mat& M = read.block;
   MeasuredActivation out;
   out.ranks.non_finite = read.non_finite;
   if (read.non_finite.count > 0) return out;
   out.squares = M.is_square() ? arma::vec(M.diag()) : arma::vec(M);
-  out.is_valid_moment =
+  const bool is_valid =
       out.squares.min() >= 0 &&
       (!M.is_square() || arma::abs(M - M.t()).max() <= asymmetry * read.largest_modulus);
-  if (!out.is_valid_moment) return out;
+  // Squares below the smallest normal number have lost digits, or all of them.
+  const bool underflows = stored.dtype() == Dtype::f32 &&
+                          out.squares.max() < static_cast<double>(samples) *
+                                                  std::numeric_limits<float>::min();
+  out.moment = !is_valid ? Moment::invalid : underflows ? Moment::underflow : Moment::valid;
+  if (out.moment != Moment::valid) return out;
   if (M.is_square()) M = (M + M.t()) / 2;
   out.ranks.stable_rank = stable_rank_of_moment(M, trial);
   return out;
@@ -156,7 +158,7 @@ bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
 
 Piece rows_of(const StoredGradient& G, const Layer& layer) {
   if (layer.m == layer.chunk) return stored_rows(G, layer.first_row, layer.m);
-  Piece rows{arma::mat(layer.m, G.features), 0, {}};
+  Piece rows{arma::mat(layer.m, G.tensor.cols()), 0, {}};
   for (std::uint64_t at = 0, first = layer.first_row; at < layer.m;
        at += layer.chunk, first += layer.stride) {
     const Piece chunk = stored_rows(G, first, layer.chunk);
@@ -185,7 +187,7 @@ MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, c
 //   ||G - G P||^2 = ||G||^2 - ||G A L'^-1||^2 - d ||G A M^-1||^2.
 double outside_span(const StoredActivation* A, const MeasuredActivation& measured,
                     const StoredGradient& G, const Trial& trial) {
-  arma::mat gradient = stored_rows(G, 0, G.rows()).block;
+  arma::mat gradient = stored_rows(G, 0, G.tensor.rows()).block;
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
   if (modulus == 0) return undefined;
   gradient /= modulus;
@@ -197,7 +199,7 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
   }
   const arma::mat& gram = measured.read.gram;
   const Span span =
-      span_to_check(static_cast<double>(A->features), static_cast<double>(A->samples()));
+      span_to_check(static_cast<double>(A->features()), static_cast<double>(A->samples()));
   if (span == Span::not_checked) return undefined;
   // d lies above the eigenvalues that rounding makes of zeros.
   const double rounding =

@@ -14,8 +14,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/measure.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/measure.hpp"
+#include "ranks/ranks.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/weights_file.hpp"
 
@@ -117,7 +117,6 @@ class Archive {
     for (const std::string& key : order_) {
       const std::string layer = has(layer_name(key)) ? key : layer_name(key);
       ListedPair pair{printable(layer), "", address(key)};
-      pair.is_weight = true;
       std::string reason;
       try {
         reason = defect(key, pair.quantized);

@@ -37,19 +37,13 @@ struct StreamedGram {
                      // its squared norm
 };
 
-/// Features first_feature ... first_feature + features - 1 of a stored activation, k x n or n x k.
+/// A stored activation, k x n or n x k.
 struct StoredActivation {
   StoredTensor tensor;
   bool samples_are_rows = false;
-  std::uint64_t first_feature = 0, features = samples_are_rows ? tensor.cols() : tensor.rows();
 
+  std::uint64_t features() const { return samples_are_rows ? tensor.cols() : tensor.rows(); }
   std::uint64_t samples() const { return samples_are_rows ? tensor.rows() : tensor.cols(); }
-  /// A block of these features, indexed as stored.
-  StoredBlock block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col,
-                    std::uint64_t col_count) const {
-    return tensor.block(first_row + (samples_are_rows ? 0 : first_feature), row_count,
-                        first_col + (samples_are_rows ? first_feature : 0), col_count);
-  }
 };
 
 /// Reads A once, block by block, so memory grows with the square of the smaller side. The blocks

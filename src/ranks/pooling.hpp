@@ -1,4 +1,4 @@
-// One ratio nr/st and its interval for each layer, from all steps and batches of a recording.
+// One ratio nr/st and its interval for each layer at one step, from its batches.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,18 @@
 
 namespace ranklab::ranks {
 
-/// log nr/st of a layer.
+/// log nr/st of a layer at one step.
 struct LogRatios {
-  std::vector<double> steps;  // at each step: of the joined batches, or of the only batch
-  std::vector<double>
-      batches;  // of the batches of the only step; unused if there are several steps
+  double center = undefined;  // of the joined batches, or the mean over the batches
+  std::vector<double> batches;
 };
 
-/// The geometric mean of nr/st over the steps, and its
-/// interval at `confidence_level`.
+/// nr/st at a step, and its interval at `confidence_level`.
 struct PooledRatio {
   double ratio = undefined;
-  double low = undefined, high = undefined;  // NaN: one batch at one step has no spread
-  std::size_t values = 1;                    // the number of steps, or of batches at one step
-  bool over_steps = false;
-  double degrees = 0;  // of freedom of Student's quantile
+  double low = undefined, high = undefined;  // NaN: one batch has no spread
+  std::size_t values = 1;                    // the number of batches
+  double degrees = 0;                        // of freedom of Student's quantile
 
   bool has_interval() const { return low <= high; }
 };
@@ -38,12 +35,11 @@ Holds inequality_holds(const PooledRatio& ratio);
 /// Whether the interval rests on two values.
 bool has_too_few_values(const PooledRatio& ratio);
 
-/// "pooled over 5 steps"
+/// "pooled over 5 batches"
 std::string pooled_over(const PooledRatio& ratio);
 
-/// Pools each layer. The spread of a layer is that of its steps, or of its batches if there is only
-/// one step. Two or three values tell little about it, so the mean variance of the other layers is
-/// added with the weight of three degrees of freedom (fewer if there are fewer other layers): in a
+/// Pools each layer of one step. The spread of a layer is that of its batches. Two or three values
+/// tell little about it, so the mean variance of the other layers is added with the weight of three degrees of freedom (fewer if there are fewer other layers): in a
 /// Transformer on text the interval over two batches then contains the true mean in at least 99 of
 /// 100 cases, and is 80 times as short as Student's without the other layers.
 std::vector<PooledRatio> pooled(const std::vector<LogRatios>& layers);

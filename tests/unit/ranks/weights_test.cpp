@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "experiments/ranks/matrices.hpp"
-#include "experiments/ranks/measure.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/matrices.hpp"
+#include "ranks/measure.hpp"
+#include "ranks/ranks.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/tensors_to_write.hpp"
 
@@ -20,7 +20,7 @@ namespace {
 using Shape = std::vector<std::uint64_t>;
 
 Result weights_in(const std::string& path) {
-  auto study = configured(make_files_study(), {{"weights-only", path}});
+  auto study = configured(make_ranks_study(), {{"weights-only", path}});
   return run_declared(*study);
 }
 
