@@ -12,8 +12,8 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "ranks/ranks.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab {
 

@@ -34,7 +34,8 @@ struct Color {
 
 // The bars of the ratio are colored by the verdict; each color is a series of its own.
 constexpr std::array<Color, 3> colors = {{
-    {{"predicted_ratio.holds", "nr(G) / st(A)", "the ratio of layers for which (1.8) holds at every step"},
+    {{"predicted_ratio.holds", "nr(G) / st(A)",
+      "the ratio of layers for which (1.8) holds at every step"},
      "(1.8) holds",
      2,
      Holds::yes},
@@ -42,7 +43,8 @@ constexpr std::array<Color, 3> colors = {{
      "undecided",
      6,
      Holds::undecided},
-    {{"predicted_ratio.fails", "nr(G) / st(A)", "the smallest such ratio of layers for which (1.8) fails"},
+    {{"predicted_ratio.fails", "nr(G) / st(A)",
+      "the smallest such ratio of layers for which (1.8) fails"},
      "(1.8) does not hold",
      4,
      Holds::no},
@@ -53,9 +55,9 @@ void add_series(const std::vector<LayerRows>& layers, Numbers& out) {
   std::vector<double> x;
   for (std::size_t i = 0; i < layers.size(); ++i) x.push_back(static_cast<double>(i + 1));
   const auto add = [&](const Measure& measure, const auto& value) {
-    const bool has_values =
-        std::any_of(layers.begin(), layers.end(),
-                    [&](const LayerRows& layer) { return !std::isnan(value(layer)); });
+    const bool has_values = std::any_of(layers.begin(), layers.end(), [&](const LayerRows& layer) {
+      return !std::isnan(value(layer));
+    });
     out.sometimes(has_values, [&] {
       out.series(measure, "layer", x,
                  [&](const TrialRecord&, std::size_t i) { return value(layers[i]); });
@@ -126,10 +128,9 @@ void draw_over_training(const std::vector<LayerRows>& layers, Display& out) {
 
 void draw_layers(const std::vector<LayerRows>& layers, Display& out) {
   const Axis names = names_axis(layers);
-  PanelBuilder ratios =
-      out.panel(std::string("Ratio of the guarantees") +
-                    (has_training(layers) ? " at the step that decides" : ""),
-                names, log_axis("nr(G) / st(A)"));
+  PanelBuilder ratios = out.panel(std::string("Ratio of the guarantees") +
+                                      (has_training(layers) ? " at the step that decides" : ""),
+                                  names, log_axis("nr(G) / st(A)"));
   for (const Color& color : colors)
     ratios.curve_if_measured(color.ratio, color.label, {LineStyle::bars, color.palette});
   ratios.line(1.0, "1: even");

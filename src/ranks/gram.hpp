@@ -1,4 +1,4 @@
-// The Gram matrix of an activation in a file and a sketch of its samples, read block by block.
+// The Gram matrix of an activation in a file, read block by block.
 #pragma once
 
 #include <armadillo>
@@ -33,8 +33,6 @@ struct StreamedGram {
                    // not finite
   double largest_modulus = 0;  // of A's finite entries
   NonFinite non_finite;
-  arma::mat sketch;  // 3 x samples: two fixed random projections of each sample of A / divisor, and
-                     // its squared norm
 };
 
 /// A stored activation, k x n or n x k.
@@ -51,11 +49,7 @@ struct StoredActivation {
 /// of threads. Throws as StoredTensor does, and Interrupted.
 StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial);
 
-/// Memory of streamed_gram and of largest_repeat_count, in bytes.
+/// Memory of streamed_gram, in bytes.
 double streamed_gram_bytes(std::uint64_t features, std::uint64_t samples);
-
-/// The size of the largest group of equal nonzero samples. Equal means within 1e-3 of the samples'
-/// root mean square distance from their mean, judged by the sketch.
-std::uint64_t largest_repeat_count(const arma::mat& sketch);
 
 }  // namespace ranklab::ranks

@@ -137,9 +137,9 @@ MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64
       out.squares.min() >= 0 &&
       (!M.is_square() || arma::abs(M - M.t()).max() <= asymmetry * read.largest_modulus);
   // Squares below the smallest normal number have lost digits, or all of them.
-  const bool underflows = stored.dtype() == Dtype::f32 &&
-                          out.squares.max() < static_cast<double>(samples) *
-                                                  std::numeric_limits<float>::min();
+  const bool underflows =
+      stored.dtype() == Dtype::f32 &&
+      out.squares.max() < static_cast<double>(samples) * std::numeric_limits<float>::min();
   out.moment = !is_valid ? Moment::invalid : underflows ? Moment::underflow : Moment::valid;
   if (out.moment != Moment::valid) return out;
   if (M.is_square()) M = (M + M.t()) / 2;

@@ -34,7 +34,6 @@ enum class Moment {
 
 /// Whether an activation and a gradient can belong together.
 struct Checks {
-  double repeated = 0;  // size of the largest group of repeated samples
   // Share of the gradient's norm outside the span of the samples; NaN: not checked
   double outside = undefined;
   Moment moment = Moment::valid;

@@ -7,10 +7,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "ranks/measure.hpp"
-#include "ranks/ranks.hpp"
 #include "io/byte_reader.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/measure.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -65,8 +65,8 @@ std::string unequal_sizes(const Pair& pair, const StoredTensor& activation,
     advice = "; they fit if the gradient is transposed";
   return std::string(pair.has_moment() ? "the second moment " : "the activation ") +
          activation.label() + " is " + activation.shape_text() + ", the gradient " +
-         gradient.label() + " is " + stored +
-         (stored == as_read ? "" : ", read as " + as_read) + "; needed: " +
+         gradient.label() + " is " + stored + (stored == as_read ? "" : ", read as " + as_read) +
+         "; needed: " +
          (pair.has_moment()       ? "k x k"
           : pair.samples_are_rows ? "n x k"
                                   : "k x n") +
@@ -180,13 +180,12 @@ double bytes_of(const Pair& pair) {
   if (!pair.is_weight()) {
     const bool moment = pair.has_moment();
     const double vectors = 8 * lanczos_steps * (moment ? k : side);
-    const double matrix = moment ? 24 * k * moment_columns(pair)
-                                 : streamed_gram_bytes(pair.k, pair.n) +
-                                       inflated_bytes(pair.activation, k * n);
+    const double matrix =
+        moment ? 24 * k * moment_columns(pair)
+               : streamed_gram_bytes(pair.k, pair.n) + inflated_bytes(pair.activation, k * n);
     // The whole gradient, and the Gram matrix with its Cholesky factor, or G A.
-    bytes = std::max(matrix + vectors, matrix + 8 * (3 * m * k + (moment ? 0
-                                                                         : 2 * side * side +
-                                                                               3 * m * side)));
+    bytes = std::max(matrix + vectors,
+                     matrix + 8 * (3 * m * k + (moment ? 0 : 2 * side * side + 3 * m * side)));
     if (pair.when.batch >= 0) bytes = std::max(bytes, matrix + 8 * 3 * k * moment_columns(pair));
   }
   for (const Layer& layer : pair.layers) {

@@ -39,9 +39,10 @@ bool has_too_few_values(const PooledRatio& ratio);
 std::string pooled_over(const PooledRatio& ratio);
 
 /// Pools each layer of one step. The spread of a layer is that of its batches. Two or three values
-/// tell little about it, so the mean variance of the other layers is added with the weight of three degrees of freedom (fewer if there are fewer other layers): in a
-/// Transformer on text the interval over two batches then contains the true mean in at least 99 of
-/// 100 cases, and is 80 times as short as Student's without the other layers.
+/// tell little about it, so the mean variance of the other layers is added with the weight of three
+/// degrees of freedom (fewer if there are fewer other layers): in a Transformer on text the
+/// interval over two batches then contains the true mean in at least 99 of 100 cases, and is 80
+/// times as short as Student's without the other layers.
 std::vector<PooledRatio> pooled(const std::vector<LogRatios>& layers);
 
 }  // namespace ranklab::ranks

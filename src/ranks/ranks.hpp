@@ -19,9 +19,9 @@
 
 #include "core/statistics.hpp"
 #include "core/undefined.hpp"
-#include "ranks/pooling.hpp"
 #include "experiments/study.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/pooling.hpp"
 #include "run/trials.hpp"
 
 namespace ranklab {
@@ -34,7 +34,7 @@ struct RanksConfig {
   std::vector<std::string> exclude = {};
   std::vector<std::string> split = {};    // NAME=PARTS, comma-separated
   std::vector<std::string> fail_if = {};  // GLOB: ratio<X
-  std::string weights_only = {};  // archive, index or folder of weights; only their spectra
+  std::string weights_only = {};          // archive, index or folder of weights; only their spectra
   std::uint64_t heads = 1;  // per part of each split layer; of every layer if no layer is split
 };
 
@@ -44,9 +44,9 @@ std::unique_ptr<Study> make_ranks_study();
 /// ours, so that it is none of the experiments of `list`.
 const Experiment& ranks_experiment();
 
-/// The flags that paths stand for, by what the files contain: recordings, or one archive of weights.
-/// Throws Failure for a path that cannot be read, UsageError for paths that do not go together, such
-/// as two checkpoints.
+/// The flags that paths stand for, by what the files contain: recordings, or one archive of
+/// weights. Throws Failure for a path that cannot be read, UsageError for paths that do not go
+/// together, such as two checkpoints.
 std::vector<std::pair<std::string, std::string>> flags_of_paths(
     const std::vector<std::string>& paths);
 
@@ -74,10 +74,10 @@ struct Dequantization {
 
 /// An activation and its gradient, or a weight alone.
 struct ListedPair {
-  std::string name;                  // printable
-  std::string activation = {};       // address for open_tensor; empty: none
-  std::string gradient = {};         // likewise, of the gradient or of the weight; never empty
-  bool samples_are_rows = false;     // the activation is n x k
+  std::string name;               // printable
+  std::string activation = {};    // address for open_tensor; empty: none
+  std::string gradient = {};      // likewise, of the gradient or of the weight; never empty
+  bool samples_are_rows = false;  // the activation is n x k
 
   // A A' (k x k), or its diagonal, and the number of samples instead of the activation A
   std::string second_moment = {};
@@ -87,7 +87,6 @@ struct ListedPair {
   std::string role = {};    // as recorded: hidden, first, head, embedding, tied
   double loss_scale = 1.0;  // factor of the gradient over that of the loss
   Dequantization quantized = {};
-  bool may_repeat = false;  // repeated samples are not padding
   When when = {};
 
   bool has_moment() const { return !second_moment.empty(); }
@@ -177,8 +176,9 @@ struct Pair : ListedPair {
   std::uint64_t m() const;  // of all layers
 };
 
-/// A cache of recently opened files and tensors. The layers of an archive and the blocks of a matrix
-/// follow each other; the cache reads a long header, and inflates a compressed member, only once.
+/// A cache of recently opened files and tensors. The layers of an archive and the blocks of a
+/// matrix follow each other; the cache reads a long header, and inflates a compressed member, only
+/// once.
 class OpenTensors {
  public:
   /// Opens as open_tensor does.
@@ -338,16 +338,15 @@ void judge(const Plan& plan, const Records& records, Claims& claims);
 void show(const Plan& plan, const std::vector<Gate>& gates, Display& out);
 
 // What the result has of every layer, and as series over the layers.
-inline constexpr Measure stable_rank_A = {"stable_rank", "st(A)", "stable rank of the activation"},
-                         nuclear_rank_G = {"nuclear_rank", "nr(G)", "nuclear rank of the gradient"},
-                         predicted_ratio = {
-                             "predicted_ratio", "nr(G) / st(A)",
-                             "nuclear rank of the gradient over the stable rank of the activation"},
-                         joined_ratio_of_step = {"ratio", "nr(G) / st(A)",
-                                                 "the ratio, of all batches of the step joined"},
-                         ratio_low = {"ratio_low", "", "lower end of the 99 % interval of the ratio"},
-                         ratio_high = {"ratio_high", "",
-                                       "upper end of the 99 % interval of the ratio"};
+inline constexpr Measure
+    stable_rank_A = {"stable_rank", "st(A)", "stable rank of the activation"},
+    nuclear_rank_G = {"nuclear_rank", "nr(G)", "nuclear rank of the gradient"},
+    predicted_ratio = {"predicted_ratio", "nr(G) / st(A)",
+                       "nuclear rank of the gradient over the stable rank of the activation"},
+    joined_ratio_of_step = {"ratio", "nr(G) / st(A)",
+                            "the ratio, of all batches of the step joined"},
+    ratio_low = {"ratio_low", "", "lower end of the 99 % interval of the ratio"},
+    ratio_high = {"ratio_high", "", "upper end of the 99 % interval of the ratio"};
 
 /// Adds the series of the layers; draws them (figure.cpp).
 void derive_layers(const std::vector<LayerRows>& layers, Numbers& out);

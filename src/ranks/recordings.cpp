@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "ranks/ranks.hpp"
 #include "io/json_file.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -93,7 +93,6 @@ void add_layer(const TensorFile& file, const Entry& entry, const std::string& wh
   if (pair.blocks == 1) pair.blocks = 0;
   pair.loss_scale = entry.positive("loss_scale");
   pair.when = when;
-  pair.may_repeat = true;  // a recording has only samples that change the loss
   std::string reason = printable(entry.text("reason", false));
   if (reason.empty() && pair.samples == 0) reason = "no sample has an output gradient";
   if (!reason.empty()) return out.skipped.push_back({{pair.name, reason}, when});

@@ -146,7 +146,8 @@ void derive_weights(const std::vector<LayerRows>& layers, Numbers& out) {
   std::vector<double> x, effective, stable, nuclear;
   for (const LayerRows& layer : layers) {
     const Ranks ranks = out.declares() ? Ranks() : ranks_of_weight(layer, out.records().front());
-    const auto m = static_cast<double>(layer.first().m()), k = static_cast<double>(layer.first().pair().k);
+    const auto m = static_cast<double>(layer.first().m()),
+               k = static_cast<double>(layer.first().pair().k);
     out.sometimes(true, [&] {
       add_scalars(layer.name(),
                   {{rows_W, m},
@@ -178,11 +179,11 @@ void show_weights(const std::vector<LayerRows>& layers, Display& out) {
     const Pair& pair = layer.first().pair();
     const Ranks ranks = ranks_of_weight(layer, out.records().front());
     const auto m = static_cast<double>(layer.first().m()), k = static_cast<double>(pair.k);
-    table.rows.push_back({layer.name(), std::to_string(layer.first().m()) + " x " + std::to_string(pair.k),
-                          pair.dtypes, short_number(ranks.stable_rank),
-                          short_number(ranks.nuclear_rank), short_number(ranks.effective_rank),
-                          short_number(ranks.condition), short_number(random_stable_rank(m, k)),
-                          short_number(random_nuclear_rank(m, k))});
+    table.rows.push_back(
+        {layer.name(), std::to_string(layer.first().m()) + " x " + std::to_string(pair.k),
+         pair.dtypes, short_number(ranks.stable_rank), short_number(ranks.nuclear_rank),
+         short_number(ranks.effective_rank), short_number(ranks.condition),
+         short_number(random_stable_rank(m, k)), short_number(random_nuclear_rank(m, k))});
   }
   out.panel("Ranks of the weights", names_axis(layers), rank_axis("rank"))
       .curve(stable_rank_W, "stable rank st(W)", {LineStyle::bars, 1})
@@ -228,9 +229,10 @@ void show(const Plan& plan, const std::vector<Gate>& gates, Display& out) {
   const std::vector<LayerRows> layers = layers_of(all.rows);
   out.skipped(all.skipped);
   if (!plan.flattened.empty()) {
-    out.note("3-D tensors read as one matrix each, the first dimension by the other two, as in a "
-             "convolution: " +
-             joined(plan.flattened) + ". A stack of matrices has to be saved as one tensor each.");
+    out.note(
+        "3-D tensors read as one matrix each, the first dimension by the other two, as in a "
+        "convolution: " +
+        joined(plan.flattened) + ". A stack of matrices has to be saved as one tensor each.");
   }
   if (is_of_weights(plan)) return show_weights(layers, out);
   draw(layers, out);
@@ -281,10 +283,10 @@ std::vector<std::string> failed_gates(const std::vector<Gate>& gates, const Rows
     for (const Row& row : rows.rows) {
       judged.insert(row.name());
       if (matches_glob(gate.glob, row.name()) && gate.fails(row.ratio.ratio)) {
-        out.push_back(row.name() + (row.step() < 0 ? "" : " at step " + std::to_string(row.step())) +
-                      ": nr/st = " + short_number(row.ratio.ratio) +
-                      (row.ratio.values > 1 ? ", " + pooled_over(row.ratio) : "") + " (" +
-                      gate.text + ")");
+        out.push_back(
+            row.name() + (row.step() < 0 ? "" : " at step " + std::to_string(row.step())) +
+            ": nr/st = " + short_number(row.ratio.ratio) +
+            (row.ratio.values > 1 ? ", " + pooled_over(row.ratio) : "") + " (" + gate.text + ")");
       }
     }
     for (const Skipped& left_out : rows.skipped) {

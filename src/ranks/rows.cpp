@@ -69,7 +69,8 @@ std::vector<Observation> observations(const Plan& plan, const TrialRecord& recor
       if (why.empty()) {
         gradient = gradient_ranks(record, p, l);
         if (std::isnan(gradient.nuclear_rank))
-          why = undefined_reason(pair.is_weight() ? "weight" : "gradient", "nr", gradient.non_finite);
+          why =
+              undefined_reason(pair.is_weight() ? "weight" : "gradient", "nr", gradient.non_finite);
       }
       if (why.empty()) why = contradiction(pair, layer, gradient);
       if (!why.empty()) {

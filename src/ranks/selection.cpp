@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "ranks/ranks.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/ranks.hpp"
 #include "result/result_json.hpp"
 
 namespace ranklab::ranks {
@@ -165,8 +165,7 @@ Listing list_pairs(const RanksConfig& config) {
   for (const ListedPair& pair : out.pairs) {
     if (seen.insert({pair.name, pair.when}).second) continue;
     const std::string at = pair.when.step < 0 ? "" : " at step " + std::to_string(pair.when.step);
-    throw UsageError("two matrices are named '" + pair.name + "'" + at +
-                     "; names must be unique");
+    throw UsageError("two matrices are named '" + pair.name + "'" + at + "; names must be unique");
   }
   apply_globs(config, out);
   return out;
@@ -217,12 +216,12 @@ Kind kind_of(const std::string& path) {
   if (is_recording(path)) return Kind::recordings;
   if (path.ends_with(".npz") || is_safetensors(path)) return Kind::archive;
   const bool is_pickled = path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
-  throw UsageError(
-      printable_key(path) + " is not allowed; " + allowed_paths +
-      (is_pickled ? "; in Python, safetensors.torch.save_file(model.state_dict(), "
-                    "'model.safetensors') writes weights"
-       : path.ends_with(".npy") ? "; in Python, numpy.savez('weights.npz', NAME=array) writes one"
-                                : ""));
+  throw UsageError(printable_key(path) + " is not allowed; " + allowed_paths +
+                   (is_pickled ? "; in Python, safetensors.torch.save_file(model.state_dict(), "
+                                 "'model.safetensors') writes weights"
+                    : path.ends_with(".npy")
+                        ? "; in Python, numpy.savez('weights.npz', NAME=array) writes one"
+                        : ""));
 }
 
 }  // namespace

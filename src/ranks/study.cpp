@@ -83,8 +83,8 @@ class RanksStudy : public Study {
       throw UsageError(
           "--activations, --gradients: one without the other is not allowed; an archive alone is "
           "read as weights");
-    const int sources =
-        (c.activations.empty() ? 0 : 1) + (c.from.empty() ? 0 : 1) + (c.weights_only.empty() ? 0 : 1);
+    const int sources = (c.activations.empty() ? 0 : 1) + (c.from.empty() ? 0 : 1) +
+                        (c.weights_only.empty() ? 0 : 1);
     if (sources != 1)
       throw UsageError(
           "ranks needs one source of matrices: recordings (--from FILE|FOLDER), --activations FILE "

@@ -7,10 +7,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "ranks/measure.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
+#include "ranks/measure.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -64,17 +64,15 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
                    TrialRecord& record) {
   std::optional<StoredActivation> activation;
   if (!pair.has_moment()) activation = activation_of(pair, open);
-  const MeasuredActivation measured = activation
-                                          ? measure_activation(*activation, trial)
-                                          : measure_second_moment(open.at(pair.second_moment), pair.samples, trial);
+  const MeasuredActivation measured =
+      activation ? measure_activation(*activation, trial)
+                 : measure_second_moment(open.at(pair.second_moment), pair.samples, trial);
   record.set(key_of(p), packed(measured.ranks));
   const bool usable = !std::isnan(measured.ranks.stable_rank);
   const double outside = usable ? outside_span(activation ? &*activation : nullptr, measured,
                                                gradient_of(pair, open), trial)
                                 : undefined;
-  const double repeated =
-      usable && activation ? static_cast<double>(largest_repeat_count(measured.read.sketch)) : 0.0;
-  record.set(checks_key_of(p), {repeated, outside, static_cast<double>(measured.moment)});
+  record.set(checks_key_of(p), {outside, static_cast<double>(measured.moment)});
   return usable;
 }
 
@@ -163,28 +161,16 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
 
 }  // namespace
 
-// Padded samples are identical, and few samples span a small subspace. A gradient that is rounded
-// to eight bits leaves that subspace by half a percent of its norm, or by ten times as much if its
-// samples nearly cancel.
+// Few samples span a small subspace. A gradient that is rounded to eight bits leaves it by half a
+// percent of its norm, or by ten times as much if its samples nearly cancel.
 std::string contradiction(const Pair& pair, const Checks& checks) {
-  constexpr double largest_repeated_share = 0.1, largest_outside = 0.1;
-  constexpr double fewest_repeated = 4;
-  const auto n = static_cast<double>(pair.n);
-  if (pair.is_weight()) return "";
-  if (checks.outside > largest_outside) {
-    return short_number(100 * checks.outside) +
-           " % of the gradient's norm lies outside the span of the activation's " +
-           plural(pair.n, "sample") +
-           ": it is not the gradient of these samples alone; record both on the same batch and "
-           "step, and at every call of the layer";
-  }
-  if (!pair.may_repeat &&
-      checks.repeated >= std::max(fewest_repeated, largest_repeated_share * n)) {
-    return count_text(checks.repeated) + " of the activation's " + plural(pair.n, "sample") +
-           " are nearly identical, which suggests padding that the loss ignores; leave them out, as "
-           "ranklab.record of the Python package does with samples without an output gradient";
-  }
-  return "";
+  constexpr double largest_outside = 0.1;
+  if (pair.is_weight() || !(checks.outside > largest_outside)) return "";
+  return short_number(100 * checks.outside) +
+         " % of the gradient's norm lies outside the span of the activation's " +
+         plural(pair.n, "sample") +
+         ": it is not the gradient of these samples alone; record both on the same batch and "
+         "step, and at every call of the layer";
 }
 
 std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gradient) {
@@ -224,7 +210,7 @@ Checks checks_of(const TrialRecord& record, std::size_t pair) {
   const std::string key = checks_key_of(pair);
   if (!record.has(key)) return {};
   const std::vector<double>& values = record.array(key);
-  return {values.at(0), values.at(1), static_cast<Moment>(values.at(2))};
+  return {values.at(0), static_cast<Moment>(values.at(1))};
 }
 
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {

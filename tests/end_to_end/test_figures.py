@@ -247,16 +247,16 @@ class VerifyTest(ProgramTest):
         document = loads(self.read("r.json"))
         self.run_program("verify r.json")
         self.run_program("verify r.json --folder .")
-        os.mkfifo(self.path("fifo.npz"))
-        for folder, path, why in ((".", "/etc/passwd.npz", "is not below"), ("/etc", "/etc/passwd.npz", "is not below"),
-                                  (".", "in/../../../../../../etc/passwd.npz", "is not below"), (".", "fifo.npz", "is neither a file"),
-                                  (".", "/proc/kmsg.npz", "is not below")):
+        os.mkfifo(self.path("fifo"))
+        for folder, path, why in ((".", "/etc/passwd", "is not below"), ("/etc", "/etc/passwd", "is not below"),
+                                  (".", "in/../../../../../../etc/passwd", "is not below"), (".", "fifo", "is neither a file"),
+                                  (".", "/proc/kmsg", "is not below")):
             changed = json.loads(json.dumps(document))
-            changed["config"]["activations"] = path
+            changed["config"].update({"activations": "", "gradients": "", "from": [path]})
             changed["environment"]["folder"] = folder
             self.write("changed.json", changed)
-            self.refused("verify changed.json", "changed.json: activations", path, why, exit_code=1)
-        self.assertIn("in/a.safetensors", self.run_program("verify ../r.json", 1, cwd=self.path("in")).stderr)
+            self.refused("verify changed.json", "changed.json: from", path, why, exit_code=1)
+        self.assertIn("in/g.safetensors", self.run_program("verify ../r.json", 1, cwd=self.path("in")).stderr)
         self.refused("verify r.json --folder none", "--folder none", exit_code=1)
         write_pairs(self, {"W": ([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]], [[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])}, "in/")
         self.refused("verify r.json", "r.json: the run read another in/g.safetensors", exit_code=1)

@@ -5,8 +5,8 @@
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
 #include "cli/resolve.hpp"
-#include "ranks/ranks.hpp"
 #include "io/tensors/safetensors_writer.hpp"
+#include "ranks/ranks.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {

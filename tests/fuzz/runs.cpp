@@ -16,9 +16,9 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "data/corpus.hpp"
-#include "ranks/ranks.hpp"
 #include "io/json_file.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/ranks.hpp"
 #include "result/environment.hpp"
 #include "result/result_json.hpp"
 #include "run/journal.hpp"
@@ -133,8 +133,7 @@ bool is_harmless(const std::string& utility, const std::vector<std::string>& wor
 void read_config(std::string_view bytes) {
   const std::string path = put("config.json", bytes);
   const nlohmann::json document = read_json(path);
-  const Experiment& experiment =
-      experiment_of(value_or(document, "command", std::string()), path);
+  const Experiment& experiment = experiment_of(value_or(document, "command", std::string()), path);
   Arguments flags;
   flags.flags = {{"config", path}};
   flags.words = {"--config", path};

@@ -9,11 +9,11 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "ranks/matrices.hpp"
-#include "ranks/measure.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
+#include "ranks/matrices.hpp"
+#include "ranks/measure.hpp"
 
 namespace ranks_files_test {
 
@@ -74,7 +74,7 @@ TEST_CASE("(1.8) holds from a ratio of exactly 1 on") {
   const auto pair = [&](const std::string& name, arma::uword stable_rank,
                         arma::uword nuclear_rank) {
     return pair_of(name, of_stable_rank(9, 30, static_cast<double>(stable_rank), "A"),
-                       flat(11, 9, nuclear_rank, "G"));
+                   flat(11, 9, nuclear_rank, "G"));
   };
   const Result result = run_pairs({pair("two", 2, 4), pair("between", 2, 3), pair("one", 3, 3),
                                    pair("below", 4, 3), pair("half", 4, 2)});
@@ -151,8 +151,7 @@ TEST_CASE("a pair that cannot belong to one layer in one step gets a reason inst
   dark.rows(0, 19).zeros();
   const arma::mat possible = arma::join_rows(arma::mat(30, 20), lit.cols(20, 39));
   const Result result =
-      run_pairs({pair_of("true", A, G), pair_of("rounded", A, rounded),
-                 pair_of("half", A, of_both),
+      run_pairs({pair_of("true", A, G), pair_of("rounded", A, rounded), pair_of("half", A, of_both),
                  pair_of("one", gaussian(64, 1, "one"), gaussian(64, 64, "full")),
                  pair_of("dark", dark, lit), pair_of("dark too", dark, possible)});
   const auto names = [&] {
@@ -197,37 +196,15 @@ TEST_CASE("a gradient of few samples far from the origin is found to lie in thei
 }
 
 TEST_CASE(
-    "many nearly identical samples are taken for padding, but zeros or a few identical samples are "
-    "not") {
-  const auto with_pads = [&](arma::uword pads, const arma::vec& pad) {
-    arma::mat A = gaussian(8, 100, "A");
-    for (arma::uword i = 0; i < pads; ++i)
-      A.col(7 * i % 100) = pad * (1 + 1e-6 * static_cast<double>(i));
-    return A;
-  };
-  const arma::vec pad = gaussian(8, 1, "pad").col(0);
-  const arma::mat G = gaussian(9, 8, "G");
-  const auto left_out = [&](arma::uword pads, const arma::vec& what) {
-    return message<Failure>({pair_of("fc", with_pads(pads, what), G)});
-  };
-  CHECK(contains(left_out(30, pad),
-                 "30 of the activation's 100 samples are nearly identical, which suggests padding"));
-  CHECK(left_out(9, pad).empty());
-  CHECK(left_out(30, arma::zeros(8)).empty());
-  // A large common part does not make samples identical.
-  CHECK(message<Failure>({pair_of("fc", 3000 + gaussian(8, 400, "far"), G)}).empty());
-}
-
-TEST_CASE(
     "layers that cannot be measured are left out with the reason, and the others are reported") {
   const arma::mat A = gaussian(6, 50, "A"), G = gaussian(9, 6, "G");
   arma::mat bad = G, broken = A;
   bad(4, 1) = std::numeric_limits<double>::quiet_NaN();
   bad(3, 5) = bad(4, 0) = std::numeric_limits<double>::infinity();
   broken(2, 7) = -std::numeric_limits<double>::infinity();
-  const std::vector<NamedPair> pairs = {
-      pair_of("bad", A, bad), pair_of("broken", broken, G), pair_of("good", A, G),
-      pair_of("still", A, 0 * G), pair_of("dark", 0 * A, G)};
+  const std::vector<NamedPair> pairs = {pair_of("bad", A, bad), pair_of("broken", broken, G),
+                                        pair_of("good", A, G), pair_of("still", A, 0 * G),
+                                        pair_of("dark", 0 * A, G)};
   const Result result = run_pairs(pairs);
   CHECK(reason(result, "bad") ==
         "the gradient has 3 entries that are not finite, the first in row 3, column 5 (counted "
@@ -253,8 +230,7 @@ TEST_CASE("a bad activation leaves out its own gradient only, for any number of 
   arma::mat broken = A;
   broken(2, 7) = std::numeric_limits<double>::quiet_NaN();
   const std::vector<NamedPair> pairs = {pair_of("good", A.head_cols(50), G),
-                                          pair_of("broken", broken, G),
-                                          pair_of("dark", 0 * A, G)};
+                                        pair_of("broken", broken, G), pair_of("dark", 0 * A, G)};
   const Result alone = run_pairs({pairs[0]});
   for (const std::uint64_t threads : {1, 2, 3}) {
     CAPTURE(threads);
@@ -382,8 +358,7 @@ TEST_CASE("interleaved parts are gathered group by group and split into heads in
 TEST_CASE("a non-finite entry excludes only its own block, and is named by its place in the file") {
   arma::mat G = gaussian(6, 4, "G");
   G(4, 2) = std::numeric_limits<double>::quiet_NaN();
-  const Result result =
-      run_pairs({pair_of("qkv", gaussian(4, 20, "A"), G)}, {{"split", "qkv=3"}});
+  const Result result = run_pairs({pair_of("qkv", gaussian(4, 20, "A"), G)}, {{"split", "qkv=3"}});
   CHECK(result.table.rows.size() == 2);
   CHECK(contains(reason(result, "qkv.3"), "row 4, column 2"));
 }
@@ -391,7 +366,7 @@ TEST_CASE("a non-finite entry excludes only its own block, and is named by its p
 TEST_CASE("globs choose pairs by name, and a glob that matches nothing is an error") {
   const arma::mat A = gaussian(4, 20, "A"), G = gaussian(6, 4, "G");
   const std::vector<NamedPair> pairs = {pair_of("h.0.fc", A, G), pair_of("h.1.fc", A, G),
-                                          pair_of("head", A, G)};
+                                        pair_of("head", A, G)};
   const auto names = [&](const FlagValues& values) {
     std::string out;
     for (const auto& row : run_pairs(pairs, values).table.rows) out += row[0] + " ";
@@ -401,7 +376,8 @@ TEST_CASE("globs choose pairs by name, and a glob that matches nothing is an err
   CHECK(names({{"exclude", "h.[1-9].*"}}) == "h.0.fc head ");
   CHECK(names({{"include", "h.0*,head"}, {"exclude", "*a?"}}) == "h.0.fc ");
   const std::string none = message<UsageError>(pairs, {{"include", "fc*"}});
-  CHECK(contains(none, "--include: 'fc*' matches no matrix; the matrices are h.0.fc, h.1.fc, head"));
+  CHECK(
+      contains(none, "--include: 'fc*' matches no matrix; the matrices are h.0.fc, h.1.fc, head"));
   CHECK(contains(message<UsageError>(pairs, {{"exclude", "*"}}), "--exclude"));
 }
 
@@ -419,8 +395,8 @@ TEST_CASE("bad flag values are refused before any file is read") {
 
 TEST_CASE("the estimate reads the shapes and fails if a file cannot be read") {
   const Archives archives({pair_of("fc", gaussian(30, 900, "A"), gaussian(20, 30, "G"))});
-  const auto study = configured(
-      make_ranks_study(), {{"activations", archives.activations}, {"gradients", archives.gradients}});
+  const auto study = configured(make_ranks_study(), {{"activations", archives.activations},
+                                                     {"gradients", archives.gradients}});
   CHECK(study->memory().bytes > 8.0 * 30 * 30);
   const auto missing =
       configured(make_ranks_study(), {{"activations", "none.npz"}, {"gradients", "none.npz"}});

@@ -6,8 +6,8 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
-#include "ranks/matrices.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/matrices.hpp"
 
 namespace ranks_gram_test {
 
@@ -18,8 +18,7 @@ namespace {
 
 const Trial one_thread(1, 0, 0), three_threads(1, 0, 2);
 
-StoredTensor stored_in(const TemporaryFolder& folder, const std::string& name,
-                       const arma::mat& A) {
+StoredTensor stored_in(const TemporaryFolder& folder, const std::string& name, const arma::mat& A) {
   write_safetensors(folder / name, {tensor<double>("A", A)});
   return open_tensor(folder / name + ":A");
 }

@@ -4,11 +4,11 @@
 
 #include "core/error.hpp"
 #include "core/tolerances.hpp"
+#include "experiments/result_parts.hpp"
+#include "linalg/spectra.hpp"
 #include "ranks/matrices.hpp"
 #include "ranks/measure.hpp"
 #include "ranks/ranks.hpp"
-#include "experiments/result_parts.hpp"
-#include "linalg/spectra.hpp"
 #include "run/journal_format.hpp"
 
 namespace ranks_moments_test {
@@ -134,7 +134,8 @@ TEST_CASE("every step has its own ratio and interval, and (1.8) is judged at eve
   for (std::size_t i = 0; i < 3; ++i) {
     const double expected = std::vector<double>{3, 2, 0.5}[i];
     CHECK(ratios.mean[i] == doctest::Approx(expected).epsilon(exact));
-    CHECK(find_series(result, "falls.ratio_high").mean[i] == doctest::Approx(expected).epsilon(exact));
+    CHECK(find_series(result, "falls.ratio_high").mean[i] ==
+          doctest::Approx(expected).epsilon(exact));
     CHECK(result.table.rows[i][0] == "falls");
     CHECK(result.table.rows[i][8] == (i < 2 ? "yes" : "no"));
   }
@@ -186,9 +187,9 @@ TEST_CASE("an invalid second moment is refused with the reason") {
   const auto why = [&](const arma::mat& moment, std::uint64_t samples, const arma::mat& gradient,
                        double scale = 1) {
     Recordings one;
-    one.next.tensors = {tensor<float>("fc.gradient", arma::conv_to<arma::fmat>::from(gradient)),
-                        tensor<float>("fc.second_moment",
-                                      arma::conv_to<arma::fmat>::from(scale * scale * moment))};
+    one.next.tensors = {
+        tensor<float>("fc.gradient", arma::conv_to<arma::fmat>::from(gradient)),
+        tensor<float>("fc.second_moment", arma::conv_to<arma::fmat>::from(scale * scale * moment))};
     one.next.add_entry("fc", samples);
     one.write(0);
     return failure(one);

@@ -4,10 +4,10 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.hpp"
-#include "ranks/matrices.hpp"
-#include "ranks/ranks.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/tensors_to_write.hpp"
+#include "ranks/matrices.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranks_recordings_test {
 

@@ -7,10 +7,10 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
-#include "ranks/ranks.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
+#include "ranks/ranks.hpp"
 #include "temporary_folder.hpp"
 
 namespace gpt_test {
