@@ -30,7 +30,8 @@ def training(name, work, command):
 
 GPT = "one-step-compare --study gpt --dim 128 --optimizer muon --steps 110"
 TRAIN = "rank-collapse --study train"
-FILES = "ranks --activations {{folder}}/{0}activation{1}.safetensors --gradients {{folder}}/{0}gradient{1}.safetensors"
+FILES = ("ranks --activations {{folder}}/{0}activation{1}.safetensors"
+         " --gradients {{folder}}/{0}gradient{1}.safetensors")
 RUNS = [
     training("gpt", "GPT, d 128, Muon, 110 steps", f"{GPT} --measure-steps 0"),
     training("gpt-measured", "the same, measured at 11 steps", GPT),
