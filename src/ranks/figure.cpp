@@ -102,11 +102,13 @@ void add_training(const std::vector<LayerRows>& layers, Numbers& out) {
     for (const auto& [measure, value] : {std::pair(stable_rank_A, &stable_rank_of),
                                          {nuclear_rank_G, &nuclear_rank_of},
                                          {predicted_ratio, &ratio_of}})
-      add(layer, measure, [&](const Row& row) { return row.over_batches(value); });
+      add(layer, measure, [&, of = value](const Row& row) { return row.over_batches(of); });
     for (const auto& [measure, member] : {std::pair(joined_ratio_of_step, &PooledRatio::ratio),
                                           {ratio_low, &PooledRatio::low},
                                           {ratio_high, &PooledRatio::high}})
-      add(layer, measure, [&](const Row& row) { return Summary{row.ratio.*member, 0, 1}; });
+      add(layer, measure, [&, of = member](const Row& row) {
+        return Summary{row.ratio.*of, 0, 1};
+      });
   }
 }
 

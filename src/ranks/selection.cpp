@@ -244,13 +244,16 @@ std::vector<std::pair<std::string, std::string>> flags_of_paths(
     return out;
   }
   if (paths.size() == 1) return {{"weights-only", paths[0]}};
-  if (paths.size() == 2 && all(Kind::archive))
+  if (std::find(kinds.begin(), kinds.end(), ranks::Kind::recordings) == kinds.end())
     throw UsageError(
         printable_key(paths[0]) + " and " + printable_key(paths[1]) +
-        " are two archives. If they are checkpoints, measure each (`ranklab ranks FILE --out "
-        "NAME.json`) and compare the results (`ranklab compare ONE.json OTHER.json`); activations "
-        "and gradients are --activations " +
-        printable_key(paths[0]) + " --gradients " + printable_key(paths[1]));
+        (paths.size() > 2 ? ", ... " : " ") +
+        "are not measured together. Measure each checkpoint (`ranklab ranks PATH --out NAME.json`) "
+        "and compare the results (`ranklab compare ONE.json OTHER.json`)" +
+        (paths.size() == 2 && all(Kind::archive)
+             ? "; activations and gradients are --activations " + printable_key(paths[0]) +
+                   " --gradients " + printable_key(paths[1])
+             : ""));
   throw UsageError(printable_key(paths.front()) + ", ... are not allowed together; " +
                    ranks::allowed_paths);
 }

@@ -82,13 +82,13 @@ class FilesTest(ProgramTest):
             self.assertIn(part, skipped["turned"])
         self.refused([STUDY, *words, "--include", "turned", "--out", "other.json"], "6 x 4", "5 x 4", exit_code=1)
         self.refused([STUDY, *words[:2]], "--activations", "--gradients", "one without the other")
-        self.refused([STUDY, "acts.safetensors", "grads.safetensors"], "two archives", "--activations acts.safetensors --gradients grads.safetensors")
+        self.refused([STUDY, "acts.safetensors", "grads.safetensors"], "not measured together", "--activations acts.safetensors --gradients grads.safetensors")
 
     def test_two_checkpoints_are_never_activations_and_gradients(self):
         for name, last in (("one", 1.0), ("two", 3.0)):
             tensors = {"proj.weight": flat(diagonal(4, 4, [4.0, 2.0, 1.0, last])), "proj.bias": ([4], [1.0] * 4)}
             self.write(f"{name}.safetensors", safetensors(tensors))
-        self.refused([STUDY, "one.safetensors", "two.safetensors"], "checkpoints", "--out NAME.json", "compare ONE.json OTHER.json")
+        self.refused([STUDY, "one.safetensors", "two.safetensors"], "each checkpoint", "--out NAME.json", "compare ONE.json OTHER.json")
         words = [STUDY, "--activations", "one.safetensors", "--gradients", "two.safetensors"]
         self.refused(words, "two checkpoints", "`", exit_code=1)
         for name in ("one", "two"):  # the cure

@@ -87,7 +87,7 @@ class RanksTest(ProgramTest):
                                      ("acts.safetensors dump", ("acts.safetensors", "not allowed together"), 2),
                                      ("dump --study gpt", ("--study",), 2), ("dump --shard 1/2", ("--shard",), 2),
                                      ("dump --resume", ("--resume", "--out"), 2), ("dump --dim 4", ("--dim", "ranks PATH..."), 2),
-                                     ("empty", ("empty",), 1), ("dump --spllit x", ("--spllit", "--split"), 2)):
+                                     ("empty", ("empty",), 1), ("model model", ("model and model are not measured together", "compare"), 2), ("dump --spllit x", ("--spllit", "--split"), 2)):
             with self.subTest(words):
                 self.refused(f"ranks {words}", *needles, exit_code=code)
         self.refused("one-step-compare --study files --from dump", "--study", "'files'")
