@@ -68,6 +68,12 @@ arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor,
   return out;
 }
 
+// Whether the largest modulus of entries stored in single precision is below its normal numbers, so
+// that digits are lost.
+bool is_subnormal(const StoredTensor& stored, double largest) {
+  return stored.dtype() == Dtype::f32 && largest < std::numeric_limits<float>::min();
+}
+
 enum class Span { not_checked, gram_of_samples, gram_of_features };
 
 // Fewer samples than features span only a part of the space. More samples can still leave features
@@ -91,6 +97,7 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
   out.ranks.non_finite = out.read.non_finite;
   const double largest = out.read.largest_modulus;
   if (out.read.non_finite.count > 0 || largest == 0) return out;
+  out.underflows = is_subnormal(A.tensor, largest);
   if (largest < smallest_unscaled || largest > largest_unscaled) {
     out.divisor = largest;
     out.read = streamed_gram(A, largest, trial);
@@ -133,22 +140,18 @@ MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64
   out.ranks.non_finite = read.non_finite;
   if (read.non_finite.count > 0) return out;
   out.squares = M.is_square() ? arma::vec(M.diag()) : arma::vec(M);
-  const bool is_valid =
+  out.is_valid_moment =
       out.squares.min() >= 0 &&
       (!M.is_square() || arma::abs(M - M.t()).max() <= asymmetry * read.largest_modulus);
-  // Squares below the smallest normal number have lost digits, or all of them.
-  const bool underflows =
-      stored.dtype() == Dtype::f32 &&
-      out.squares.max() < static_cast<double>(samples) * std::numeric_limits<float>::min();
-  out.moment = !is_valid ? Moment::invalid : underflows ? Moment::underflow : Moment::valid;
-  if (out.moment != Moment::valid) return out;
+  out.underflows = is_subnormal(stored, out.squares.max() / static_cast<double>(samples));
+  if (!out.is_valid_moment || out.underflows) return out;
   if (M.is_square()) M = (M + M.t()) / 2;
   out.ranks.stable_rank = stable_rank_of_moment(M, trial);
   return out;
 }
 
-bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
-                 const std::vector<std::uint64_t>& shape) {
+bool is_scale_of(std::uint64_t rows, std::uint64_t columns, std::vector<std::uint64_t> shape) {
+  while (shape.size() > 2 && shape.back() == 1) shape.pop_back();
   if (shape.size() > 2) return false;
   const std::uint64_t down = shape.empty() ? 1 : shape.front(),
                       across = shape.size() < 2 ? 1 : shape.back();
@@ -185,29 +188,32 @@ MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, c
 // the Gram matrix of the features, G - G P = d G (A A' + d)^-1. With that of fewer samples, P = A
 // M^-1 A', M = A' A + d = L L', so that
 //   ||G - G P||^2 = ||G||^2 - ||G A L'^-1||^2 - d ||G A M^-1||^2.
-double outside_span(const StoredActivation* A, const MeasuredActivation& measured,
-                    const StoredGradient& G, const Trial& trial) {
+CheckedGradient check_gradient(const StoredActivation* A, const MeasuredActivation& measured,
+                               const StoredGradient& G, const Trial& trial) {
+  CheckedGradient out;
   arma::mat gradient = stored_rows(G, 0, G.tensor.rows()).block;
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
-  if (modulus == 0) return undefined;
+  if (modulus == 0) return out;
+  out.underflows = is_subnormal(G.tensor, modulus / G.factor);
   gradient /= modulus;
   const double whole = arma::accu(arma::square(gradient));
   trial.check_interrupt();
   if (A == nullptr) {
     const arma::uvec never = arma::find(measured.squares <= 0);
-    return share(arma::accu(arma::square(gradient.cols(never))), whole);
+    out.outside = share(arma::accu(arma::square(gradient.cols(never))), whole);
+    return out;
   }
   const arma::mat& gram = measured.read.gram;
   const Span span =
       span_to_check(static_cast<double>(A->features()), static_cast<double>(A->samples()));
-  if (span == Span::not_checked) return undefined;
+  if (span == Span::not_checked) return out;
   // d lies above the eigenvalues that rounding makes of zeros.
   const double rounding =
       4 * static_cast<double>(gram.n_rows) * std::numeric_limits<double>::epsilon();
   const double d = rounding * arma::trace(gram) / measured.ranks.stable_rank;
   arma::mat L = gram;
   L.diag() += d;
-  if (!arma::chol(L, L, "lower")) return undefined;
+  if (!arma::chol(L, L, "lower")) return out;
   trial.check_interrupt();
   const auto solved = [&](const arma::mat& right) {
     return arma::mat(arma::solve(arma::trimatl(L), right));
@@ -215,12 +221,16 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
   const auto solved_twice = [&](const arma::mat& once) {
     return arma::mat(arma::solve(arma::trimatu(L.t()), once));
   };
-  if (span == Span::gram_of_features)
-    return share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
+  if (span == Span::gram_of_features) {
+    out.outside =
+        share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
+    return out;
+  }
   const arma::mat inside = solved(product(gradient, *A, measured.divisor, trial).t());
-  return share(
+  out.outside = share(
       whole - arma::accu(arma::square(inside)) - d * arma::accu(arma::square(solved_twice(inside))),
       whole);
+  return out;
 }
 
 double outside_span_flops(double m, double k, double n) {

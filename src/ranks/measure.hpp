@@ -25,18 +25,11 @@ struct Ranks {
   double effective_rank = undefined, condition = undefined;
 };
 
-/// Whether a second moment can be used.
-enum class Moment {
-  valid,
-  invalid,    // not symmetric to 1e-3, or with a negative diagonal entry
-  underflow,  // the mean square of the largest feature is below the normal single-precision numbers
-};
-
 /// Whether an activation and a gradient can belong together.
 struct Checks {
   // Share of the gradient's norm outside the span of the samples; NaN: not checked
   double outside = undefined;
-  Moment moment = Moment::valid;
+  bool is_valid_moment = true, underflows = false;  // as MeasuredActivation
 };
 
 /// The reason why this activation and gradient cannot belong to one layer at one step; empty if no
@@ -60,7 +53,11 @@ struct MeasuredActivation {
   StreamedGram read;  // of A / divisor; not set for a second moment
   double divisor = 1.0;
   arma::vec squares;  // sums of squares of the features; set for a second moment only
-  Moment moment = Moment::valid;
+  // False if a second moment is not symmetric to 1e-3, or has a negative diagonal entry
+  bool is_valid_moment = true;
+  // The largest entry (of a second moment, the largest mean square) is stored in single precision
+  // and below its normal numbers: it has lost digits
+  bool underflows = false;
 };
 
 /// [Spectral] Section 1.1: st(A) = ||A||_F^2 / ||A||_op^2 from the smaller Gram matrix, accumulated
@@ -84,8 +81,7 @@ MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64
 
 /// Whether a tensor of this shape scales a matrix: one number, one for each row, or one for each
 /// block of 128 x 128.
-bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
-                 const std::vector<std::uint64_t>& shape);
+bool is_scale_of(std::uint64_t rows, std::uint64_t columns, std::vector<std::uint64_t> shape);
 
 /// A stored gradient or weight, m x k. Its entries are the stored ones times `factor` and, if it is
 /// not empty, times the entries of `scale`, which is_scale_of() allows.
@@ -109,15 +105,20 @@ struct MeasuredGradient {
 /// measure_activation does.
 MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, const Trial& trial);
 
-/// ||G - G P||_F / ||G||_F, where P projects onto the span of the samples of A; 0 for a gradient G
-/// = E A' of the same samples. Directions of A that are as small as rounding errors count as part
-/// of the span. For a second moment (`A` is null), which may itself be rounded, only features that
-/// are zero in all samples are outside.
-/// NaN if not checked: with more than 4096 features and at least as many samples, where the share
-/// could hardly differ from 0, and for a G that is zero or not finite.
-double outside_span(const StoredActivation* A, const MeasuredActivation& measured,
-                    const StoredGradient& G, const Trial& trial);
-/// The flops of outside_span for a raw activation; 0 if it is not checked.
+struct CheckedGradient {
+  double outside = undefined;
+  bool underflows = false;  // as MeasuredActivation
+};
+
+/// `outside` is ||G - G P||_F / ||G||_F, where P projects onto the span of the samples of A; 0 for
+/// a gradient G = E A' of the same samples. Directions of A that are as small as rounding errors
+/// count as part of the span. For a second moment (`A` is null), which may itself be rounded, only
+/// features that are zero in all samples are outside. NaN if not checked: with more than 4096
+/// features and at least as many samples, where the share could hardly differ from 0, and for a G
+/// that is zero or not finite.
+CheckedGradient check_gradient(const StoredActivation* A, const MeasuredActivation& measured,
+                               const StoredGradient& G, const Trial& trial);
+/// The flops of check_gradient for a raw activation; 0 if it is not checked.
 double outside_span_flops(double m, double k, double n);
 
 /// st and nr of a random m x k matrix of independent normal entries, for large m and k, as

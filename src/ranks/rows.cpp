@@ -24,19 +24,17 @@ std::string undefined_reason(const std::string& matrix, const std::string& rank,
 std::string defect(const Pair& pair, const TrialRecord& record, std::size_t p) {
   if (pair.is_weight()) return "";
   const Ranks activation = activation_ranks(record, p);
-  const Moment moment = checks_of(record, p).moment;
-  if (moment == Moment::invalid)
+  const Checks checks = checks_of(record, p);
+  if (!checks.is_valid_moment)
     return "the second moment is not symmetric, or its diagonal has a negative entry";
-  if (moment == Moment::underflow)
-    return "underflow: the squares of the activation's entries are too small for single precision "
-           "(or all are zero)";
+  if (checks.underflows) return contradiction(pair, checks);
   if (std::isnan(activation.stable_rank))
     return undefined_reason(pair.has_moment() ? "second moment" : "activation", "st",
                             activation.non_finite) +
            (pair.has_moment() && activation.non_finite.count > 0
                 ? ": an overflow of single precision, unless the activation is not finite itself"
                 : "");
-  return contradiction(pair, checks_of(record, p));
+  return contradiction(pair, checks);
 }
 
 std::string sizes_of(const Observation& one) {

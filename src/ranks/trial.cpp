@@ -69,10 +69,12 @@ bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTens
                  : measure_second_moment(open.at(pair.second_moment), pair.samples, trial);
   record.set(key_of(p), packed(measured.ranks));
   const bool usable = !std::isnan(measured.ranks.stable_rank);
-  const double outside = usable ? outside_span(activation ? &*activation : nullptr, measured,
-                                               gradient_of(pair, open), trial)
-                                : undefined;
-  record.set(checks_key_of(p), {outside, static_cast<double>(measured.moment)});
+  CheckedGradient gradient;
+  if (usable)
+    gradient = check_gradient(activation ? &*activation : nullptr, measured,
+                              gradient_of(pair, open), trial);
+  record.set(checks_key_of(p), {gradient.outside, measured.is_valid_moment ? 1.0 : 0.0,
+                                measured.underflows || gradient.underflows ? 1.0 : 0.0});
   return usable;
 }
 
@@ -165,7 +167,12 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
 // percent of its norm, or by ten times as much if its samples nearly cancel.
 std::string contradiction(const Pair& pair, const Checks& checks) {
   constexpr double largest_outside = 0.1;
-  if (pair.is_weight() || !(checks.outside > largest_outside)) return "";
+  if (pair.is_weight()) return "";
+  if (checks.underflows)
+    return std::string("underflow: the gradient or ") +
+           (pair.has_moment() ? "the squares of the activation are" : "the activation is") +
+           " below the normal single-precision numbers";
+  if (!(checks.outside > largest_outside)) return "";
   return short_number(100 * checks.outside) +
          " % of the gradient's norm lies outside the span of the activation's " +
          plural(pair.n, "sample") +
@@ -210,7 +217,7 @@ Checks checks_of(const TrialRecord& record, std::size_t pair) {
   const std::string key = checks_key_of(pair);
   if (!record.has(key)) return {};
   const std::vector<double>& values = record.array(key);
-  return {values.at(0), static_cast<Moment>(values.at(1))};
+  return {values.at(0), values.at(1) != 0, values.at(2) != 0};
 }
 
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {

@@ -125,8 +125,9 @@ class Archive {
       }
     }
     for (const std::string& key : order_) {
-      if (is_quantized(key) && !names_scale(key) && quantized_tensor(key).empty())
-        quantized_in_.emplace(module_of(key), key);
+      if (!is_quantized(key) || names_scale(key) || !quantized_tensor(key).empty()) continue;
+      std::string& largest = quantized_in_.try_emplace(module_of(key), key).first->second;
+      if (elements_of(key) > elements_of(largest)) largest = key;
     }
     has_scales_ = std::any_of(order_.begin(), order_.end(), [&](const std::string& key) {
       return names_scale(key) && !quantized_tensor(key).empty();
@@ -177,6 +178,14 @@ class Archive {
       return !is_floating(file->second->tensor(key).dtype());
     } catch (const Failure&) {  // another 8-bit or 4-bit type
       return true;
+    }
+  }
+
+  std::uint64_t elements_of(const std::string& key) const {
+    try {
+      return files_by_key_.at(key)->tensor(key).elements();
+    } catch (const Failure&) {  // a type that is not read
+      return 0;
     }
   }
 
@@ -236,8 +245,10 @@ class Archive {
                   : "_scale or " + printable_key(key) + "_scale_inv next to it is needed");
     }
     const StoredTensor scale = open_tensor(quantized.scale);
-    if (tensor.is_matrix() && is_floating(scale.dtype()) &&
-        is_scale_of(tensor.rows(), tensor.cols(), scale.shape()))
+    // A convolution is read as a matrix; the plan leaves out a vector.
+    const std::uint64_t rows = tensor.shape().empty() ? 1 : tensor.shape().front();
+    if (tensor.shape().size() < 2 ||
+        (is_floating(scale.dtype()) && is_scale_of(rows, tensor.elements() / rows, scale.shape())))
       return "";
     return "its scale " + scale.label() + " is " + scale.shape_text() + " of " +
            dtype_name(scale.dtype()) + " for a tensor of " + tensor.shape_text() +
@@ -265,7 +276,7 @@ class Archive {
   std::vector<TensorFile> files_;
   std::vector<std::string> order_;
   std::map<std::string, const TensorFile*> files_by_key_;
-  std::map<std::string, std::string> quantized_in_;  // a quantized tensor of each module with one
+  std::map<std::string, std::string> quantized_in_;  // the largest quantized tensor of each module
   bool has_scales_ = false;                          // next to one of them
 };
 

@@ -210,6 +210,8 @@ TEST_CASE("an invalid second moment is refused with the reason") {
   CHECK(contains(why(moment, 30, G, 1e19), "overflow"));
   CHECK(contains(why(moment, 30, G, 1e-20), "underflow"));
   CHECK(contains(why(moment, 30, G, 1e-25), "underflow"));
+  CHECK(why(moment, 30, 1e-36 * G).empty());
+  CHECK(contains(why(moment, 30, 1e-41 * G), "underflow"));
 }
 
 TEST_CASE("layers that are measured at once on several threads have the bits of one thread") {

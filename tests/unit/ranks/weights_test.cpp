@@ -157,11 +157,14 @@ TEST_CASE("the scales of ComfyUI and quanto are read, those of HQQ and EETQ name
   archive.add("comfy.weight", Dtype::f8_e4m3, {2, 2}, "\x38\x40\xB8\x30");
   archive.add("comfy.scale_weight", Dtype::f32, {});
   archive.add("comfy.scale_input", Dtype::f32, {1});
+  archive.add("conv.weight", Dtype::f8_e4m3, {2, 2, 1, 1}, "\x38\x40\xB8\x30");
+  archive.add("conv.weight_scale", Dtype::f64, {2, 1, 1, 1}, bytes_of<double>(arma::mat{1, 3}));
   archive.add("quanto.weight._data", Dtype::i8, {2, 3}, as_int8(codes));
   archive.add("quanto.weight._scale", arma::mat(arma::vec{0.5, 3}));
   archive.add("shifted.weight._data", Dtype::i8, {2, 3}, as_int8(codes));
   archive.add("shifted.weight._scale", arma::mat(arma::vec{0.5, 3}));
   archive.add("shifted.weight._shift", arma::mat(arma::vec{0.5, 3}));
+  archive.add("hqq.axis", Dtype::i64, {1});
   archive.add("hqq.W_q", Dtype::u8, {1, 3});
   archive.add("hqq.scale", arma::mat(arma::vec{0.5, 3}));
   archive.add("hqq.zero", arma::mat(arma::vec{0.5, 3}));
@@ -169,7 +172,8 @@ TEST_CASE("the scales of ComfyUI and quanto are read, those of HQQ and EETQ name
   archive.add("eetq.weight_scales", arma::mat(arma::vec{0.5, 3}));
   archive.add("norm.scale", arma::mat(arma::vec{0.5, 3}));  // next to no quantized tensor
   const Result result = archive.ranks();
-  CHECK(result.table.rows.size() == 3);
+  CHECK(result.table.rows.size() == 4);
+  check_ranks(result, "conv", arma::mat{{1, 2}, {-3, 1.5}});
   check_ranks(result, "comfy", arma::mat{{1, 2}, {-1, 0.5}});
   check_ranks(result, "quanto", arma::mat(arma::diagmat(arma::vec{0.5, 3}) * codes));
   CHECK(scalar(result, "norm.scale.m") == 2);
