@@ -204,7 +204,7 @@ $(BUILD)/generated/judging_lines.hpp: $(IDS) FORCE
 	       while (match(text, /[a-z_]+::[A-Za-z0-9_]+/)) { \
 	         name = substr(text, RSTART, RLENGTH); text = substr(text, RSTART + RLENGTH); \
 	         if (name in id && !named[name, FILENAME, FNR]++) printf "{%s, \"%s:%d\"},\n", id[name], FILENAME, FNR } }' \
-	     $< $(sort $(shell find src/experiments -name '*.[ch]pp')); \
+	     $< $(sort $(shell find src/experiments src/ranks -name '*.[ch]pp')); \
 	   echo '};'; } > $@.new
 	@$(renew)
 
@@ -219,10 +219,10 @@ units   = $(shell printf '%s\n' $(2) | awk -F/ -v kind=$(1) -v files=$(or $(FILE
 objects = $(foreach unit,$(1),$(BUILD)/units/$(firstword $(subst :, ,$(unit))).o)
 
 # Small units for the studies, so that an edit compiles in seconds. They use LIGHT flags, because a
-# profile of all presets finds only 1 % of the time in src/experiments.
+# profile of all presets finds only 1 % of the time in them.
 WRITES   := $(filter-out $(SEPARATE),$(filter src/cli/% src/page/% src/figure/% src/own/% src/judge/% src/result/%,$(SOURCES)))
 READS    := $(filter src/io/%,$(SOURCES))
-STUDIES  := $(filter src/experiments/%,$(SOURCES))
+STUDIES  := $(filter src/experiments/% src/ranks/%,$(SOURCES))
 COMPUTES := $(filter-out $(SEPARATE) $(WRITES) $(READS) $(STUDIES),$(SOURCES))
 PROGRAM_UNITS := $(call units,computes,$(COMPUTES)) $(call units,writes,$(WRITES)) $(call units,reads,$(READS)) $(call units,studies,$(STUDIES),6)
 TEST_UNITS    := $(call units,tests,$(filter %_test.cpp,$(TESTS))) $(call units,helps,$(filter-out %_test.cpp,$(TESTS)))

@@ -12,9 +12,8 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/random_features/random_features.hpp"
 #include "experiments/rank_collapse/rank_collapse.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "experiments/spike_plus_bulk/commands.hpp"
-#include "result/result_file.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab {
 
@@ -34,14 +33,10 @@ const Experiment* find_experiment(const std::string& name) {
 }
 
 const Experiment& experiment_of(const std::string& command, const std::string& file) {
+  if (command == ranks_experiment().name) return ranks_experiment();
   const Experiment* found = find_experiment(command);
   if (found != nullptr) return *found;
   throw Failure(printable(file) + ": unknown command '" + printable_key(command) + "'");
-}
-
-const Experiment& experiment_of_result(const ResultFile& result, const std::string& file) {
-  return result.command_word() == "ranks" ? ranks_experiment()
-                                          : experiment_of(result.command, file);
 }
 
 std::vector<Utility> utilities() {

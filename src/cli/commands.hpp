@@ -15,18 +15,14 @@
 
 namespace ranklab {
 
-struct ResultFile;
-
 /// All experiments, in the order of the help text. To add one, add a line to the list.
 const std::vector<Experiment>& experiments();
 
 /// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
-/// The experiment that a file names. Throws a Failure that starts with `file` for an
+/// The experiment that a file names, or `ranks`. Throws a Failure that starts with `file` for an
 /// unknown command.
 const Experiment& experiment_of(const std::string& command, const std::string& file);
-/// The experiment that wrote a result, also that of `ranks`. Throws as experiment_of().
-const Experiment& experiment_of_result(const ResultFile& result, const std::string& file);
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 

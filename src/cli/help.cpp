@@ -34,19 +34,10 @@ std::string flag_lines(const std::vector<FlagHelp>& flags) {
   return out;
 }
 
-// A command line that runs as printed. A study with --pair needs matrices, so its example writes
-// them first; all other studies have default sizes.
+// A command line that runs as printed.
 std::string example(const Experiment& experiment, const StudyEntry& study) {
-  const std::string start = "  ranklab " + experiment.name + " --study " + study.name + " ";
-  const auto made = study.make();
-  for (const Field& field : made->flags()) {
-    if (field.name != "pair") continue;
-    return "  python3 -c 'import numpy as np; np.save(\"A.npy\", np.random.rand(8, 64)); "
-           "np.save(\"G.npy\", np.random.rand(16, "
-           "8))'\n" +
-           start + "--pair W1,A.npy,G.npy -o results/mine.json\n";
-  }
-  return start + "--trials 2 -o results/mine.json\n";
+  return "  ranklab " + experiment.name + " --study " + study.name +
+         " --trials 2 -o results/mine.json\n";
 }
 
 // The fields with the values of a preset's config.

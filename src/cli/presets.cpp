@@ -202,6 +202,10 @@ Preset preset_from(const Json& file, const std::string& label) {
   try {
     if (document.contains("claims"))
       throw ReadError("claims", "belong into \"report\": {\"claims\": [...]}");
+    if (!document.contains("config"))
+      throw ReadError("config",
+                      "is missing: an object of the flags of the command line, without "
+                      "their dashes");
     read_known(document, out);
     refuse_unknown_in<Source>(document, "source");
     refuse_unknown_in<PresetFinding>(document, "finding");

@@ -10,7 +10,7 @@
 #include "cli/resolve.hpp"
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab {
 namespace {
@@ -30,7 +30,7 @@ int measure(const std::vector<std::string>& words) {
   Arguments& given = request.flags;
   if (!given.positional.empty()) {
     for (auto& [name, value] : flags_of_paths(given.positional)) {
-      if (given.find(name) != nullptr && name != "manifest" && name != "from")
+      if (given.find(name) != nullptr && name != "from")
         throw UsageError("ranks: --" + name + " is not allowed with " + printable_key(value));
       given.flags.emplace_back(name, value);
     }
@@ -53,7 +53,7 @@ Utility ranks_command() {
     CommonOptions options;
   };
   const auto defaults = std::make_shared<Defaults>();
-  defaults->study = make_files_study();
+  defaults->study = make_ranks_study();
   std::vector<Field> flags = defaults->study->flags();
   for (Field& field : session_fields(defaults->options)) {
     if (field.name != "shard") flags.push_back(std::move(field));
@@ -63,12 +63,12 @@ Utility ranks_command() {
       .usage = "PATH...",
       .summary = "print the ranks of your own activations, gradients and weights",
       .details =
-          "Compares the stable rank of each layer's activations with the nuclear rank of its "
-          "gradient. Takes recordings that ranklab.record() of the Python package wrote or folders "
-          "of them, manifests (.json), or activations and gradients (two .npy, .npz or "
-          ".safetensors files). For weights alone (an archive, the index.json of shards, or a "
-          "folder of shards) it prints their ranks and those of random matrices. Without --out it "
-          "writes no file.",
+          "Compares the stable rank of each matrix's activations with the nuclear rank of its "
+          "gradient, at each step. Takes recordings that ranklab.record() of the Python package "
+          "wrote or folders of them, or two archives (.safetensors, .npz) with --activations and "
+          "--gradients. For weights alone (an archive, the index.json of shards, or a folder of "
+          "shards) it prints their ranks and those of random matrices. Without --out it writes no "
+          "file.",
       .flags = std::move(flags),
       .passes_words_on = true,
       .run = [defaults](const Arguments& given) { return measure(given.words); },

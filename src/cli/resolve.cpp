@@ -125,9 +125,6 @@ AllGiven given_by(const Arguments& arguments, const Parameters& parameters) {
 const StudyEntry& find_study(const Experiment& experiment, const std::string& name,
                              const std::string& label) {
   const std::vector<std::string> names = study_names(experiment);
-  if (name == "files" && experiment.name == "one-step-compare" &&
-      std::ranges::find(names, name) == names.end())
-    throw UsageError(label + ": 'files' is a command now, `ranklab ranks`");
   const auto found = std::ranges::find(experiment.studies, name, &StudyEntry::name);
   std::string unknown;
   if (found == experiment.studies.end())

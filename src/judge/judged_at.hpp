@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-/// The lines of src/experiments that name the statement, "src/experiments/.../trajectory.cpp:348",
-/// by file and line. Empty if no claim is about it.
+/// The lines of src/experiments and src/ranks that name the statement,
+/// "src/experiments/.../trajectory.cpp:348", by file and line. Empty if no claim is about it.
 std::vector<std::string> judged_at(std::string_view statement_id);
 
 /// The files of these lines, each once.

@@ -66,7 +66,7 @@ Markup table_html(const ResultFile& result, bool open) {
 Markup provenance_html(const ResultFile& result, const std::vector<std::string>& commands,
                        const ResultFile* first, const Markup& first_link) {
   const Markup again = "<pre><code>" + escape_markup(joined(commands, "\n")) + "</code></pre>\n";
-  const Markup study = "<p>Command <code>" + escape_markup(result.command_word()) +
+  const Markup study = "<p>Command <code>" + escape_markup(result.command) +
                        "</code>, study <code>" + escape_markup(result.study) + "</code>.</p>\n";
   Values environment = result.environment;
   Markup heading = "Environment";

@@ -79,7 +79,7 @@ Markup warning_html(const ResultFile& result) {
 std::vector<std::string> commands(const Entry& entry) {
   const ResultFile& result = *entry.result;
   const std::string preset = preset_of(result),
-                    program = "build/ranklab " + shell_word(result.command_word()),
+                    program = "build/ranklab " + shell_word(result.command),
                     file = shell_word(entry.file_name);
   if (preset.empty() || !result.changed.empty())
     return {"build/ranklab verify " + file, program + " --config " + file + " --out again.json"};

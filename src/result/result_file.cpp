@@ -300,6 +300,11 @@ ResultFile result_from(const Json& document, const std::string& label) {
     throw Failure(label + ": not a result file but a preset; `ranklab run NAME` writes a result");
   if (!is_result_schema(member(document, "schema")))
     throw Failure(label + ": not a result file: its \"schema\" is not \"" + result_schema + "\"");
+  // Up to 0.3, `ranks` was a study whose ratio was one number for all steps.
+  if (member(document, "command") == "one-step-compare" && member(document, "study") == "files")
+    throw Failure(label +
+                  ": was written by `ranks` of an earlier version; make it again with `ranklab "
+                  "ranks PATH... --out FILE`");
   ResultFile out;
   try {
     from_json_value(document, out);

@@ -83,10 +83,6 @@ struct ResultFile : Result {
   std::uint64_t non_finite = 0;  // numbers that are not finite, among scalars and series
   Timing timing;
 
-  /// The command that wrote it, as it is typed.
-  std::string command_word() const {
-    return command == "one-step-compare" && study == "files" ? "ranks" : command;
-  }
   std::string trial_unit() const { return trials.unit.empty() ? "trial" : trials.unit; }
 };
 

@@ -22,6 +22,7 @@
 #include "nn/gpt.hpp"
 #include "nn/optimizers/newton_schulz.hpp"
 #include "nn/optimizers/steps.hpp"
+#include "nn/tensors_to_write.hpp"
 #include "nn/trainer.hpp"
 #include "tiny_checkpoint.hpp"
 
@@ -152,8 +153,9 @@ void layer_products() {
 
 }  // namespace
 
-// Input for timing `ranks`: <folder>/activation<side>.npy, side x samples,
-// and <folder>/gradient<side>.npy, side x side, in single precision.
+// Input for timing `ranks` and, as .npy, its peer: the archives
+// <folder>/activation<side>.safetensors of a matrix side x samples and gradient<side>.safetensors,
+// side x side, in single precision. The archives called pair-... have it twice.
 void write_layer(const std::string& folder, arma::uword side, arma::uword samples) {
   for (const auto& [name, columns] :
        {std::pair{"activation", samples}, std::pair{"gradient", side}}) {
@@ -164,7 +166,11 @@ void write_layer(const std::string& folder, arma::uword side, arma::uword sample
       stream.fill_normal({column.memptr(), column.n_elem});
       A.col(j) = arma::conv_to<arma::fvec>::from(column);
     }
-    write_npy(folder + "/" + name + std::to_string(side) + ".npy", A);
+    const std::string stem = folder + "/" + name + std::to_string(side);
+    write_npy(stem + ".npy", A);
+    write_safetensors(stem + ".safetensors", {tensor<float>("layer", A)});
+    const std::string pair = folder + "/pair-" + name + std::to_string(side) + ".safetensors";
+    write_safetensors(pair, {tensor<float>("first", A), tensor<float>("second", A)});
   }
 }
 

@@ -73,8 +73,8 @@ def files(side, samples, flag="", **options):
     tolerance = 1e-3 if flag else 1e-9
     return Row(f"files-{side}{flag.replace('--', '-')}",
                f"files: {side} x {side}, {samples} samples" + (", peer in f32" if flag else ""),
-               "ranks --pair "
-               f"layer,{{folder}}/activation{side}.npy,{{folder}}/gradient{side}.npy",
+               f"ranks --activations {{folder}}/activation{side}.safetensors"
+               f" --gradients {{folder}}/gradient{side}.safetensors",
                f"files.py {{folder}}/activation{side}.npy {{folder}}/gradient{side}.npy {flag}",
                {"layer.stable_rank": tolerance, "layer.nuclear_rank": tolerance},
                operations.files(side, samples), target=1,

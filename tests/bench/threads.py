@@ -30,7 +30,8 @@ def training(name, work, command):
 
 GPT = "one-step-compare --study gpt --dim 128 --optimizer muon --steps 110"
 TRAIN = "rank-collapse --study train"
-FILES = "ranks "
+FILES = ("ranks --activations {{folder}}/{0}activation{1}.safetensors"
+         " --gradients {{folder}}/{0}gradient{1}.safetensors")
 RUNS = [
     training("gpt", "GPT, d 128, Muon, 110 steps", f"{GPT} --measure-steps 0"),
     training("gpt-measured", "the same, measured at 11 steps", GPT),
@@ -42,12 +43,9 @@ RUNS = [
              "--d 128 --width 512 --n 512 --steps 20"),
     OneTrial("figure-16", "Figure 16", "spiked-model --study features --k 128,256,512,1024"),
     OneTrial("files-2", "files: two layers, 2048 x 2048, 2,048 samples",
-             FILES + " ".join("--pair " + ",".join((
-                 name, "{folder}/activation2048.npy", "{folder}/gradient2048.npy"))
-                 for name in ("first", "second")), "layer {folder} 2048 2048", parts=False),
+             FILES.format("pair-", 2048), "layer {folder} 2048 2048", parts=False),
     OneTrial("files-1", "files: one layer, 4096 x 4096, 65,536 samples",
-             FILES + "--pair layer,{folder}/activation4096.npy,{folder}/gradient4096.npy",
-             "layer {folder} 4096 65536", parts=False),
+             FILES.format("", 4096), "layer {folder} 4096 65536", parts=False),
 ]
 TINY_RUNS = [OneTrial("tiny", "toy sizes", "spiked-model --study features --k 16,24")]
 

@@ -44,3 +44,11 @@ def safetensors(tensors, metadata=None):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
     return struct.pack("<Q", len(text)) + text + data
+
+
+def write_pairs(test, pairs, folder=""):
+    """Writes activations and gradients, {name: (rows of A, rows of G)}, as two archives of F64, and returns the words that name them."""
+    for i, file in enumerate(("a", "g")):
+        test.write(f"{folder}{file}.safetensors", safetensors({name: ([len(both[i]), len(both[i][0])], [x for row in both[i] for x in row], "F64")
+                                                               for name, both in pairs.items()}))
+    return ["--activations", f"{folder}a.safetensors", "--gradients", f"{folder}g.safetensors"]

@@ -7,7 +7,7 @@ import unittest
 import xml.etree.ElementTree
 
 from program import TINY, ProgramTest, loads
-from stored_tensors import npy
+from stored_tensors import write_pairs
 
 
 class PlotTest(ProgramTest):
@@ -243,25 +243,23 @@ class VerifyTest(ProgramTest):
 
     def test_only_files_below_the_named_folder_are_read(self):
         os.mkdir(self.path("in"))
-        self.write("in/a.npy", npy([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]]))
-        self.write("in/g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
-        self.result("ranks --pair W,in/a.npy,in/g.npy", name="r.json")
+        self.result(["ranks", *write_pairs(self, {"W": ([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]], [[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])}, "in/")], name="r.json")
         document = loads(self.read("r.json"))
         self.run_program("verify r.json")
         self.run_program("verify r.json --folder .")
         os.mkfifo(self.path("fifo"))
-        for folder, pair, why in ((".", "W,/etc/passwd,in/g.npy", "is not below"), ("/etc", "W,/etc/passwd,in/g.npy", "is not below"),
-                                  (".", "W,in/../../../../../../etc/passwd,in/g.npy", "is not below"), (".", "W,fifo,in/g.npy", "is neither a file"),
-                                  (".", "W,/proc/kmsg,in/g.npy", "is not below")):
+        for folder, path, why in ((".", "/etc/passwd", "is not below"), ("/etc", "/etc/passwd", "is not below"),
+                                  (".", "in/../../../../../../etc/passwd", "is not below"), (".", "fifo", "is neither a file"),
+                                  (".", "/proc/kmsg", "is not below")):
             changed = json.loads(json.dumps(document))
-            changed["config"]["pair"] = [pair]
+            changed["config"].update({"activations": "", "gradients": "", "from": [path]})
             changed["environment"]["folder"] = folder
             self.write("changed.json", changed)
-            self.refused("verify changed.json", "changed.json: pair", pair.split(",")[1], why, exit_code=1)
-        self.assertIn("in/a.npy", self.run_program("verify ../r.json", 1, cwd=self.path("in")).stderr)
+            self.refused("verify changed.json", "changed.json: from", path, why, exit_code=1)
+        self.assertIn("in/g.safetensors", self.run_program("verify ../r.json", 1, cwd=self.path("in")).stderr)
         self.refused("verify r.json --folder none", "--folder none", exit_code=1)
-        self.write("in/g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]]))
-        self.refused("verify r.json", "r.json: the run read another in/g.npy", exit_code=1)
+        write_pairs(self, {"W": ([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]], [[2.0, 1.0], [0.0, 1.0], [1.0, 3.0]])}, "in/")
+        self.refused("verify r.json", "r.json: the run read another in/g.safetensors", exit_code=1)
 
     def test_a_result_with_missing_parts_is_not_reproduced(self):
         document = self.result(TINY)
@@ -296,10 +294,8 @@ class VerifyTest(ProgramTest):
         self.assertIn("not reproduced", self.run_program("verify out.json", 1).stdout)
 
     def test_relative_paths_start_at_the_folder_of_the_original_run(self):
-        self.write("a.npy", npy([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]]))
-        self.write("g.npy", npy([[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]]))
-        self.write("m.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy"}]})
-        self.run_program("ranks --manifest m.json --quiet -o results/r.json")
+        words = write_pairs(self, {"fc": ([[1.0, 0.5, 2.0], [0.0, 1.0, -1.0]], [[2.0, 1.0], [0.0, 1.0], [1.0, 1.0]])})
+        self.run_program(["ranks", *words, "--quiet", "-o", "results/r.json"])
         os.mkdir(self.path("elsewhere"))
         self.run_program("verify results/r.json")
         self.run_program("verify ../results/r.json --folder ..", cwd=self.path("elsewhere"))

@@ -1,4 +1,4 @@
-"""ranks: the binary reads matrices in every format, named in every supported way."""
+"""ranks: the binary reads recordings, weights, and pairs of archives."""
 import math
 import os
 import random
@@ -7,7 +7,7 @@ import unittest
 import zipfile
 
 from program import ROOT, ProgramTest, loads, reproducible
-from stored_tensors import npy, recording, safetensors
+from stored_tensors import npy, recording, safetensors, write_pairs
 
 STUDY = "ranks"
 
@@ -38,25 +38,20 @@ class FilesTest(ProgramTest):
         claim = [c for c in document["claims"] if c["id"] == f"{name}/eq-1.8"]
         self.assertEqual([c["verdict"] for c in claim], [verdict])
 
-    def test_pairs_in_every_format(self):
-        formats = {"f8": npy(GRADIENT), "f4": npy(GRADIENT, "<f4"), "f2": npy(GRADIENT, "<f2"), "big": npy(GRADIENT, ">f4"),
-                   "fortran": npy(GRADIENT, "<f8", True), "both": npy(GRADIENT, ">f8", True)}
-        self.write("a.npy", npy(SPIKED))
-        words = []
-        for name, content in formats.items():
-            self.write(f"{name}.npy", content)
-            words += ["--pair", f"{name},a.npy,{name}.npy"]
+    def test_archives_in_every_format(self):
+        """An archive of one format, one of another, and entries of every type."""
+        kinds = {"f8": (), "f4": ("<f4",), "f2": ("<f2",), "big": (">f4",), "fortran": ("<f8", True), "both": (">f8", True)}
         for name, method in (("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)):
             with zipfile.ZipFile(self.path(f"{name}.npz"), "w", method) as archive:
-                archive.writestr("g.npy", npy(GRADIENT, "<f4"))
-                archive.writestr("other.npy", npy(EQUAL))
-            words += ["--pair", f"{name},a.npy,{name}.npz:g"]
-        self.write("t.safetensors", safetensors({"x:y": flat(GRADIENT), "half": (*flat(GRADIENT), "BF16")}))
-        words += ["--pair", "tensor,a.npy,t.safetensors:x:y", "--pair", "bf16,a.npy,t.safetensors:half"]
-        document = self.files(words)
-        self.assertEqual(len(document["table"]["rows"]), 10)
-        for name in list(formats) + ["stored", "deflated", "tensor", "bf16"]:
-            self.check_layer(document, name, SPIKED_STABLE_RANK, 3, "holds")
+                for kind, of in kinds.items():
+                    archive.writestr(f"{kind}.npy", npy(GRADIENT, *of))
+        self.write("t.safetensors", safetensors({**{kind: flat(GRADIENT) for kind in kinds}, "f8": (*flat(GRADIENT), "BF16")}))
+        self.write("a.safetensors", safetensors({kind: flat(SPIKED) for kind in kinds}))
+        for gradients in ("stored.npz", "deflated.npz", "t.safetensors"):
+            document = self.files(["--activations", "a.safetensors", "--gradients", gradients])
+            self.assertEqual(len(document["table"]["rows"]), len(kinds))
+            for kind in kinds:
+                self.check_layer(document, kind, SPIKED_STABLE_RANK, 3, "holds")
 
     def test_the_example_in_the_guide_works_on_several_blas_kernels(self):
         with open(os.path.join(ROOT, "experiments", "ranks.md"), encoding="utf-8") as file:
@@ -70,69 +65,46 @@ class FilesTest(ProgramTest):
                 self.assertIn(example[2], self.run_program(ranks, env=env).stdout)
 
     def test_archives_are_paired_by_key(self):
-        turned = [list(column) for column in zip(*EQUAL)]
-        self.write("acts.safetensors", safetensors({"one": flat([list(c) for c in zip(*SPIKED)]), "two": flat(turned), "only": flat(turned),
-                                                     "cube": ([2, 2, 2], [1.0] * 8)}))
-        self.write("grads.safetensors", safetensors({"two": flat(GRADIENT), "one": flat(GRADIENT), "bias": ([3], [1.0] * 3), "cube": flat(GRADIENT)}))
-        words = ["--activations", "acts.safetensors", "--gradients", "grads.safetensors", "--transpose-activations"]
+        self.write("acts.safetensors", safetensors({"one": flat(SPIKED), "two": flat(EQUAL), "only": flat(EQUAL), "cube": ([2, 2, 2], [1.0] * 8),
+                                                     "turned": flat([list(c) for c in zip(*SPIKED)])}))
+        self.write("grads.safetensors", safetensors({"two": flat(GRADIENT), "one": flat(GRADIENT), "bias": ([3], [1.0] * 3), "cube": flat(GRADIENT),
+                                                     "turned": flat(GRADIENT)}))
+        words = ["--activations", "acts.safetensors", "--gradients", "grads.safetensors"]
         document = self.files(words)
         self.check_layer(document, "one", SPIKED_STABLE_RANK, 3, "holds")
         self.check_layer(document, "two", 4, 3, "fails")
         skipped = {entry["name"]: entry["reason"] for entry in document["skipped"]}
-        self.assertEqual(set(skipped), {"only", "bias", "cube"})
+        self.assertEqual(set(skipped), {"only", "bias", "cube", "turned"})
         self.assertIn("2 x 2 x 2", skipped["cube"])
         self.assertIn("acts.safetensors", skipped["only"])
         self.assertIn("grads.safetensors", skipped["bias"])
-        self.refused(f"{STUDY} " + " ".join(words[:-1]), "6 x 4", "5 x 4", "--transpose-activations", exit_code=1)
-        # One archive without the other gives only its own measurements.
-        alone = self.files(["--gradients", "grads.safetensors"])
-        self.assertEqual(alone["claims"], [])
-        self.assertIn("two.nuclear_rank", alone["scalars"])
+        for part in ("6 x 4", "5 x 4", "they fit if the activation is transposed"):
+            self.assertIn(part, skipped["turned"])
+        self.refused([STUDY, *words, "--include", "turned", "--out", "other.json"], "6 x 4", "5 x 4", exit_code=1)
+        self.refused([STUDY, *words[:2]], "--activations", "--gradients", "one without the other")
+        self.refused([STUDY, "acts.safetensors", "grads.safetensors"], "not measured together", "--activations acts.safetensors --gradients grads.safetensors")
 
-    def test_paths_in_a_manifest_are_relative_to_the_manifest(self):
-        os.mkdir(self.path("dump"))
-        self.write("dump/a.npy", npy([list(c) for c in zip(*SPIKED)]))
-        self.write("dump/g.npy", npy(GRADIENT))
-        self.write("dump/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy", "transpose_activations": True}]})
-        self.check_layer(self.files(["--manifest", "dump/pairs.json"]), "fc", SPIKED_STABLE_RANK, 3, "holds")
-        self.write("dump/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradent": "g.npy"}]})
-        self.refused(f"{STUDY} --manifest dump/pairs.json", "gradent", "gradient", exit_code=1)
-        self.refused(f"{STUDY} --manifest none.json", "none.json", exit_code=1)
-
-    def test_a_manifest_does_not_choose_files_outside_its_folder(self):
-        os.mkdir(self.path("m"))
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
-        for path in (self.path("a.npy"), "../a.npy", "x/../../a.npy", "../m/../a.npy"):
-            self.write("m/pairs.json", {"pairs": [{"name": "fc", "activation": path, "gradient": "g.npy"}]})
-            self.refused(f"{STUDY} --manifest m/pairs.json", "m/pairs.json: pair 1", "'activation'", "below the folder of the manifest", exit_code=1)
-        # A shard takes checksums of the files that a manifest names, each once.
-        os.mkdir(self.path("mm"))
-        self.write("mm/a.npy", npy(SPIKED))
-        self.write("mm/g.npy", npy(GRADIENT))
-        self.write("mm/pairs.json", {"pairs": [{"name": "fc", "activation": "a.npy", "gradient": "g.npy"}]})
-        self.write("mm/b.json", {"more": ["./b.json", "../mm/b.json", "pairs.json", "./../mm/./pairs.json", "c/../b.json"]})
-        os.mkdir(self.path("mm/c"))
-        self.run_program(f"{STUDY} --manifest ./mm/pairs.json --manifest mm/pairs.json --quiet --out p.json", 2, timeout=20)
-        self.run_program(f"{STUDY} --manifest mm/pairs.json --include fc --quiet --out p.json", timeout=20)
-        self.write("mm/pairs.json", {"pairs": [{"name": "./pairs.json", "activation": "a.npy", "gradient": "g.npy"},
-                                               {"name": "../mm/pairs.json", "activation": "a.npy", "gradient": "g.npy"}]})
-        self.run_program(f"{STUDY} --manifest mm/pairs.json --quiet --out q.json", timeout=20)
+    def test_two_checkpoints_are_never_activations_and_gradients(self):
+        for name, last in (("one", 1.0), ("two", 3.0)):
+            tensors = {"proj.weight": flat(diagonal(4, 4, [4.0, 2.0, 1.0, last])), "proj.bias": ([4], [1.0] * 4)}
+            self.write(f"{name}.safetensors", safetensors(tensors))
+        self.refused([STUDY, "one.safetensors", "two.safetensors"], "each checkpoint", "--out NAME.json", "compare ONE.json OTHER.json")
+        words = [STUDY, "--activations", "one.safetensors", "--gradients", "two.safetensors"]
+        self.refused(words, "two checkpoints", "`", exit_code=1)
+        for name in ("one", "two"):  # the cure
+            self.run_program([STUDY, f"{name}.safetensors", "--out", f"{name}.json", "--quiet"])
+        self.assertIn("proj.stable_rank", self.run_program(["compare", "one.json", "two.json"], 1).stdout)
 
     def test_the_table_and_skipped_layers_are_printed(self):
         broken = [row[:] for row in GRADIENT]
         broken[1][2] = float("nan")
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
-        self.write("bad.npy", npy(broken))
-        self.write("zero.npy", npy(diagonal(5, 4, [])))
-        words = STUDY.split() + ["--pair", "fc,a.npy,g.npy", "--pair", "bad,a.npy,bad.npy", "--pair", "zero,a.npy,zero.npy", "--out", "out.json"]
-        run = self.run_program(words)
+        words = [STUDY, *write_pairs(self, {"fc": (SPIKED, GRADIENT), "bad": (SPIKED, broken), "zero": (SPIKED, diagonal(5, 4, []))})]
+        run = self.run_program([*words, "--out", "out.json"])
         self.assertRegex(run.stdout, r"fc +- +5 x 4 +6 +1.188 +3 +2.526 +yes")
         self.assertRegex(run.stdout, r"skipped +bad: the gradient has 1 entry that is not finite, the first in row 1, column 2")
         self.assertRegex(run.stdout, r"skipped +zero: the gradient is zero")
-        self.assertEqual(self.run_program(words + ["--quiet"]).stderr, "")
-        self.assertIn("no layer is left", self.run_program(f"{STUDY} --pair bad,a.npy,bad.npy --out x.json", 1).stderr)
+        self.assertEqual(self.run_program([*words, "--out", "out.json", "--quiet"]).stderr, "")
+        self.assertIn("no layer is left", self.run_program([*words, "--include", "bad", "--out", "x.json"], 1).stderr)
         self.assertFalse(os.path.exists(self.path("x.json")))
 
     def recorded(self, path, scale=1.0, role="head", **changes):
@@ -165,31 +137,35 @@ class FilesTest(ProgramTest):
             self.recorded(f"run/step{step}.safetensors", scale)
         document = self.files(["--from", "run"])
         series = {each["name"]: each for each in document["series"]}
-        self.assertEqual(series["table.predicted_ratio"]["x"], [0, 10, 100])
-        for measured, expected in zip(series["table.nuclear_rank"]["mean"], (2, 1.5 ** 2 / 1.25, 1)):
-            self.assertAlmostEqual(measured, expected, places=12)
+        expected = [nr / (4 / 3) for nr in (2, 1.5 ** 2 / 1.25, 1)]
+        for name in ("table.predicted_ratio", "table.ratio"):
+            self.assertEqual(series[name]["x"], [0, 10, 100])
+            for measured, ratio in zip(series[name]["mean"], expected):
+                self.assertAlmostEqual(measured, ratio, places=12)
         self.assertEqual(document["scalars"]["fc.predicted_ratio"]["mean"], series["fc.predicted_ratio"]["mean"][0])
-        rows = {row[0]: row for row in document["table"]["rows"]}
-        self.assertEqual(rows["fc"][-1], "yes")
-        # The geometric mean over the steps. Two layers: each borrows the variance of the other as one value, so Student's quantile has
-        # three degrees of freedom: 5.8409 in tables.
-        logs = [math.log(nr / (4 / 3)) for nr in (2, 1.5 ** 2 / 1.25, 1)]
-        mean = sum(logs) / 3
-        own = sum((log - mean) ** 2 for log in logs) / 2
-        half = 5.840909 * math.sqrt(2 * own / 3 / 3)
-        for name, expected in (("ratio", mean), ("ratio_low", mean - half), ("ratio_high", mean + half)):
-            self.assertAlmostEqual(math.log(document["scalars"][f"table.{name}"]["mean"]), expected, places=6)
-        self.assertEqual(rows["table"][-1], "undecided")
+        # One row for each step; no interval over the steps, and one claim about all of them.
+        self.assertEqual(document["table"]["columns"][2], "step")
+        rows = [row for row in document["table"]["rows"] if row[0] == "table"]
+        self.assertEqual([(row[2], row[-1]) for row in rows], [("0", "yes"), ("10", "yes"), ("100", "no")])
+        self.assertNotIn("table.ratio_low", {**document["scalars"], **series})
         verdicts = {claim["id"]: claim["verdict"] for claim in document["claims"]}
-        self.assertEqual(verdicts, {"fc/eq-1.8": "holds", "table/eq-1.8": "not-applicable"})
+        self.assertEqual(verdicts, {"fc/eq-1.8": "holds", "table/eq-1.8": "fails"})
         self.assertEqual(document["figure"]["panels"][0]["x"]["label"], "step")
         for batch, scale in enumerate((1.0, 0.9, 0.8)):
             self.recorded(f"batches/step5.batch{batch}.safetensors", scale)
         document = self.files(["--from", "batches"])
         self.assertIn("pooled over 3 batches", document["claims"][1]["detail"])
+        # The spread of the batches. Two layers: each borrows the variance of the other as one value, so Student's quantile has three
+        # degrees of freedom: 5.8409 in tables.
+        logs = [math.log((1 + scale) ** 2 / (1 + scale ** 2) / (4 / 3)) for scale in (1.0, 0.9, 0.8)]
+        mean = sum(logs) / 3
+        half = 5.840909 * math.sqrt(2 * sum((log - mean) ** 2 for log in logs) / 2 / 3 / 3)
+        center = math.log(document["scalars"]["table.ratio"]["mean"])
+        for name, end in (("ratio_low", center - half), ("ratio_high", center + half)):
+            self.assertAlmostEqual(math.log(document["scalars"][f"table.{name}"]["mean"]), end, places=6)
         message = self.run_program(f"{STUDY} --from batches --include x* --out other.json", 2).stderr
         self.assertEqual(message.count("fc"), 1, message)
-        self.assertTrue(document["table"]["rows"][0][6].startswith("2.526"))
+        self.assertTrue(document["table"]["rows"][0][7].startswith("2.526"))
 
     def test_gates(self):
         self.recorded("dump.safetensors")
@@ -213,7 +189,7 @@ class FilesTest(ProgramTest):
             self.assertAlmostEqual(document["scalars"][f"b.{name}"]["mean"], value, places=12)
         self.assertEqual([entry["name"] for entry in document["skipped"]], ["bias"])
         self.assertEqual(document["claims"], [])
-        self.refused(f"{STUDY} --weights-only w.safetensors --pair a,b.npy,c.npy", "--weights-only")
+        self.refused(f"{STUDY} --weights-only w.safetensors --from r.safetensors", "one source of matrices", "not several")
         self.refused(f"{STUDY} --weights-only w.safetensors --fail-if a:ratio<1", "--weights-only")
 
     def test_a_checkpoint_with_tensors_that_are_no_weights(self):
@@ -237,72 +213,37 @@ class FilesTest(ProgramTest):
             self.assertIn(part, reasons.pop(name), name)
         self.assertEqual(reasons, {})
 
-    def test_stacks_of_experts_and_convolutions(self):
-        # Three 2 x 4 gradients of rank 1, 2, 2, with one activation each ("moe") or one for all ("one").
-        experts = [diagonal(2, 4, values) for values in ([1.0, 0.0], [1.0, 1.0], [1.0, 0.5])]
-        inputs = [diagonal(4, 5, values) for values in ([2.0, 1.0, 1.0, 1.0], [1.0] * 4, [3.0, 1.0, 1.0, 1.0])]
-        stack = lambda matrices: ([len(matrices), len(matrices[0]), len(matrices[0][0])], [x for m in matrices for row in m for x in row])
-        self.write("g.safetensors", safetensors({"moe": stack(experts), "one": stack(experts), "conv.weight": ([2, 2, 2], [1.0, 0, 0, 0, 0, 0, 0, 1.0]),
-                                                 "conv2d": ([2, 1, 2, 2], [1.0, 0, 0, 0, 0, 0, 0, 1.0])}))
-        self.write("a.safetensors", safetensors({"moe": stack(inputs), "one": flat(inputs[0]), "conv.weight": flat(inputs[1]), "conv2d": flat(inputs[1])}))
+    def test_convolutions(self):
+        kernel = [1.0, 0, 0, 0, 0, 0, 0, 1.0]
+        self.write("g.safetensors", safetensors({"conv.weight": ([2, 2, 2], kernel), "conv2d": ([2, 1, 2, 2], kernel)}))
+        self.write("a.safetensors", safetensors({"conv.weight": flat(EQUAL), "conv2d": flat(EQUAL)}))
         document = self.files(["--activations", "a.safetensors", "--gradients", "g.safetensors"])
-        for name, st, nr in (("moe.1", 7 / 4, 1), ("moe.2", 4, 2), ("moe.3", 12 / 9, 1.5 ** 2 / 1.25), ("one.1", 7 / 4, 1), ("one.2", 7 / 4, 2),
-                             ("conv", 4, 2), ("conv2d", 4, 2)):
-            with self.subTest(name):
-                self.assertAlmostEqual(document["scalars"][f"{name}.stable_rank"]["mean"], st, places=12)
-                self.assertAlmostEqual(document["scalars"][f"{name}.nuclear_rank"]["mean"], nr, places=12)
-        self.assertNotIn("skipped", document)
-        # Without an activation a stack looks like a convolution: it is read as a convolution, and a note says so.
-        alone = self.files(["--gradients", "g.safetensors"])
-        self.assertIn("moe.nuclear_rank", alone["scalars"])
-        self.assertTrue(any("moe, one" in note and "--experts" in note for note in alone["notes"]), alone["notes"])
-        taken = self.files(["--weights-only", "g.safetensors", "--experts", "moe,one"])
-        self.assertAlmostEqual(taken["scalars"]["moe.3.nuclear_rank"]["mean"], 1.5 ** 2 / 1.25)
-        self.assertEqual(taken["scalars"]["conv.k"]["mean"], 4)
-        # Batches of sequences, as PyTorch stores them.
-        self.write("b.safetensors", safetensors({"fc": ([2, 3, 4], [x for row in zip(*diagonal(4, 6, [2.0, 1.0, 1.0, 1.0])) for x in row])}))
-        self.write("h.safetensors", safetensors({"fc": flat(experts[1])}))
-        words = ["--activations", "b.safetensors", "--gradients", "h.safetensors"]
-        self.assertAlmostEqual(self.files(words + ["--transpose-activations"])["scalars"]["fc.stable_rank"]["mean"], 7 / 4)
-        self.refused(f"{STUDY} " + " ".join(words), "2 x 3 x 4", exit_code=1)
-
-    def test_manifests_of_steps_with_second_moments(self):
-        for step, largest in ((0, 4.0), (50, 1.0)):
-            self.write(f"{step}.safetensors", safetensors({"m": flat(diagonal(4, 4, [largest, 1.0, 1.0, 1.0])), "g": flat(GRADIENT)}))
-            self.write(f"{step}.json", {"step": step, "pairs": [{"name": "fc", "second_moment": f"{step}.safetensors:m", "samples": 6,
-                                                                 "gradient": f"{step}.safetensors:g"}]})
-        words = ["--manifest", "0.json", "--manifest", "50.json"]
-        document = self.files(words)
-        series = {each["name"]: each for each in document["series"]}
-        self.assertEqual(series["fc.stable_rank"]["x"], [0, 50])
-        self.assertEqual(series["fc.stable_rank"]["mean"], [7 / 4, 4])
-        self.assertEqual(document["config"]["manifest"], words[1::2])
-        # A gradient with a component outside the span of the samples cannot come from these samples.
-        self.write("0.safetensors", safetensors({"m": flat(diagonal(4, 4, [1.0, 1.0, 1.0])), "g": flat(diagonal(5, 4, [1.0, 0.0, 0.0, 1.0]))}))
-        self.refused(f"{STUDY} --manifest 0.json --out other.json", "70.71 % of the gradient's norm lies outside", exit_code=1)
+        for name in ("conv", "conv2d"):
+            self.check_layer(document, name, 4, 2, "fails")
+        # Among weights, a tensor of three dimensions may be a stack of matrices: a note says how it was read.
+        alone = self.files(["--weights-only", "g.safetensors"])
+        self.assertEqual(alone["scalars"]["conv.k"]["mean"], 4)
+        self.assertTrue(any("convolution: conv. A stack" in note for note in alone["notes"]), alone["notes"])
 
     def test_unequal_parts_and_globs(self):
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(diagonal(8, 4, [1.0] * 4)))
-        pairs = ["--pair", "h.0.qkv,a.npy,g.npy", "--pair", "h.1.qkv,a.npy,g.npy", "--pair", "fc,a.npy,g.npy"]
-        document = self.files(pairs + ["--split", "*.qkv=1+2+1"])
+        gradient = diagonal(8, 4, [1.0] * 4)
+        words = write_pairs(self, {name: (SPIKED, gradient) for name in ("h.0.qkv", "h.1.qkv", "fc")})
+        document = self.files([*words, "--split", "*.qkv=1+2+1"])
         shapes = {row[0]: row[2] for row in document["table"]["rows"]}
         self.assertEqual({name: shapes[name] for name in ("h.0.qkv.1", "h.1.qkv.2", "fc")},
                          {"h.0.qkv.1": "2 x 4", "h.1.qkv.2": "4 x 4", "fc": "8 x 4"})
         self.assertAlmostEqual(document["scalars"]["h.0.qkv.2.nuclear_rank"]["mean"], 2, places=12)
-        self.refused([*STUDY.split(), *pairs, "--split", "fc=1+2"], "--split fc=1+2", "3 equal blocks", "8 rows")
-        self.refused([*STUDY.split(), *pairs, "--split", "fc=1+"], "--split", "32+8+8")
+        self.refused([STUDY, *words, "--split", "fc=1+2"], "--split fc=1+2", "3 equal blocks", "8 rows")
+        self.refused([STUDY, *words, "--split", "fc=1+"], "--split", "32+8+8")
 
     def test_names_from_a_file_are_escaped(self):
         self.write("g.safetensors", safetensors({"\x1b[31mred": flat(GRADIENT)}))
-        run = self.run_program(f"{STUDY} --gradients g.safetensors --out out.json")
+        run = self.run_program(f"{STUDY} --weights-only g.safetensors --out out.json")
         self.assertNotIn("\x1b", run.stderr)
         self.assertIn("\\x1b[31mred.nuclear_rank", loads(self.read("out.json"))["scalars"])
 
     def test_the_picture_has_bars(self):
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
-        document = self.files("--pair one,a.npy,g.npy --pair two,a.npy,g.npy".split())
+        document = self.files(write_pairs(self, {"one": (SPIKED, GRADIENT), "two": (SPIKED, GRADIENT)}))
         self.assertEqual({c["style"] for panel in document["figure"]["panels"] for c in panel["curves"]}, {"bars"})
         self.run_program("plot out.json --quiet")
         self.assertIn("nuclear rank nr(G) of the gradient (bars)", self.read("out.svg"))
@@ -310,41 +251,45 @@ class FilesTest(ProgramTest):
     def test_threads_replay_and_verify(self):
         draw = random.Random(1)
         rows = [[draw.gauss(0, 1) for _ in range(700)] for _ in range(60)]
-        self.write("a.npy", npy(rows, "<f4"))
-        self.write("g.npy", npy([row[:60] for row in rows[:40]]))
-        one = self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 1")
-        self.assertEqual(reproducible(one), reproducible(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --threads 4 --seed 1", name="b.json")))
+        run = " ".join([STUDY, *write_pairs(self, {"fc": (rows, [row[:60] for row in rows[:40]])})])
+        one = self.result_text(f"{run} --threads 1")
+        self.assertEqual(reproducible(one), reproducible(self.result_text(f"{run} --threads 4 --seed 1", name="b.json")))
         self.assertEqual(reproducible(one), reproducible(self.result_text("ranks --config out.json", name="c.json")))
         self.assertIn("reproduced bit for bit", self.run_program("verify out.json").stdout)
-        seeds = [loads(self.result_text(f"{STUDY} --pair fc,a.npy,g.npy --seed {seed}"))["scalars"] for seed in (1, 2)]
+        seeds = [loads(self.result_text(f"{run} --seed {seed}"))["scalars"] for seed in (1, 2)]
         self.assertEqual(seeds[0], seeds[1])
 
     def test_bad_input_is_refused(self):
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
-        good = f"{STUDY} --pair fc,a.npy,g.npy"
+        good = " ".join([STUDY, *write_pairs(self, {"fc": (SPIKED, GRADIENT)})])
         self.refused(STUDY, "ranks --help")
-        self.refused(f"{STUDY} --heads 2", "--pair")
-        self.refused(f"{STUDY} --pair fc", "--pair", "NAME,ACTIVATION_FILE,GRADIENT_FILE")
+        self.refused(f"{STUDY} --heads 2", "--from FILE")
         self.refused(f"{good} --split fc=3", "--split", "5 rows")
         self.refused(f"{good} --split fd=5", "--split", "fd", "fc")
         self.refused(f"{good} --heads 3", "--heads 3")
         self.refused(f"{good} --include x*", "--include", "x*", "fc")
-        self.refused(f"{good} --pair fc,a.npy,g.npy", "--pair", "twice")
-        self.refused(f"{STUDY} --pair fc,none.npy,g.npy", "none.npy", exit_code=1)
-        self.refused(f"{STUDY} --pair fc,g.npy,a.npy", "5 x 4", "4 x 6", exit_code=1)
-        self.write("short.npy", npy(GRADIENT)[:-8])
-        self.refused(f"{STUDY} --pair fc,a.npy,short.npy", "short.npy", exit_code=1)
-        self.write("g.safetensors", safetensors({"weight": flat(GRADIENT), "other": flat(GRADIENT)}))
-        self.refused(f"{STUDY} --pair fc,a.npy,g.safetensors:wieght", "wieght", "weight", exit_code=1)
+        self.refused(f"{good} --from r.safetensors", "not several")
+        self.refused(f"{STUDY} --activations none.npz --gradients g.safetensors", "none.npz", exit_code=1)
+        for gone in ("--pair a,b,c", "--manifest m.json", "--transpose-activations", "--transpose-gradients", "--allow-repeats", "--split-columns a=2",
+                     "--experts a"):
+            self.refused(f"{good} {gone}", gone.split()[0], "unknown flag")
+        write_pairs(self, {"fc": (GRADIENT, SPIKED)})
+        self.refused(good, "5 x 4", "4 x 6", exit_code=1)
+        with open(self.path("g.safetensors"), "rb") as file:
+            whole = file.read()
+        self.write("g.safetensors", whole[:-8])
+        self.refused(good, "g.safetensors", exit_code=1)
+        self.write("a.npy", npy(SPIKED))
+        self.refused(f"{STUDY} a.npy", "a.npy", "numpy.savez")
+        self.write("m.json", {"pairs": []})
+        self.refused(f"{STUDY} m.json", "m.json", "no index of weights")
 
     def test_a_dry_run_estimates_from_the_sizes_in_the_files(self):
-        for name, k in (("small", 4), ("large", 400)):
-            self.write(f"{name}.a.npy", npy([[1.0] * 6] * k))
-            self.write(f"{name}.g.npy", npy([[1.0] * k] * 5))
-        plans = {name: loads(self.run_program(f"{STUDY} --pair fc,{name}.a.npy,{name}.g.npy --dry-run").stdout) for name in ("small", "large")}
-        self.assertGreater(plans["large"]["estimate"]["memory_bytes"], plans["small"]["estimate"]["memory_bytes"])
-        self.assertEqual(plans["small"]["config"]["pair"], ["fc,small.a.npy,small.g.npy"])
+        plans = []
+        for k in (4, 400):
+            words = write_pairs(self, {"fc": ([[1.0] * 6] * k, [[1.0] * k] * 5)})
+            plans.append(loads(self.run_program([STUDY, *words, "--dry-run"]).stdout))
+        self.assertGreater(plans[1]["estimate"]["memory_bytes"], plans[0]["estimate"]["memory_bytes"])
+        self.assertEqual(plans[0]["config"]["activations"], "a.safetensors")
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ import xml.etree.ElementTree
 import zlib
 
 from program import BINARY, ROOT, ProgramTest, loads
-from stored_tensors import npy
+from stored_tensors import write_pairs
 from test_files import GRADIENT, SPIKED
 from test_smoke import RUNS
 
@@ -450,11 +450,9 @@ class StrangerTest(ProgramTest):
         self.check_files(self.files_of(self.base, name))
 
     def test_the_name_of_a_layer(self):
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
-        self.write("layers.json", {"pairs": [{"name": "".join(PAYLOADS.values()).replace("\0", ""), "activation": "a.npy", "gradient": "g.npy"}]})
-        self.assertIn("<script>", self.outcome(["ranks", "layers.json"], "layers.json"))
-        self.outcome(["ranks", "layers.json", "--out", "measured.json"], "layers.json")
+        words = ["ranks", *write_pairs(self, {"".join(PAYLOADS.values()).replace("\0", ""): (SPIKED, GRADIENT)})]
+        self.assertIn("<script>", self.outcome(words, "a.safetensors"))
+        self.outcome([*words, "--out", "measured.json"], "a.safetensors")
         self.check_files(self.files_of(loads(self.read("measured.json")), "x.json"))
 
     def changed(self, *path, value):

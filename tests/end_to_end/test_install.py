@@ -7,7 +7,7 @@ import subprocess
 import unittest
 
 from program import BINARY, ROOT, ProgramTest, loads
-from stored_tensors import npy
+from stored_tensors import recording
 
 
 class ManTest(ProgramTest):
@@ -81,9 +81,9 @@ class WorkflowTest(ProgramTest):
             commands = re.findall(r"run: ranklab (.*)", file.read())
         self.assertEqual([command.split()[0] for command in commands], ["ranks", "verify"])
         # One layer with st(A) = 1, nr(G) = 1 and so a ratio of 1.
-        self.write("a.npy", npy([[1.0, 1.0], [1.0, 1.0]]))
-        self.write("manifest.json", {"pairs": [{"name": "layer", "activation": "a.npy", "gradient": "a.npy"}]})
-        words = [shlex.split(command.replace("step.safetensors", "manifest.json")) for command in commands]
+        ones = [2, 2], [1.0] * 4
+        self.write("step.safetensors", recording([{"name": "layer", "n": 2}], {"layer.activations": ones, "layer.gradient": ones}))
+        words = [shlex.split(command) for command in commands]
         for command in words:
             self.run_program(command)
         failing = [word.replace("<0.5", "<2") for word in words[0]] + ["--force"]

@@ -10,17 +10,24 @@ import unittest
 import zlib
 
 from program import BINARY, ProgramTest
-from stored_tensors import npy
+from stored_tensors import safetensors
 
 FEATURES, SAMPLES, OUTPUTS = 64, 600_000, 4  # the activation: 307 MB of F64, zero except on the diagonal
 LIMIT = 430_000  # kB, as for `ulimit -v`; OpenBLAS 0.3.29 takes 190 MB of it, so the activation does not fit into the rest
-FILES = "ranks --threads 1 --out out.json --pair a,{},g.npy"
+FILES = "ranks --threads 1 --out out.json --activations {} --gradients g.safetensors"
 
 
 def npy_header(shape=(FEATURES, SAMPLES), descr="<f8", fortran=False):
     header = f"{{'descr': '{descr}', 'fortran_order': {fortran}, 'shape': {shape}, }}"
     header += " " * (-(len(header) + 11) % 64) + "\n"
     return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode()
+
+
+def tensor_header(key, dtype, shape):
+    """The start of a .safetensors file with one tensor."""
+    size = {"F64": 8, "F32": 4}[dtype] * math.prod(shape)
+    text = json.dumps({key: {"dtype": dtype, "shape": list(shape), "data_offsets": [0, size]}}).encode()
+    return struct.pack("<Q", len(text)) + text
 
 
 @unittest.skipIf("sanitize" in BINARY, "the address sanitizer maps terabytes")
@@ -35,17 +42,17 @@ class MemoryTest(ProgramTest):
         return run.stdout + run.stderr
 
     def write_gradient(self):
-        self.write("g.npy", npy([[float((i * 7 + j) % 5 - 2) for j in range(FEATURES)] for i in range(OUTPUTS)]))
+        self.write("g.safetensors", safetensors({"a": ([OUTPUTS, FEATURES], [float((i * 7 + j) % 5 - 2) for i in range(OUTPUTS) for j in range(FEATURES)])}))
 
     def test_a_file_larger_than_the_address_space_is_read(self):
         self.write_gradient()
-        with open(self.path("a.npy"), "wb") as file:
-            start = file.write(npy_header())
+        with open(self.path("a.safetensors"), "wb") as file:
+            start = file.write(tensor_header("a", "F64", (FEATURES, SAMPLES)))
             for i in range(FEATURES):
                 file.seek(start + 8 * (SAMPLES * i + i))
                 file.write(struct.pack("<d", 1.0))
             file.truncate(start + 8 * SAMPLES * FEATURES)
-        self.assertRegex(self.run_limited(FILES.format("a.npy"), LIMIT), rf" 4 x 64 +\d+ +{FEATURES} ")
+        self.assertRegex(self.run_limited(FILES.format("a.safetensors"), LIMIT), rf" 4 x 64 +\d+ +{FEATURES} ")
 
     def test_an_archive_member_larger_than_the_address_space_is_read(self):
         """The ZIP archive has one member, 400 KB after compression. It is built by hand because zipfile is slow on so many zeros."""
@@ -62,8 +69,8 @@ class MemoryTest(ProgramTest):
         central = b"PK\1\2" + struct.pack("<H", 20) + common + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
         end = b"PK\5\6" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
         self.write("a.npz", local + central + end)
-        self.assertRegex(self.run_limited(FILES.format("a.npz:a"), LIMIT), rf" 4 x 64 +\d+ +{FEATURES} ")
-        self.assertEqual(sorted(os.listdir(self.folder)), ["a.npz", "g.npy", "out.json"])
+        self.assertRegex(self.run_limited(FILES.format("a.npz"), LIMIT), rf" 4 x 64 +\d+ +{FEATURES} ")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["a.npz", "g.safetensors", "out.json"])
 
     def write_sparse(self, name, start, bytes_of_zeros):
         with open(self.path(name), "wb") as file:
@@ -73,21 +80,16 @@ class MemoryTest(ProgramTest):
     def test_a_tensor_that_does_not_fit_is_refused_before_it_is_read(self):
         """Sparse files of 32 GB and more under a limit of 2 GB; to read one of them takes far longer than the time allowed here."""
         seconds, limit, length = 20, 2_000_000, 200_000
-        self.write("g.npy", npy([[1.0] * 20_000]))
-        self.write("g8.npy", npy([[1.0] * 8]))
-        for name, shape, descr, fortran in (("wide", (20_000, length), "<f8", False), ("columns", (20_000, length), "<f8", True),
-                                            ("samples", (8, 10**9), "<f4", False), ("cube", (20_000, 200, 2_000), "<f4", False),
-                                            ("ids", (length, 20_000), "<i8", False), ("ids-by-columns", (length, 20_000), "<i8", True)):
-            self.write_sparse(f"{name}.npy", npy_header(shape, descr, fortran), math.prod(shape) * int(descr[2]))
-        header = json.dumps({"a.weight": {"dtype": "F32", "shape": [length, 40_000], "data_offsets": [0, 4 * length * 40_000]}}).encode()
-        self.write_sparse("w.safetensors", struct.pack("<Q", len(header)) + header, 4 * length * 40_000)
+        self.write("g.safetensors", safetensors({"a": ([1, 20_000], [1.0] * 20_000)}))
+        for name, fortran in (("ids", False), ("ids-by-columns", True)):
+            self.write_sparse(f"{name}.npy", npy_header((length, 20_000), "<i8", fortran), 8 * length * 20_000)
+        for name, key, dtype, shape in (("wide", "a", "F64", (20_000, length)), ("cube", "a", "F32", (20_000, 200, 2_000)), ("w", "a.weight", "F32", (length, 40_000))):
+            self.write_sparse(f"{name}.safetensors", tensor_header(key, dtype, shape), int(dtype[1:]) // 8 * math.prod(shape))
         self.write_sparse("ids.txt", b"1 2 3\n", 32 * 10**9)
         for arguments, exit_code, *needles in (
-                ("ranks wide.npy g.npy", 2, "wide.npy", "this run needs about", "of memory, but only"),
-                ("ranks columns.npy g.npy", 2, "columns.npy", "this run needs about", "of memory, but only"),
-                ("ranks samples.npy g8.npy", 2, "samples.npy", "this run needs about 72.", "of memory, but only"),
+                ("ranks --activations wide.safetensors --gradients g.safetensors", 2, "wide.safetensors", "this run needs about", "of memory, but only"),
                 ("ranks w.safetensors", 2, "w.safetensors", "this run needs about", "of memory, but only"),
-                ("ranks cube.npy g.npy", 1, "20000 x 200 x 2000"),
+                ("ranks --activations cube.safetensors --gradients g.safetensors", 1, "20000 x 200 x 2000"),
                 ("rank-collapse --model bert --tokens-file ids.npy", 1, "ids.npy: reading it needs about", "of memory, but only"),
                 ("rank-collapse --model bert --tokens-file ids-by-columns.npy", 1, "ids-by-columns.npy: reading it needs about"),
                 ("rank-collapse --model bert --tokens-file ids.txt", 1, "ids.txt: reading it needs about 160 GB")):

@@ -76,7 +76,7 @@ class OverwriteTest(ProgramTest):
         for run, foreign in ((f"{gpt} --save w.safetensors", "w.safetensors"), (f"{gpt} --save w.safetensors", "w.config.json"),
                              (f"{gpt} --record dump", "dump/step1.safetensors"), (f"{train} --save w.safetensors", "w.config.json"),
                              (f"{train} --save w.safetensors", "w.tokens.txt"), (f"{train} --save w.safetensors", "w.2.safetensors"),
-                             (f"{mlp} --dump .", "manifest.json"), (f"{mlp} --dump d", "d/A0.npy")):
+                             (f"{mlp} --dump .", "gradients.safetensors"), (f"{mlp} --dump d", "d/activations.safetensors")):
             with self.subTest(run=run, foreign=foreign):
                 os.makedirs(os.path.dirname(self.path(foreign)), exist_ok=True)
                 self.write(foreign, "precious notes")

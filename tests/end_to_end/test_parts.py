@@ -4,7 +4,7 @@ import os
 import random
 
 from program import ProgramTest, reproducible
-from stored_tensors import npy, recording
+from stored_tensors import recording, write_pairs
 from test_files import flat
 
 GPT = "one-step-compare --study gpt --vocab char --layers 2 --dim 16 --heads 2 --context 32 --batch 40 --steps 5 --trials 1 --precision f32"
@@ -51,12 +51,10 @@ class PartsTest(ProgramTest):
 
     def test_files(self):
         """Four layers, the most expensive not first."""
-        words = []
+        pairs = {}
         for name, k, n, m in (("a", 30, 200, 40), ("b", 40, 300, 20), ("c", 12, 300, 12), ("d", 45, 46, 47)):
-            self.write(f"{name}.npy", npy(self.normal(k, n)))
-            self.write(f"{name}-gradient.npy", npy(self.normal(m, k)))
-            words.append(f"--pair {name},{name}.npy,{name}-gradient.npy")
-        self.same_for_any_number_of_threads(f"ranks {' '.join(words)}")
+            pairs[name] = (self.normal(k, n), self.normal(m, k))
+        self.same_for_any_number_of_threads(f"ranks {' '.join(write_pairs(self, pairs))}")
 
     def test_a_recording(self):
         """Four layers at two steps with three batches each."""

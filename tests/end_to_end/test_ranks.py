@@ -4,7 +4,7 @@ import subprocess
 import unittest
 
 from program import ROOT, ProgramTest, loads, reproducible
-from stored_tensors import npy, recording, safetensors
+from stored_tensors import recording, safetensors
 from test_files import EQUAL, GRADIENT, SPIKED, flat
 
 # st(SPIKED) = 19/16 and nr(GRADIENT) = 3, so nr/st = 48/19.
@@ -16,12 +16,8 @@ class RanksTest(ProgramTest):
         super().setUp()
         os.mkdir(self.path("dump"))
         os.mkdir(self.path("model"))
-        self.write("a.npy", npy(SPIKED))
-        self.write("g.npy", npy(GRADIENT))
         self.write("acts.safetensors", safetensors({"fc": flat(SPIKED)}))
         self.write("grads.safetensors", safetensors({"fc": flat(GRADIENT)}))
-        for name in ("one", "two"):
-            self.write(f"{name}.json", {"pairs": [{"name": name, "activation": "a.npy", "gradient": "g.npy"}]})
         second_moment = [[sum(x * y for x, y in zip(a, b)) for b in SPIKED] for a in SPIKED]
         one = recording([{"name": "fc", "n": 6, "role": "hidden"}], {"fc.second_moment": flat(second_moment), "fc.gradient": flat(GRADIENT)})
         for path in ("dump/step100.safetensors", "step3.safetensors", "step4.safetensors"):
@@ -42,14 +38,12 @@ class RanksTest(ProgramTest):
     def test_the_table_of_each_kind_of_path_is_that_of_its_flag(self):
         for paths, flags in (("dump", "--from dump"), ("dump/step100.safetensors", "--from dump/step100.safetensors"),
                              ("step3.safetensors step4.safetensors", "--from step3.safetensors --from step4.safetensors"),
-                             ("one.json two.json", "--manifest one.json --manifest two.json"),
-                             ("acts.safetensors grads.safetensors", "--activations acts.safetensors --gradients grads.safetensors"),
-                             ("a.npy g.npy", "--pair layer,a.npy,g.npy"), ("--pair layer,a.npy,g.npy", "--pair layer,a.npy,g.npy")):
+                             ("--activations acts.safetensors --gradients grads.safetensors",) * 2):
             with self.subTest(paths):
                 shown = self.ranks(paths)
                 self.assertIn(ROW, shown)
                 self.assertIn("it does not say which optimizer trains faster", " ".join(shown.split()))
-                self.assertEqual("One step has no interval" in shown, not paths.startswith("step3"))
+                self.assertIn("One batch has no interval", " ".join(shown.split()))
                 self.assertNotRegex(shown, "Muon|Euclidean")
                 self.assertEqual(shown, self.ranks(flags))
                 self.assertNotIn("eq-1.8", shown)
@@ -73,12 +67,12 @@ class RanksTest(ProgramTest):
         self.assertEqual(run.stderr, "result.json\n")
         document = loads(self.read("result.json"))
         self.check_schema(document)
-        self.assertEqual((document["command"], document["config"]["study"], document["config"]["from"]), ("one-step-compare", "files", ["dump"]))
+        self.assertEqual((document["command"], document["config"]["study"], document["config"]["from"]), ("ranks", "files", ["dump"]))
         self.run_program("ranks --from dump --out same.json")
         self.assertEqual(reproducible(self.read("result.json")), reproducible(self.read("same.json")))
         self.run_program("verify result.json --quiet")
         self.assertEqual(loads(self.run_program("ranks dump --out -").stdout)["config"], document["config"])
-        self.refused("ranks dump --out a.npy", "a.npy", "--force")
+        self.refused("ranks dump --out acts.safetensors", "acts.safetensors", "--force")
 
     def test_gates_set_the_exit_status(self):
         self.assertIn("gate fails", self.ranks("dump --fail-if fc:ratio<3", exit_code=3))
@@ -89,14 +83,20 @@ class RanksTest(ProgramTest):
         self.write("model.bin", "x")
         os.mkdir(self.path("empty"))
         for words, needles, code in (("", ("ranks takes files or folders", "ranks --help"), 2), ("missing", ("missing", "no such file or folder"), 1),
-                                     ("model.bin", ("model.bin", ".safetensors"), 2), ("dump model", ("dump", "folders"), 2),
-                                     ("a.npy", ("a.npy", "two .npy"), 2), ("one.json dump", ("one.json", "manifests"), 2),
+                                     ("model.bin", ("model.bin", ".safetensors"), 2), ("dump model", ("dump", "not allowed together"), 2),
+                                     ("acts.safetensors dump", ("acts.safetensors", "not allowed together"), 2),
                                      ("dump --study gpt", ("--study",), 2), ("dump --shard 1/2", ("--shard",), 2),
                                      ("dump --resume", ("--resume", "--out"), 2), ("dump --dim 4", ("--dim", "ranks PATH..."), 2),
-                                     ("empty", ("empty",), 1), ("dump --spllit x", ("--spllit", "--split"), 2)):
+                                     ("empty", ("empty",), 1), ("model model", ("model and model are not measured together", "compare"), 2), ("dump --spllit x", ("--spllit", "--split"), 2)):
             with self.subTest(words):
                 self.refused(f"ranks {words}", *needles, exit_code=code)
-        self.refused("one-step-compare --study files --from dump", "--study", "ranklab ranks`")
+        self.refused("one-step-compare --study files --from dump", "--study", "'files'")
+
+    def test_results_of_earlier_versions_are_refused_with_the_cure(self):
+        self.run_program("ranks dump --out old.json --quiet")
+        self.write("old.json", loads(self.read("old.json")) | {"command": "one-step-compare"})
+        for command in ("plot", "report", "verify"):
+            self.refused(f"{command} old.json", "old.json", "earlier version", "ranks PATH... --out FILE", exit_code=1)
 
     def test_a_recording_of_the_python_package_has_the_ranks_of_the_samples(self):
         script = """

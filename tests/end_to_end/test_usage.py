@@ -213,7 +213,7 @@ class BadFlagTest(ProgramTest):
                           ["rank-collapse", "--study", "train", "--lambda", long], ["rank-collapse", "--study", "train", "--lr", long],
                           ["rank-collapse", "--study", "train", "--norm", long], ["rank-collapse", "--study", "train", "--vocab", long],
                           ["one-step-compare", "--study", "gpt", "--also", long], ["one-step-compare", "--study", "gpt", "--vocab", long],
-                          ["ranks", "--pair", long], ["spiked-model", "--sample-steps", long]):
+                          ["ranks", "--split", long], ["spiked-model", "--sample-steps", long]):
             with self.subTest(" ".join(word[:20] for word in arguments)):
                 message = self.refused(arguments)
                 self.assertLess(len(message), 700)
@@ -388,7 +388,7 @@ class MistakesTest(ProgramTest):
         os.mkdir(self.path("folder"))
         for words, needles in ((["help", "thm-3.7"], ("Theorem 3.7 of [Spectral]", "papers spectral thm-3.7`")),
                                (["help", "Lemma", "2.13"], ("papers spectral lemma-2.13`",)),
-                               (["ranks", "out.json"], ("is a result of ranklab", "manifest")),
+                               (["ranks", "out.json"], ("is a result of ranklab", "recordings")),
                                (["ranks", "model.pt"], ("safetensors.torch.save_file",)),
                                (["plot", "folder"], ("is a folder", "folder/*.json", "plot $file"))):
             with self.subTest(words):

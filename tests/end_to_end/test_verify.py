@@ -7,7 +7,7 @@ import re
 import unittest
 
 from program import TINY, ProgramTest, loads
-from stored_tensors import npy
+from stored_tensors import write_pairs
 
 PRESET = {"command": "rank-collapse", "title": "Two tokens", "summary": "for tests", "seconds": 1, "trial": "draw", "see": "Both go to zero.",
           "source": {"paper": "[LambdaSkip]", "figure": "Proposition A.10.1"},
@@ -85,11 +85,8 @@ class VerifyTest(ProgramTest):
         self.assertEqual(self.not_seen(result), {("claims", own, "statement"), ("claims", own, "missing")})
 
     def test_every_field_of_a_result_with_a_table(self):
-        self.write("a.npy", npy([[1.0, 1.0], [1.0, 2.0]]))
-        self.write("b.npy", npy([[1.0, 1.0, 1.0]]))
-        self.write("manifest.json", {"pairs": [{"name": "one", "activation": "a.npy", "gradient": "a.npy"},
-                                               {"name": "two", "activation": "a.npy", "gradient": "b.npy"}]})
-        result = self.result("ranks manifest.json")
+        square = [[1.0, 1.0], [1.0, 2.0]]
+        result = self.result(["ranks", *write_pairs(self, {"one": (square, square), "two": (square, [[1.0, 1.0, 1.0]])})])
         self.assertLess({"table", "skipped"}, set(result))
         self.assertEqual(self.not_seen(result), set())
 

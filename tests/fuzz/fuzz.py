@@ -57,7 +57,7 @@ def write_dictionary(target, path):
         file.write("\n".join(lines) + "\n")
 
 
-JSON = ("config", "result", "manifest", "recording", "token_ids", "model_config", "safetensors", "part")
+JSON = ("config", "result", "recording", "token_ids", "model_config", "safetensors", "part")
 
 
 class Tally:

@@ -26,10 +26,10 @@ RUNS = {
     "spiked-model": "spiked-model --study gradient-rank --k 6,8 --steps 3 --trials 2",
     "rank-collapse": "rank-collapse --model mamba2 --lambda -1,1 --layers 2 --tokens 4 --dim 8 --state 2 --trials 2",
     "train": "rank-collapse --study train --steps 4 --batch 2 --dim 8 --trials 2 --model attention --lambda 0,1 --precision f32",
-    "files": "ranks --pair fc,a.npy,g.npy --fail-if fc:ratio<1",
+    "files": "ranks --activations a.safetensors --gradients g.safetensors --fail-if fc:ratio<1",
 }
 FLAGS = {"number": "12", "real": "-1.5e3", "list": "1,2,3", "reals": "0.1,1e-3,-2", "shard": "3/12",
-         "split": "fc=3", "shares": "f*=32+8+8", "groups": "fc=3@16", "gate": "blocks.*: ratio<0.5", "pair": "fc,a.npy,dir/g.npz:k",
+         "split": "fc=3", "shares": "f*=32+8+8", "groups": "fc=3@16", "gate": "blocks.*: ratio<0.5",
          "address": "w.safetensors:h.0.attn", "vocab": "bpe:512", "word": "mamba2:800", "words": "attention,mamba2+identity:3x16",
          "switch": "on", "glob": "*.[a-c]?.w*", "empty": "", "utf8": "λ=½", "escape": "\x1b[31m\x7f", "huge": "18446744073709551616",
          "learned": "-1,0,learned", "per-model": "32,mamba2:0", "optimizer": "muon,spectral-on=W2"}
@@ -47,7 +47,7 @@ LINES = {
     "patches": "rank-collapse --study train --task patches --heads 2 --layers 2,3 --variant post,pre,de-escalated --lr-post 0.001,0.0005",
     "regression": "one-step-compare --trials 40 --m-high 12 --k-high 12 --n-high 24 --resume --out r.json",
     "gpt": "one-step-compare --study gpt --vocab bpe:300 --layers 1 --dim 8 --optimizer muon,adam --one-step on --also muon,spectral-on=W2",
-    "files": "ranks --pair fc,a.npy,g.npy --split fc=2 --fail-if fc:ratio<1 --include f*",
+    "files": "ranks --activations a.safetensors --gradients g.safetensors --split fc=2 --fail-if fc:ratio<1 --include f*",
     "weights": "rank-collapse --weights w.safetensors --model-config c.json --tokens-file ids.json --ignore-tensors head.*",
     "run": "run spectral-fig03 --trials 2 --dry-run",
     "preset": "rank-collapse --preset shallow-fig08 --tokens 12 --config c.json",
@@ -155,10 +155,9 @@ def runs():
     program = os.path.join(ROOT, "build", "ranklab")
     folder = tempfile.mkdtemp()
     run = lambda words: subprocess.run([program, *words.split(), "--quiet"], cwd=folder, check=True)
-    with open(os.path.join(folder, "a.npy"), "wb") as file:
-        file.write(npy([[2.0, 0.5, 0.0, 0.1], [0.0, 1.0, 0.25, 0.0], [0.0, 0.0, 0.5, 1.0]]))
-    with open(os.path.join(folder, "g.npy"), "wb") as file:
-        file.write(npy([[1.0, 0.5, 0.0], [0.0, 1.0, 2.0]]))
+    for name, tensor in (("a", ([3, 4], [2.0, 0.5, 0.0, 0.1, 0.0, 1.0, 0.25, 0.0, 0.0, 0.0, 0.5, 1.0])), ("g", ([2, 3], [1.0, 0.5, 0.0, 0.0, 1.0, 2.0]))):
+        with open(os.path.join(folder, name + ".safetensors"), "wb") as file:
+            file.write(safetensors({"fc": tensor}))
     for name, words in RUNS.items():
         run(f"{words} --out {name}.json") if name != "files" else subprocess.run([program, *words.split(), "--quiet", "--out", "files.json"], cwd=folder)
         with open(os.path.join(folder, name + ".json"), encoding="utf-8") as file:
@@ -199,11 +198,6 @@ def runs():
 def documents():
     for name, config in CONFIGS.items():
         write("model_config", name + ".json", config)
-    write("manifest", "pairs.json", {"step": 3, "batch": 1, "pairs": [
-        {"name": "fc", "activation": "a.npy", "gradient": "g.npy", "transpose_activations": False, "transpose_gradients": False},
-        {"name": "moment", "second_moment": "s.npy", "samples": 9, "gradient": "g.npy"}, {"name": "only", "activation": "a.npy"}]})
-    write("manifest", "recorded.json", {"pairs": [{"name": "fc", "second_moment": "0.safetensors:second_moment", "samples": 6,
-                                                   "gradient": "0.safetensors:gradient"}]})
     layer = {"name": "fc", "role": "head", "n": 6, "blocks": 3, "loss_scale": 2.0}
     layers = [layer, {"name": "few", "role": "hidden", "n": 1}, {"name": "table", "role": "embedding", "n": 6},
               {"name": "tied", "role": "tied", "n": 6, "cause": "tied", "reason": "two uses"}]

@@ -1,41 +1,23 @@
-// The lists of pairs that `ranks` reads.
+// The recordings that `ranks` reads.
 
-#include <armadillo>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
 #include "cli/input_files.hpp"
 #include "cli/resolve.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "io/tensors/safetensors_writer.hpp"
-#include "io/tensors/stored_matrix.hpp"
+#include "ranks/ranks.hpp"
 #include "workplace.hpp"
 
 namespace ranklab::fuzz {
 namespace {
 
-constexpr std::uint64_t k = 4, n = 6, m = 3;
+constexpr std::uint64_t k = 4, m = 3;
 
 TensorToWrite tensor(const std::string& key, const std::vector<std::uint64_t>& shape) {
   std::uint64_t size = sizeof(float);
   for (const std::uint64_t side : shape) size *= side;
   return {key, Dtype::f32, shape, std::string(size, '?')};
-}
-
-// a.npy is an activation (k, n), g.npy a gradient (m, k), s.npy a second moment (k, k), and
-// 0.safetensors holds a second moment and a gradient.
-void put_matrices() {
-  static bool is_done = false;
-  if (std::exchange(is_done, true)) return;
-  put("empty", "");
-  const auto write = [&](const std::string& name, std::uint64_t rows, std::uint64_t columns) {
-    write_npy(expect(name), arma::mat(rows, columns, arma::fill::ones));
-  };
-  write("a.npy", k, n);
-  write("g.npy", m, k);
-  write("s.npy", k, k);
-  write_safetensors(expect("0.safetensors"),
-                    {tensor("second_moment", {k, k}), tensor("gradient", {m, k})});
 }
 
 void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
@@ -47,12 +29,6 @@ void plan(const std::vector<std::pair<std::string, std::string>>& flags) {
 }
 
 }  // namespace
-
-void read_manifest(std::string_view bytes) {
-  put_matrices();
-  const std::string path = put("pairs.json", bytes);
-  plan({{"manifest", path}});
-}
 
 // A line with the layers, and one with what was not seen. Metadata is text, in which bytes that are
 // no UTF-8 are replaced: the reader of the header refuses them.

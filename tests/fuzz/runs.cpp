@@ -16,9 +16,9 @@
 #include "cli/terminal.hpp"
 #include "core/text.hpp"
 #include "data/corpus.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "io/json_file.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/ranks.hpp"
 #include "result/environment.hpp"
 #include "result/result_json.hpp"
 #include "run/journal.hpp"
@@ -50,22 +50,14 @@ std::string journal_of(std::string_view bytes) {
 }
 
 void parse_flags(const std::string& text) {
-  FilesConfig config;
-  config.split = config.split_columns = config.experts = config.fail_if = {text};
+  RanksConfig config;
+  config.split = config.fail_if = {text};
   std::vector<ranks::ListedPair> pairs(1);
   pairs[0].name = "fc";
   attempt([&] { ranks::splits_of(config); });
-  attempt([&] { ranks::column_splits_of(config); });
   attempt([&] { ranks::gates_of(config); });
-  attempt([&] { ranks::parse_pair(config, text); });
   attempt([&] {
-    config.split_columns.clear();
     for (const ranks::Cut& cut : ranks::cuts_of(config, pairs)) ranks::cut_rows("fc", 96, cut);
-  });
-  attempt([&] {
-    config.split_columns = {text};
-    config.split.clear();
-    for (const ranks::Cut& cut : ranks::cuts_of(config, pairs)) ranks::cut_columns("fc", 96, cut);
   });
   attempt([&] { parse_shard(text, 12, "--shard"); });
   attempt([&] { parse_tensor_address(text); });
@@ -141,10 +133,7 @@ bool is_harmless(const std::string& utility, const std::vector<std::string>& wor
 void read_config(std::string_view bytes) {
   const std::string path = put("config.json", bytes);
   const nlohmann::json document = read_json(path);
-  const std::string study = value_or(member(document, "config"), "study", std::string());
-  const Experiment& experiment =
-      study == "files" ? ranks_experiment()
-                       : experiment_of(value_or(document, "command", std::string()), path);
+  const Experiment& experiment = experiment_of(value_or(document, "command", std::string()), path);
   Arguments flags;
   flags.flags = {{"config", path}};
   flags.words = {"--config", path};

@@ -16,7 +16,6 @@ const std::vector<Target>& targets() {
                                           {"result", read_result},
                                           {"journal", read_journal},
                                           {"part", read_part},
-                                          {"manifest", read_manifest},
                                           {"recording", read_recording},
                                           {"claim", read_claim},
                                           {"flags", read_flags},

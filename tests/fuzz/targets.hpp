@@ -35,8 +35,7 @@ void read_result(std::string_view bytes);
 // bytes; they are stored with correct checksums.
 void read_journal(std::string_view bytes);
 void read_part(std::string_view bytes);
-// The manifest of `ranks` next to matrices that fit, and the metadata of a recording.
-void read_manifest(std::string_view bytes);
+// The metadata of a recording.
 void read_recording(std::string_view bytes);
 // A statement of one's own, about small curves and numbers.
 void read_claim(std::string_view bytes);

@@ -118,13 +118,12 @@ def second_signal():
     return Check("a second SIGINT", check, alone=True)
 
 
-def write_npy(folder, name, rows, columns):
-    """A matrix of random doubles, written row by row."""
-    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': ({rows}, {columns}), }}"
-    header += " " * (-(len(header) + 11) % 64) + "\n"
+def write_matrix(folder, name, rows, columns):
+    """An archive of one matrix of random doubles, written row by row."""
+    header = json.dumps({"a": {"dtype": "F64", "shape": [rows, columns], "data_offsets": [0, 8 * rows * columns]}}).encode()
     block = struct.pack("<4096d", *generator(0, name).choices([-1.0, 0.25, 0.5, 2.0], k=4096))
     with open(os.path.join(folder, name), "wb") as file:
-        file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode())
+        file.write(struct.pack("<Q", len(header)) + header)
         for _ in range(rows * columns // 4096):
             file.write(block)
 
@@ -132,9 +131,9 @@ def write_npy(folder, name, rows, columns):
 def files():
     """Two large matrices. The numbers repeat, but that is no matter here."""
     def check(folder):
-        write_npy(folder, "a.npy", 2048, 16384)
-        write_npy(folder, "g.npy", 4096, 2048)
-        return answered("ranks --pair a,a.npy,g.npy --quiet --force"
+        write_matrix(folder, "a.safetensors", 2048, 16384)
+        write_matrix(folder, "g.safetensors", 4096, 2048)
+        return answered("ranks --activations a.safetensors --gradients g.safetensors --quiet --force"
                         " --out out.json", folder, [0.2, 1.0])
     return Check("files", check, alone=True)
 

@@ -150,7 +150,7 @@ def files(program, _):
     program.run("one-step-compare --study mlp --d 8 --n 32 --steps 3 --trials 1 --dump dump --quiet"
                 " --out out.json")
     for _ in range(10):  # the threads of so small layers do not meet in every run
-        program.run("ranks --manifest dump/manifest.json --threads 16"
+        program.run("ranks --activations dump/activations.safetensors --gradients dump/gradients.safetensors --threads 16"
                     " --quiet --force --out files.json")
 
 

@@ -71,8 +71,11 @@ class SafetensorsReader : public TensorReader {
     TensorLayout layout;
     layout.label = label_ + ":" + printable_key(keys()[index]);
     if (!dtype)
-      throw Failure(layout.label + ": dtype " + printable_key(entry.dtype) +
-                    " is not supported; dequantize it with the library that wrote it");
+      throw Failure(layout.label + (entry.dtype.empty()
+                                        ? ": has an empty dtype; save it again with a type"
+                                        : ": dtype " + printable_key(entry.dtype) +
+                                              " is not supported; dequantize it with the library "
+                                              "that wrote it"));
     layout.dtype = *dtype;
     layout.shape = entry.shape;
     layout.reader = file_;

@@ -13,15 +13,14 @@ namespace ranklab {
 
 namespace {
 
+constexpr const char* torch_recipe =
+    "convert it: safetensors.torch.save_file({k: v.contiguous().clone() for k, v in "
+    "torch.load(path, weights_only=True).items()}, \"x.safetensors\")";
+
 [[noreturn]] void refuse_format(const std::string& path, const std::string& label) {
   for (const char* ending : {".pt", ".pth", ".bin", ".ckpt"}) {
-    if (path.ends_with(ending)) {
-      throw Failure(label +
-                    ": PyTorch's pickled files are not loaded; convert it: "
-                    "safetensors.torch.save_file({k: v.contiguous().clone() "
-                    "for k, v in " +
-                    "torch.load(path, weights_only=True).items()}, \"x.safetensors\")");
-    }
+    if (path.ends_with(ending))
+      throw Failure(label + ": PyTorch's pickled files are not loaded; " + torch_recipe);
   }
   for (const char* ending : {".pkl", ".pickle"}) {
     if (path.ends_with(ending)) {
@@ -35,16 +34,29 @@ namespace {
   throw Failure(label + ": the name must end in .npy, .npz or .safetensors");
 }
 
+// Files of other programs under our endings, known by how they start.
+void refuse_contents(const std::string& start, bool is_safetensors, const std::string& label) {
+  if (start.starts_with("version https://git-lfs"))
+    throw Failure(label +
+                  ": a Git LFS pointer instead of the data; fetch the data with git lfs pull");
+  // torch.save writes a ZIP archive whose first member is NAME/data.pkl; before PyTorch 1.6, a
+  // pickle of a magic number.
+  const bool is_zip = start.starts_with("PK\x03\x04");
+  if ((is_zip && start.find("/data.pkl") != std::string::npos) ||
+      start.starts_with("\x80\x02\x8a\nl\xfc\x9c"))
+    throw Failure(label + ": was written by torch.save; " + torch_recipe);
+  if (is_zip && is_safetensors)
+    throw Failure(label +
+                  ": is a ZIP archive, not a .safetensors file; if it holds .npy arrays, "
+                  "its name must end in .npz");
+}
+
 std::shared_ptr<const TensorReader> open_reader(const std::string& path) {
   const std::string label = printable(path);
   const bool npy = path.ends_with(".npy"), npz = path.ends_with(".npz");
   if (!npy && !npz && !path.ends_with(".safetensors")) refuse_format(path, label);
   std::shared_ptr<const InputFile> file = InputFile::open(path);
-  if (file->text(0, std::min<std::uint64_t>(file->size(), 64))
-          .starts_with("version https://git-lfs")) {
-    throw Failure(label +
-                  ": a Git LFS pointer instead of the data; fetch the data with git lfs pull");
-  }
+  refuse_contents(file->text(0, std::min<std::uint64_t>(file->size(), 512)), !npy && !npz, label);
   if (npy) return read_npy(std::move(file), label);
   if (npz) return read_npz(std::move(file), label);
   return read_safetensors(std::move(file), label);

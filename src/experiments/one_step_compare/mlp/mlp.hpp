@@ -202,8 +202,7 @@ TrialRecord run_trial(const Config& config, const Trial& trial);
 /// (1.8), and the cases of the statements.
 void count_cases(const Config& config, TrialRecord& record);
 
-/// The path of the manifest of a dump in `folder`, and of all its files.
-std::string manifest_path(const std::string& folder);
+/// The archives of a dump in `folder`: activations, gradients.
 std::vector<std::string> dump_files(const std::string& folder);
 
 }  // namespace ranklab::mlp

@@ -202,8 +202,9 @@ Field learning_rate(const char* name, double& value, const std::string& help) {
 std::vector<Field> Config::flags() {
   constexpr std::uint64_t largest = 100'000, largest_steps = 10'000'000;
   Field dump_field = text_field("dump", dump,
-                                "folder for trial 0's last activations and gradients (first "
-                                "--optimizer) and a manifest for `ranklab ranks`");
+                                "folder for the archives activations.safetensors and "
+                                "gradients.safetensors of trial 0's last step (first "
+                                "--optimizer), for `ranklab ranks`");
   dump_field.names_output = true;
   const auto of_muon = [this](Field field) {
     const auto runs = [this] { return std::count(optimizer.begin(), optimizer.end(), muon) > 0; };
@@ -272,7 +273,7 @@ Estimate Config::memory() const {
 }
 
 Work Config::work() const {
-  if (!dump.empty()) check_writable(manifest_path(dump));
+  if (!dump.empty()) check_writable(dump_files(dump).front());
   return each_trial([config = *this](Trial& trial) { return run_trial(config, trial); });
 }
 

@@ -1,13 +1,12 @@
 #include "experiments/one_step_compare/mlp/mlp.hpp"
 
 #include "ensembles/random_features.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/mlp.hpp"
 #include "nn/optimizers/muon.hpp"
 #include "nn/optimizers/steps.hpp"
+#include "nn/tensors_to_write.hpp"
 
 namespace ranklab::mlp {
 namespace {
@@ -194,29 +193,18 @@ struct Descent {
   }
 };
 
-std::string activation_file(std::size_t l) {
-  return say("A{}.npy", l);
-}
-std::string gradient_file(std::size_t l) {
-  return say("G{}.npy", l + 1);
-}
-
-/// Writes A<l-1>.npy (k, n) and the gradient of W_l, G<l>.npy (m, k), for every layer l, then
-/// manifest.json, which pairs them under the name W<l>, for `ranklab ranks`. Creates folders.
+/// Writes two archives with a tensor W<l> for every layer l: its input (k, n) and its gradient
+/// (m, k). Creates folders.
 template <class T>
 void write_dump(const std::string& folder, const MlpPass<T>& pass) {
-  std::string pairs;
+  std::vector<TensorToWrite> activations, gradients;
   for (std::size_t l = 0; l < layers; ++l) {
-    const std::string activation = activation_file(l), gradient = gradient_file(l);
-    write_npy(folder + "/" + activation, pass.input(l));
-    write_npy(folder + "/" + gradient, pass.G[l]);
-    pairs +=
-        say("{}\n    {\"name\": \"W{}\", \"activation\": \"{}\", \"gradient\": \"{}\", "
-            "\"transpose_activations\": false}",
-            l == 0 ? "" : ",", l + 1, activation, gradient);
+    activations.push_back(tensor<T>(say("W{}", l + 1), pass.input(l)));
+    gradients.push_back(tensor<T>(say("W{}", l + 1), pass.G[l]));
   }
-  // Written last, so that a manifest never names a missing file.
-  write_file_atomically(manifest_path(folder), "{\n  \"pairs\": [" + pairs + "\n  ]\n}\n");
+  const std::vector<std::string> files = dump_files(folder);
+  write_safetensors(files[0], activations);
+  write_safetensors(files[1], gradients);
 }
 
 template <class T>
@@ -309,17 +297,8 @@ TrialRecord run_trial(const Config& config, const Trial& trial) {
   return config.single_precision() ? measure<float>(config, trial) : measure<double>(config, trial);
 }
 
-std::string manifest_path(const std::string& folder) {
-  return folder + "/manifest.json";
-}
-
 std::vector<std::string> dump_files(const std::string& folder) {
-  std::vector<std::string> out = {manifest_path(folder)};
-  for (std::size_t l = 0; l < layers; ++l) {
-    out.push_back(folder + "/" + activation_file(l));
-    out.push_back(folder + "/" + gradient_file(l));
-  }
-  return out;
+  return {folder + "/activations.safetensors", folder + "/gradients.safetensors"};
 }
 
 }  // namespace ranklab::mlp

@@ -7,10 +7,10 @@
 #include "experiments/configured_study.hpp"
 #include "experiments/one_step_compare/gpt/gpt.hpp"
 #include "experiments/one_step_compare/one_step_compare.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
+#include "ranks/ranks.hpp"
 #include "temporary_folder.hpp"
 
 namespace gpt_test {
@@ -435,7 +435,7 @@ TEST_CASE("`ranks` measures the same ranks on a recording as the training run") 
                                       {"save", folder / "w.safetensors"}});
   CHECK(std::filesystem::exists(folder / "w.safetensors"));
   CHECK(std::filesystem::exists(folder / "w.step20.safetensors"));
-  const Result measured = run_configured(make_files_study(), {{"from", folder / "rec"}});
+  const Result measured = run_configured(make_ranks_study(), {{"from", folder / "rec"}});
   const Series& steps = find_series(trained, "adam.layer0.W2.nuclear_rank");
   const auto at_20 =
       static_cast<std::size_t>(std::find(steps.x.begin(), steps.x.end(), 20.0) - steps.x.begin());

@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "core/tolerances.hpp"
 #include "ensembles/random_features.hpp"
@@ -199,26 +198,20 @@ TEST_CASE("a single sample and a net with zero gradients give finite losses") {
   }
 }
 
-TEST_CASE("a dump contains the last activations and gradients as pairs, in either precision") {
+TEST_CASE("a dump contains the last activations and gradients, in either precision") {
   for (const bool single : {false, true}) {
     CAPTURE(single);
     const double tolerance = single ? tolerance::trajectory<float> : tolerance::trajectory<double>;
     const TemporaryFolder folder;
     const std::string path = folder / "new/dump";
     run_study({{"activation", "swiglu"}, {"dump", path}, {"precision", single ? "f32" : "f64"}}, 2);
-    const auto manifest = nlohmann::json::parse(read_file(path + "/manifest.json"));
-    REQUIRE(manifest.at("pairs").size() == 4);
     const Result trial_0 = run_study({{"activation", "swiglu"}});
     const Series &first = find_series(trial_0, "specgd.W1.nuclear_rank"),
                  &ratio = find_series(trial_0, "specgd.W3.ratio");
     for (std::size_t l = 0; l < 4; ++l) {
-      const auto& pair = manifest.at("pairs").at(l);
-      CHECK(pair.at("name") == "W" + std::to_string(l + 1));
-      CHECK(pair.at("transpose_activations") == false);
-      const StoredTensor activation =
-                             open_tensor(path + "/" + pair.at("activation").get<std::string>()),
-                         gradient =
-                             open_tensor(path + "/" + pair.at("gradient").get<std::string>());
+      const std::string key = ":W" + std::to_string(l + 1);
+      const StoredTensor activation = open_tensor(path + "/activations.safetensors" + key),
+                         gradient = open_tensor(path + "/gradients.safetensors" + key);
       CHECK(activation.dtype() == (single ? Dtype::f32 : Dtype::f64));
       CHECK(gradient.dtype() == activation.dtype());
       const arma::mat A = matrix_of(activation), G = matrix_of(gradient);
@@ -240,7 +233,7 @@ TEST_CASE("a trial that diverged is not dumped, and a note says so") {
   const Result result = run_study({{"lr-spec", "900"}, {"dump", folder / "dump"}});
   CHECK(find_scalar(result, "specgd.diverged") == std::vector<double>{1});
   CHECK(result.notes.back().find("--dump") != std::string::npos);
-  CHECK_THROWS_AS(read_file(folder / "dump/manifest.json"), Failure);
+  CHECK_THROWS_AS(read_file(folder / "dump/gradients.safetensors"), Failure);
 }
 
 TEST_CASE(

@@ -230,6 +230,17 @@ TEST_CASE("tensor file: other files are refused in one line that says what to do
   CHECK(complaint_about("version https://git-lfs.github.com/spec/v1\noid sha256:0\n",
                         "m.safetensors") ==
         "m.safetensors: a Git LFS pointer instead of the data; fetch the data with git lfs pull");
+  const std::string zip = "PK\x03\x04", of_torch = zip + std::string(26, '\1') + "m/data.pkl",
+                    old_torch = "\x80\x02\x8a\nl\xfc\x9c\x46\xf9";
+  const std::string by_torch =
+      torch.substr(torch.find("convert it")).insert(0, ": was written by torch.save; ");
+  for (const char* name : {"m.safetensors", "m.npz", "m.npy"}) {
+    CHECK(complaint_about(of_torch, name) == name + by_torch);
+    CHECK(complaint_about(old_torch, name) == name + by_torch);
+  }
+  CHECK(complaint_about(zip + "abc", "m.safetensors") ==
+        "m.safetensors: is a ZIP archive, not a .safetensors file; if it holds .npy arrays, its "
+        "name must end in .npz");
   const TemporaryFolder folder;
   write_file_atomically(folder / "empty.npy", "");
   mkdir((folder / "folder.safetensors").c_str(), 0777);

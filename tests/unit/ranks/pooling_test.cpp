@@ -1,4 +1,4 @@
-#include "experiments/ranks/pooling.hpp"
+#include "ranks/pooling.hpp"
 
 #include <doctest/doctest.h>
 
@@ -43,7 +43,7 @@ class Model {
     for (LogRatios& layer : out) {
       double sum = 0;
       for (const double value : layer.batches) sum += value;
-      layer.steps = {sum / batches};
+      layer.center = sum / batches;
     }
     return out;
   }
@@ -57,8 +57,8 @@ class Model {
 
 }  // namespace
 
-TEST_CASE("one batch at one step has no interval") {
-  const PooledRatio ratio = pooled({{logs({2.5}), logs({2.5})}}).front();
+TEST_CASE("one batch has no interval") {
+  const PooledRatio ratio = pooled({{std::log(2.5), logs({2.5})}}).front();
   CHECK(ratio.ratio == doctest::Approx(2.5).epsilon(1e-12));
   CHECK_FALSE(ratio.has_interval());
   CHECK(ratio.values == 1);
@@ -70,28 +70,22 @@ TEST_CASE("a layer alone has Student's interval of the logarithms") {
   double squares = 0;
   for (const double ratio : {2.0, 3.0, 4.0}) squares += std::pow(std::log(ratio) - mean, 2);
   const double half = 9.924843 * std::sqrt(squares / 2 / 3);
-  const PooledRatio steps = pooled({{logs({2, 3, 4}), {}}}).front();
-  CHECK(steps.over_steps);
-  CHECK(steps.values == 3);
-  CHECK(steps.ratio == doctest::Approx(std::exp(mean)).epsilon(1e-12));
-  CHECK(steps.low == doctest::Approx(std::exp(mean - half)).epsilon(1e-6));
-  CHECK(steps.high == doctest::Approx(std::exp(mean + half)).epsilon(1e-6));
   // The joined batches give the estimate, the batches its spread.
-  const PooledRatio batches = pooled({{logs({2.2}), logs({2, 3, 4})}}).front();
-  CHECK_FALSE(batches.over_steps);
+  const PooledRatio batches = pooled({{std::log(2.2), logs({2, 3, 4})}}).front();
+  CHECK(batches.values == 3);
   CHECK(batches.ratio == doctest::Approx(2.2).epsilon(1e-12));
   CHECK(batches.low == doctest::Approx(2.2 * std::exp(-half)).epsilon(1e-6));
 }
 
-TEST_CASE("two batches borrow the variance of the other layers, of layers of the same kind only") {
+TEST_CASE("two batches borrow the variance of the other layers that have several") {
   // log ratios +-a have the variance 2 a^2.
-  const auto layer = [](double a) { return LogRatios{{0.0}, {-a, a}}; };
+  const auto layer = [](double a) { return LogRatios{0.0, {-a, a}}; };
   std::vector<LogRatios> layers = {layer(0.1), layer(0.2), layer(0.2), layer(0.2), layer(0.2)};
   // One degree of freedom of its own, three of the others; 4.6041: Student's 0.995 quantile for 4.
   const double half =
       4.604095 * std::sqrt((2 * 0.1 * 0.1 + 3 * 2 * 0.2 * 0.2) / 4) / std::sqrt(2.0);
   CHECK(pooled(layers)[0].high == doctest::Approx(std::exp(half)).epsilon(1e-6));
-  layers.push_back({{-3.0, 3.0}, {}});  // a layer with two steps
+  layers.push_back({3.0, {3.0}});  // a layer with one batch
   CHECK(pooled(layers)[0].high == doctest::Approx(std::exp(half)).epsilon(1e-6));
   // One other layer counts as one degree of freedom; 9.9248 for two.
   const double with_one =

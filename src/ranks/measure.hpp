@@ -9,8 +9,8 @@
 
 #include "core/record.hpp"
 #include "core/undefined.hpp"
-#include "experiments/ranks/gram.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/gram.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 
@@ -27,10 +27,9 @@ struct Ranks {
 
 /// Whether an activation and a gradient can belong together.
 struct Checks {
-  double repeated = 0;  // size of the largest group of repeated samples
   // Share of the gradient's norm outside the span of the samples; NaN: not checked
   double outside = undefined;
-  bool is_valid_moment = true;  // MeasuredActivation::is_valid_moment
+  bool is_valid_moment = true, underflows = false;  // as MeasuredActivation
 };
 
 /// The reason why this activation and gradient cannot belong to one layer at one step; empty if no
@@ -56,6 +55,9 @@ struct MeasuredActivation {
   arma::vec squares;  // sums of squares of the features; set for a second moment only
   // False if a second moment is not symmetric to 1e-3, or has a negative diagonal entry
   bool is_valid_moment = true;
+  // The largest entry (of a second moment, the largest mean square) is stored in single precision
+  // and below its normal numbers: it has lost digits
+  bool underflows = false;
 };
 
 /// [Spectral] Section 1.1: st(A) = ||A||_F^2 / ||A||_op^2 from the smaller Gram matrix, accumulated
@@ -66,37 +68,30 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
 /// A A' of an activation, for any number of samples. Throws Interrupted.
 arma::mat second_moment(const StoredActivation& A, const Trial& trial);
 
-/// The stored second moment of features first ... first + count - 1: count x count, or count x 1 of
-/// a diagonal.
-Piece moment_block(const StoredTensor& moment, std::uint64_t first, std::uint64_t count);
+/// The stored second moment: k x k, or k x 1 of a diagonal.
+Piece read_moment(const StoredTensor& moment);
 
 /// [Spectral] Section 1.1: st(A) = tr(M) / lambda_max(M) for a symmetric M = A A' (k, k), or its
 /// diagonal (k, 1); NaN of a zero matrix. Throws Interrupted.
 double stable_rank_of_moment(const arma::mat& M, const Trial& trial);
 
-/// st(A) of these features from A A'. Throws Interrupted.
-MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t first_feature,
-                                         std::uint64_t features, const Trial& trial);
+/// st(A) from A A' of so many samples. Throws Interrupted.
+MeasuredActivation measure_second_moment(const StoredTensor& moment, std::uint64_t samples,
+                                         const Trial& trial);
 
 /// Whether a tensor of this shape scales a matrix: one number, one for each row, or one for each
 /// block of 128 x 128.
-bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
-                 const std::vector<std::uint64_t>& shape);
+bool is_scale_of(std::uint64_t rows, std::uint64_t columns, std::vector<std::uint64_t> shape);
 
-/// Features first_feature ... first_feature + features - 1 of a stored gradient, m x k or k x m.
-/// Its entries are the stored ones times `factor` and, if it is not empty, times the entries of
-/// `scale`, which is_scale_of() allows (for a matrix that is not transposed).
+/// A stored gradient or weight, m x k. Its entries are the stored ones times `factor` and, if it is
+/// not empty, times the entries of `scale`, which is_scale_of() allows.
 struct StoredGradient {
   StoredTensor tensor;
-  bool transposed = false;
-  std::uint64_t first_feature = 0, features = transposed ? tensor.rows() : tensor.cols();
   double factor = 1.0;
   arma::mat scale = {};
-
-  std::uint64_t rows() const { return transposed ? tensor.cols() : tensor.rows(); }
 };
 
-/// A layer's rows, m x features. The position of a non-finite entry counts from the first row of
+/// A layer's rows, m x k. The position of a non-finite entry counts from the first row of
 /// the whole gradient, as stored.
 Piece rows_of(const StoredGradient& G, const Layer& layer);
 
@@ -110,15 +105,20 @@ struct MeasuredGradient {
 /// measure_activation does.
 MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, const Trial& trial);
 
-/// ||G - G P||_F / ||G||_F, where P projects onto the span of the samples of A; 0 for a gradient G
-/// = E A' of the same samples. Directions of A that are as small as rounding errors count as part
-/// of the span. For a second moment (`A` is null), which may itself be rounded, only features that
-/// are zero in all samples are outside.
-/// NaN if not checked: with more than 4096 features and at least as many samples, where the share
-/// could hardly differ from 0, and for a G that is zero or not finite.
-double outside_span(const StoredActivation* A, const MeasuredActivation& measured,
-                    const StoredGradient& G, const Trial& trial);
-/// The flops of outside_span for a raw activation; 0 if it is not checked.
+struct CheckedGradient {
+  double outside = undefined;
+  bool underflows = false;  // as MeasuredActivation
+};
+
+/// `outside` is ||G - G P||_F / ||G||_F, where P projects onto the span of the samples of A; 0 for
+/// a gradient G = E A' of the same samples. Directions of A that are as small as rounding errors
+/// count as part of the span. For a second moment (`A` is null), which may itself be rounded, only
+/// features that are zero in all samples are outside. NaN if not checked: with more than 4096
+/// features and at least as many samples, where the share could hardly differ from 0, and for a G
+/// that is zero or not finite.
+CheckedGradient check_gradient(const StoredActivation* A, const MeasuredActivation& measured,
+                               const StoredGradient& G, const Trial& trial);
+/// The flops of check_gradient for a raw activation; 0 if it is not checked.
 double outside_span_flops(double m, double k, double n);
 
 /// st and nr of a random m x k matrix of independent normal entries, for large m and k, as

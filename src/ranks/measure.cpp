@@ -1,4 +1,4 @@
-#include "experiments/ranks/measure.hpp"
+#include "ranks/measure.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -29,16 +29,13 @@ std::uint64_t place_in_scale(std::uint64_t i, std::uint64_t size, std::uint64_t 
   return in_scale == size ? i : in_scale == 1 ? 0 : i / scaled_block;
 }
 
-// Rows first ... first + count - 1 of the gradient (count x features).
+// Rows first ... first + count - 1 of the gradient (count x k).
 Piece stored_rows(const StoredGradient& G, std::uint64_t first, std::uint64_t count) {
-  Piece out = scan_block(G.transposed ? G.tensor.block(G.first_feature, G.features, first, count)
-                                      : G.tensor.block(first, count, G.first_feature, G.features));
-  if (G.transposed) out.block = arma::mat(out.block.t());
+  Piece out = scan_block(G.tensor.rows(first, count));
   if (G.factor != 1) out.block *= G.factor;
   if (G.scale.is_empty()) return out;
   for (arma::uword j = 0; j < out.block.n_cols; ++j) {
-    const std::uint64_t column =
-        place_in_scale(G.first_feature + j, G.tensor.cols(), G.scale.n_cols);
+    const std::uint64_t column = place_in_scale(j, G.tensor.cols(), G.scale.n_cols);
     for (arma::uword i = 0; i < out.block.n_rows; ++i)
       out.block(i, j) *=
           G.scale(place_in_scale(first + i, G.tensor.rows(), G.scale.n_rows), column);
@@ -54,14 +51,14 @@ std::uint64_t samples_at_once(std::uint64_t k) {
 }
 
 arma::mat samples_of(const StoredActivation& A, std::uint64_t first, std::uint64_t count) {
-  if (A.samples_are_rows) return matrix_of(A.block(first, count, 0, A.features)).t();
-  return matrix_of(A.block(0, A.features, first, count));
+  if (A.samples_are_rows) return matrix_of(A.tensor.rows(first, count)).t();
+  return matrix_of(A.tensor.block(0, A.features(), first, count));
 }
 
 // G A / divisor, one piece of A at a time.
 arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor,
                   const Trial& trial) {
-  const std::uint64_t n = A.samples(), at_once = samples_at_once(A.features);
+  const std::uint64_t n = A.samples(), at_once = samples_at_once(A.features());
   arma::mat out(G.n_rows, n);
   for (std::uint64_t first = 0; first < n; first += at_once) {
     trial.check_interrupt();
@@ -69,6 +66,12 @@ arma::mat product(const arma::mat& G, const StoredActivation& A, double divisor,
     out.cols(first, first + count - 1) = G * samples_of(A, first, count) / divisor;
   }
   return out;
+}
+
+// Whether the largest modulus of entries stored in single precision is below its normal numbers, so
+// that digits are lost.
+bool is_subnormal(const StoredTensor& stored, double largest) {
+  return stored.dtype() == Dtype::f32 && largest < std::numeric_limits<float>::min();
 }
 
 enum class Span { not_checked, gram_of_samples, gram_of_features };
@@ -94,6 +97,7 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
   out.ranks.non_finite = out.read.non_finite;
   const double largest = out.read.largest_modulus;
   if (out.read.non_finite.count > 0 || largest == 0) return out;
+  out.underflows = is_subnormal(A.tensor, largest);
   if (largest < smallest_unscaled || largest > largest_unscaled) {
     out.divisor = largest;
     out.read = streamed_gram(A, largest, trial);
@@ -104,7 +108,7 @@ MeasuredActivation measure_activation(const StoredActivation& A, const Trial& tr
 }
 
 arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
-  const std::uint64_t k = A.features, n = A.samples(), at_once = samples_at_once(k);
+  const std::uint64_t k = A.features(), n = A.samples(), at_once = samples_at_once(k);
   arma::mat out(k, k, arma::fill::zeros);
   for (std::uint64_t first = 0; first < n; first += at_once) {
     trial.check_interrupt();
@@ -114,10 +118,10 @@ arma::mat second_moment(const StoredActivation& A, const Trial& trial) {
   return out;
 }
 
-Piece moment_block(const StoredTensor& moment, std::uint64_t first, std::uint64_t count) {
+Piece read_moment(const StoredTensor& moment) {
   const bool diagonal = moment.shape().size() == 1;
   const StoredTensor matrix = diagonal ? moment.as_matrix(moment.elements(), 1) : moment;
-  return scan_block(matrix.block(first, count, diagonal ? 0 : first, diagonal ? 1 : count));
+  return scan_block(matrix.rows(0, matrix.rows()));
 }
 
 double stable_rank_of_moment(const arma::mat& M, const Trial& trial) {
@@ -127,10 +131,10 @@ double stable_rank_of_moment(const arma::mat& M, const Trial& trial) {
   return sum / (diagonal ? M.max() : largest_eigenvalue(M, [&] { trial.check_interrupt(); }));
 }
 
-MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64_t first_feature,
-                                         std::uint64_t features, const Trial& trial) {
+MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64_t samples,
+                                         const Trial& trial) {
   constexpr double asymmetry = 1e-3;
-  Piece read = moment_block(stored, first_feature, features);
+  Piece read = read_moment(stored);
   arma::mat& M = read.block;
   MeasuredActivation out;
   out.ranks.non_finite = read.non_finite;
@@ -139,14 +143,15 @@ MeasuredActivation measure_second_moment(const StoredTensor& stored, std::uint64
   out.is_valid_moment =
       out.squares.min() >= 0 &&
       (!M.is_square() || arma::abs(M - M.t()).max() <= asymmetry * read.largest_modulus);
-  if (!out.is_valid_moment) return out;
+  out.underflows = is_subnormal(stored, out.squares.max() / static_cast<double>(samples));
+  if (!out.is_valid_moment || out.underflows) return out;
   if (M.is_square()) M = (M + M.t()) / 2;
   out.ranks.stable_rank = stable_rank_of_moment(M, trial);
   return out;
 }
 
-bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
-                 const std::vector<std::uint64_t>& shape) {
+bool is_scale_of(std::uint64_t rows, std::uint64_t columns, std::vector<std::uint64_t> shape) {
+  while (shape.size() > 2 && shape.back() == 1) shape.pop_back();
   if (shape.size() > 2) return false;
   const std::uint64_t down = shape.empty() ? 1 : shape.front(),
                       across = shape.size() < 2 ? 1 : shape.back();
@@ -156,7 +161,7 @@ bool is_scale_of(std::uint64_t rows, std::uint64_t columns,
 
 Piece rows_of(const StoredGradient& G, const Layer& layer) {
   if (layer.m == layer.chunk) return stored_rows(G, layer.first_row, layer.m);
-  Piece rows{arma::mat(layer.m, G.features), 0, {}};
+  Piece rows{arma::mat(layer.m, G.tensor.cols()), 0, {}};
   for (std::uint64_t at = 0, first = layer.first_row; at < layer.m;
        at += layer.chunk, first += layer.stride) {
     const Piece chunk = stored_rows(G, first, layer.chunk);
@@ -183,29 +188,32 @@ MeasuredGradient measure_gradient(const StoredGradient& G, const Layer& layer, c
 // the Gram matrix of the features, G - G P = d G (A A' + d)^-1. With that of fewer samples, P = A
 // M^-1 A', M = A' A + d = L L', so that
 //   ||G - G P||^2 = ||G||^2 - ||G A L'^-1||^2 - d ||G A M^-1||^2.
-double outside_span(const StoredActivation* A, const MeasuredActivation& measured,
-                    const StoredGradient& G, const Trial& trial) {
-  arma::mat gradient = stored_rows(G, 0, G.rows()).block;
+CheckedGradient check_gradient(const StoredActivation* A, const MeasuredActivation& measured,
+                               const StoredGradient& G, const Trial& trial) {
+  CheckedGradient out;
+  arma::mat gradient = stored_rows(G, 0, G.tensor.rows()).block;
   const double modulus = gradient.is_finite() ? arma::abs(gradient).max() : 0;
-  if (modulus == 0) return undefined;
+  if (modulus == 0) return out;
+  out.underflows = is_subnormal(G.tensor, modulus / G.factor);
   gradient /= modulus;
   const double whole = arma::accu(arma::square(gradient));
   trial.check_interrupt();
   if (A == nullptr) {
     const arma::uvec never = arma::find(measured.squares <= 0);
-    return share(arma::accu(arma::square(gradient.cols(never))), whole);
+    out.outside = share(arma::accu(arma::square(gradient.cols(never))), whole);
+    return out;
   }
   const arma::mat& gram = measured.read.gram;
   const Span span =
-      span_to_check(static_cast<double>(A->features), static_cast<double>(A->samples()));
-  if (span == Span::not_checked) return undefined;
+      span_to_check(static_cast<double>(A->features()), static_cast<double>(A->samples()));
+  if (span == Span::not_checked) return out;
   // d lies above the eigenvalues that rounding makes of zeros.
   const double rounding =
       4 * static_cast<double>(gram.n_rows) * std::numeric_limits<double>::epsilon();
   const double d = rounding * arma::trace(gram) / measured.ranks.stable_rank;
   arma::mat L = gram;
   L.diag() += d;
-  if (!arma::chol(L, L, "lower")) return undefined;
+  if (!arma::chol(L, L, "lower")) return out;
   trial.check_interrupt();
   const auto solved = [&](const arma::mat& right) {
     return arma::mat(arma::solve(arma::trimatl(L), right));
@@ -213,12 +221,16 @@ double outside_span(const StoredActivation* A, const MeasuredActivation& measure
   const auto solved_twice = [&](const arma::mat& once) {
     return arma::mat(arma::solve(arma::trimatu(L.t()), once));
   };
-  if (span == Span::gram_of_features)
-    return share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
+  if (span == Span::gram_of_features) {
+    out.outside =
+        share(d * d * arma::accu(arma::square(solved_twice(solved(gradient.t())))), whole);
+    return out;
+  }
   const arma::mat inside = solved(product(gradient, *A, measured.divisor, trial).t());
-  return share(
+  out.outside = share(
       whole - arma::accu(arma::square(inside)) - d * arma::accu(arma::square(solved_twice(inside))),
       whole);
+  return out;
 }
 
 double outside_span_flops(double m, double k, double n) {

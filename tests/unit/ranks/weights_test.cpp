@@ -4,11 +4,11 @@
 #include <cmath>
 
 #include "core/error.hpp"
-#include "experiments/ranks/matrices.hpp"
-#include "experiments/ranks/measure.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "linalg/spectra.hpp"
 #include "nn/tensors_to_write.hpp"
+#include "ranks/matrices.hpp"
+#include "ranks/measure.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranks_weights_test {
 
@@ -20,7 +20,7 @@ namespace {
 using Shape = std::vector<std::uint64_t>;
 
 Result weights_in(const std::string& path) {
-  auto study = configured(make_files_study(), {{"weights-only", path}});
+  auto study = configured(make_ranks_study(), {{"weights-only", path}});
   return run_declared(*study);
 }
 
@@ -149,6 +149,56 @@ TEST_CASE("int8 and FP8 weights are multiplied by their scales") {
   check_ranks(result, "fp8", arma::mat{{1, 2}, {-1, 0.5}});
   check_ranks(result, "blocks", blocks);
   CHECK(cell(result, "fp8", 2) == "F8_E4M3");
+}
+
+TEST_CASE("the scales of ComfyUI and quanto are read, those of HQQ and EETQ named") {
+  const arma::mat codes = {{127, -64, 3}, {1, 127, -90}};
+  Archive archive;
+  archive.add("comfy.weight", Dtype::f8_e4m3, {2, 2}, "\x38\x40\xB8\x30");
+  archive.add("comfy.scale_weight", Dtype::f32, {});
+  archive.add("comfy.scale_input", Dtype::f32, {1});
+  archive.add("conv.weight", Dtype::f8_e4m3, {2, 2, 1, 1}, "\x38\x40\xB8\x30");
+  archive.add("conv.weight_scale", Dtype::f64, {2, 1, 1, 1}, bytes_of<double>(arma::mat{1, 3}));
+  archive.add("quanto.weight._data", Dtype::i8, {2, 3}, as_int8(codes));
+  archive.add("quanto.weight._scale", arma::mat(arma::vec{0.5, 3}));
+  archive.add("shifted.weight._data", Dtype::i8, {2, 3}, as_int8(codes));
+  archive.add("shifted.weight._scale", arma::mat(arma::vec{0.5, 3}));
+  archive.add("shifted.weight._shift", arma::mat(arma::vec{0.5, 3}));
+  archive.add("hqq.axis", Dtype::i64, {1});
+  archive.add("hqq.W_q", Dtype::u8, {1, 3});
+  archive.add("hqq.scale", arma::mat(arma::vec{0.5, 3}));
+  archive.add("hqq.zero", arma::mat(arma::vec{0.5, 3}));
+  archive.add("eetq.weight", Dtype::i8, {2, 3}, as_int8(codes));
+  archive.add("eetq.weight_scales", arma::mat(arma::vec{0.5, 3}));
+  archive.add("norm.scale", arma::mat(arma::vec{0.5, 3}));  // next to no quantized tensor
+  const Result result = archive.ranks();
+  CHECK(result.table.rows.size() == 4);
+  check_ranks(result, "conv", arma::mat{{1, 2}, {-3, 1.5}});
+  check_ranks(result, "comfy", arma::mat{{1, 2}, {-1, 0.5}});
+  check_ranks(result, "quanto", arma::mat(arma::diagmat(arma::vec{0.5, 3}) * codes));
+  CHECK(scalar(result, "norm.scale.m") == 2);
+  for (const auto& [name, part] :
+       {std::pair("comfy.scale_weight", "belongs to the quantized comfy"),
+        {"comfy.scale_input", "belongs to the quantized comfy"},
+        {"quanto.weight._scale", "belongs to the quantized quanto"},
+        {"shifted.weight._data", "zero points"},
+        {"shifted.weight._shift", "belongs to the quantized shifted"},
+        {"hqq.W_q", "integers (U8)"},
+        {"hqq.scale", "belongs to the quantized hqq.W_q"},
+        {"hqq.zero", "belongs to the quantized hqq.W_q"},
+        {"eetq.weight", "layout of its scale eetq.weight_scales"},
+        {"eetq.weight_scales", "belongs to the quantized eetq.weight"}}) {
+    const std::string shown = name;
+    CAPTURE(shown);
+    CHECK(contains(reason(result, name), part));
+  }
+}
+
+TEST_CASE("FP8 entries are the weights where no quantized tensor has a scale") {
+  Archive archive;
+  archive.add("raw.weight", Dtype::f8_e4m3, {2, 2}, "\x38\x40\xB8\x30");
+  archive.add("norm.scale", Dtype::f32, {2});
+  check_ranks(archive.ranks(), "raw", arma::mat{{1, 2}, {-1, 0.5}});
 }
 
 TEST_CASE("shards of a folder are read together, and a missing one is named") {

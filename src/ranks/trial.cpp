@@ -7,10 +7,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/measure.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/spectra.hpp"
+#include "ranks/measure.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -50,50 +50,42 @@ arma::mat scale_of(const Dequantization& quantized, OpenTensors& open) {
 }
 
 StoredGradient gradient_of(const Pair& pair, OpenTensors& open) {
-  return {open_gradient(pair, open),
-          pair.gradient_transposed,
-          pair.first_feature,
-          pair.k,
-          pair.quantized.factor / pair.loss_scale,
+  return {open_gradient(pair, open), pair.quantized.factor / pair.loss_scale,
           scale_of(pair.quantized, open)};
 }
 
 StoredActivation activation_of(const Pair& pair, OpenTensors& open) {
-  return {open_activation(pair, open), pair.transposed, pair.first_feature, pair.k};
+  return {open.at(pair.activation), pair.samples_are_rows};
 }
 
 // Measures the activation's ranks and checks its gradient against it; false if the activation
 // cannot be used.
 bool measure_input(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
                    TrialRecord& record) {
-  const bool has_moment = !pair.second_moment.empty();
   std::optional<StoredActivation> activation;
-  if (!has_moment) activation = activation_of(pair, open);
+  if (!pair.has_moment()) activation = activation_of(pair, open);
   const MeasuredActivation measured =
-      has_moment
-          ? measure_second_moment(open_second_moment(pair, open), pair.first_feature, pair.k, trial)
-          : measure_activation(*activation, trial);
+      activation ? measure_activation(*activation, trial)
+                 : measure_second_moment(open.at(pair.second_moment), pair.samples, trial);
   record.set(key_of(p), packed(measured.ranks));
   const bool usable = !std::isnan(measured.ranks.stable_rank);
-  const double outside = usable && pair.has_gradient()
-                             ? outside_span(has_moment ? nullptr : &*activation, measured,
-                                            gradient_of(pair, open), trial)
-                             : undefined;
-  const double repeated =
-      usable && !has_moment ? static_cast<double>(largest_repeat_count(measured.read.sketch)) : 0.0;
-  record.set(checks_key_of(p), {repeated, outside, measured.is_valid_moment ? 1.0 : 0.0});
+  CheckedGradient gradient;
+  if (usable)
+    gradient = check_gradient(activation ? &*activation : nullptr, measured,
+                              gradient_of(pair, open), trial);
+  record.set(checks_key_of(p), {gradient.outside, measured.is_valid_moment ? 1.0 : 0.0,
+                                measured.underflows || gradient.underflows ? 1.0 : 0.0});
   return usable;
 }
 
 void measure_pair(const Pair& pair, std::size_t p, const Trial& trial, OpenTensors& open,
                   TrialRecord& record) {
-  if (pair.has_activation() && !measure_input(pair, p, trial, open, record)) return;
-  if (!pair.has_gradient()) return;
+  if (!pair.is_weight() && !measure_input(pair, p, trial, open, record)) return;
   const StoredGradient gradient = gradient_of(pair, open);
   for (std::size_t l = 0; l < pair.layers.size(); ++l) {
     MeasuredGradient measured = measure_gradient(gradient, pair.layers[l], trial);
     const arma::vec& s = measured.s;
-    if (pair.is_weight && !s.empty() && s(0) > 0) {
+    if (pair.is_weight() && !s.empty() && s(0) > 0) {
       measured.ranks.effective_rank = entropy_rank(s);
       measured.ranks.condition = s(0) / s(s.n_elem - 1);
     }
@@ -107,8 +99,8 @@ struct LayerOfPair {
 
 // A A' of the pair's features, or its diagonal (k x 1).
 arma::mat moment_in(const Pair& pair, const Trial& trial, OpenTensors& open) {
-  if (pair.second_moment.empty()) return second_moment(activation_of(pair, open), trial);
-  return moment_block(open_second_moment(pair, open), pair.first_feature, pair.k).block;
+  return pair.has_moment() ? read_moment(open.at(pair.second_moment)).block
+                           : second_moment(activation_of(pair, open), trial);
 }
 
 // nr/st of the batches joined into one.
@@ -129,7 +121,7 @@ double join(const Plan& plan, const std::vector<LayerOfPair>& batches, const Tri
 /// Whether a layer of a pair has both ranks and passes the checks.
 bool is_judged(const Plan& plan, const TrialRecord& record, std::size_t p, std::size_t l) {
   const Pair& pair = plan.pairs[p];
-  if (!pair.is_judged() || std::isnan(activation_ranks(record, p).stable_rank) ||
+  if (pair.is_weight() || std::isnan(activation_ranks(record, p).stable_rank) ||
       !contradiction(pair, checks_of(record, p)).empty())
     return false;
   const Ranks ranks = gradient_ranks(record, p, l);
@@ -171,35 +163,27 @@ void join_batches(const Plan& plan, const Trial& trial, TrialRecord& record) {
 
 }  // namespace
 
-// Padded samples are identical, and few samples span a small subspace. A gradient that is rounded
-// to eight bits leaves that subspace by half a percent of its norm, or by ten times as much if its
-// samples nearly cancel.
+// Few samples span a small subspace. A gradient that is rounded to eight bits leaves it by half a
+// percent of its norm, or by ten times as much if its samples nearly cancel.
 std::string contradiction(const Pair& pair, const Checks& checks) {
-  constexpr double largest_repeated_share = 0.1, largest_outside = 0.1;
-  constexpr double fewest_repeated = 4;
-  const auto n = static_cast<double>(pair.n);
-  if (!pair.is_judged()) return "";
-  if (checks.outside > largest_outside) {
-    return short_number(100 * checks.outside) +
-           " % of the gradient's norm lies outside the span of the activation's " +
-           plural(pair.n, "sample") +
-           ": it is not the gradient of these samples alone; record both on the same batch and "
-           "step, and at every call of the layer";
-  }
-  if (!pair.may_repeat &&
-      checks.repeated >= std::max(fewest_repeated, largest_repeated_share * n)) {
-    return count_text(checks.repeated) + " of the activation's " + plural(pair.n, "sample") +
-           " are nearly identical, which suggests padding that the loss ignores; leave out samples "
-           "without an output gradient, or pass --allow-repeats if samples repeat on purpose "
-           "(tokens, flags)";
-  }
-  return "";
+  constexpr double largest_outside = 0.1;
+  if (pair.is_weight()) return "";
+  if (checks.underflows)
+    return std::string("underflow: the gradient or ") +
+           (pair.has_moment() ? "the squares of the activation are" : "the activation is") +
+           " below the normal single-precision numbers";
+  if (!(checks.outside > largest_outside)) return "";
+  return short_number(100 * checks.outside) +
+         " % of the gradient's norm lies outside the span of the activation's " +
+         plural(pair.n, "sample") +
+         ": it is not the gradient of these samples alone; record both on the same batch and "
+         "step, and at every call of the layer";
 }
 
 std::string contradiction(const Pair& pair, const Layer& layer, const Ranks& gradient) {
   // Rounding to eight bits gives a matrix of low rank many small singular values.
   constexpr double rounding_slack = 1.5;
-  if (!pair.is_judged()) return "";
+  if (pair.is_weight()) return "";
   const std::uint64_t limit = std::min({layer.m, pair.k, pair.n});
   if (gradient.nuclear_rank <= rounding_slack * static_cast<double>(limit)) return "";
   return "nr(G) = " + short_number(gradient.nuclear_rank) + " exceeds the limit of " +
@@ -233,7 +217,7 @@ Checks checks_of(const TrialRecord& record, std::size_t pair) {
   const std::string key = checks_key_of(pair);
   if (!record.has(key)) return {};
   const std::vector<double>& values = record.array(key);
-  return {values.at(0), values.at(1), values.at(2) != 0};
+  return {values.at(0), values.at(1) != 0, values.at(2) != 0};
 }
 
 Ranks gradient_ranks(const TrialRecord& record, std::size_t pair, std::size_t layer) {

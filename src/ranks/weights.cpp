@@ -5,6 +5,8 @@
 //   q * weight_scale  compressed-tensors, FBGEMM, ModelOpt: one for the tensor, or one for each row
 //   q * weight_scale_inv  DeepSeek-V3 and the FP8 models of transformers: one for each block of
 //                     128 x 128. The name is that of the inverse of the factor that quantized.
+//   q * scale_weight  ComfyUI: one for the tensor
+//   q * weight._scale of weight._data, quanto: one for each row
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -14,10 +16,10 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/measure.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "io/tensors/stored_matrix.hpp"
 #include "io/tensors/weights_file.hpp"
+#include "ranks/measure.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -76,28 +78,39 @@ std::vector<TensorFile> files_of(const std::string& path) {
   return {TensorFile::open(path)};
 }
 
-// Endings of tensors that belong to a quantized one, whose name follows from theirs.
-struct Companion {
-  std::string_view ending, of;  // of: what replaces the ending
-};
-constexpr std::array<Companion, 18> companions = {{{".SCB", ".weight"},
-                                                   {".weight_format", ".weight"},
-                                                   {"_scale", ""},
-                                                   {"_scale_inv", ""},
-                                                   {"_scale_2", ""},
-                                                   {"_zero_point", ""},
-                                                   {"_scale", "_packed"},
-                                                   {"_shape", "_packed"},
-                                                   {"_zero_point", "_packed"},
-                                                   {".scales", ".qweight"},
-                                                   {".qzeros", ".qweight"},
-                                                   {".g_idx", ".qweight"},
-                                                   {".absmax", ""},
-                                                   {".quant_map", ""},
-                                                   {".nested_absmax", ""},
-                                                   {".nested_quant_map", ""},
-                                                   {".input_scale", ".weight"},
-                                                   {".scale_weight", ".weight"}}};
+// Endings of tensors that belong to a quantized one, and what replaces the ending in its name.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 12> companions = {
+    {{"_scale", ""},
+     {"_scale_inv", ""},
+     {"_zero_point", ""},
+     {".SCB", ".weight"},
+     {".weight_format", ".weight"},
+     {"_shape", "_packed"},
+     {".g_idx", ".qweight"},
+     {".codebooks", ".codes"},
+     {".absmax", ""},
+     {".quant_map", ""},
+     {".nested_absmax", ""},
+     {".nested_quant_map", ""}}};
+
+// Whether the last part of the name is that of a scale or an offset: weight_scale, scale_weight,
+// scales, _scale, qzeros, zero, zero_point, _shift.
+bool names_scale(const std::string& key) {
+  const std::string last = key.substr(key.rfind('.') + 1);
+  return last.find("scal") != std::string::npos || last.find("zero") != std::string::npos ||
+         last == "_shift";
+}
+
+// The module that the tensor belongs to: the name up to its last dot.
+std::string module_of(const std::string& key) {
+  return key.substr(0, std::min(key.rfind('.'), key.size()));
+}
+
+// "fc.weight" and "fc.weight._data" (quanto) are the weights of "fc".
+std::string weight_name(const std::string& key) {
+  constexpr std::string_view data = "._data";
+  return layer_name(key.ends_with(data) ? without(key, data) : key);
+}
 
 class Archive {
  public:
@@ -111,13 +124,20 @@ class Archive {
                         printable(place->second->path()) + " and " + printable(file.path()));
       }
     }
+    for (const std::string& key : order_) {
+      if (!is_quantized(key) || names_scale(key) || !quantized_tensor(key).empty()) continue;
+      std::string& largest = quantized_in_.try_emplace(module_of(key), key).first->second;
+      if (elements_of(key) > elements_of(largest)) largest = key;
+    }
+    has_scales_ = std::any_of(order_.begin(), order_.end(), [&](const std::string& key) {
+      return names_scale(key) && !quantized_tensor(key).empty();
+    });
   }
 
   void add_to(Listing& out) const {
     for (const std::string& key : order_) {
-      const std::string layer = has(layer_name(key)) ? key : layer_name(key);
+      const std::string layer = has(weight_name(key)) ? key : weight_name(key);
       ListedPair pair{printable(layer), "", address(key)};
-      pair.is_weight = true;
       std::string reason;
       try {
         reason = defect(key, pair.quantized);
@@ -140,11 +160,13 @@ class Archive {
 
   // The quantized tensor that this one belongs to; empty: none.
   std::string quantized_tensor(const std::string& key) const {
-    for (const Companion& one : companions) {
-      if (!key.ends_with(one.ending)) continue;
-      std::string of = without(key, one.ending) + std::string(one.of);
+    for (const auto& [ending, of_ending] : companions) {
+      if (!key.ends_with(ending)) continue;
+      std::string of = without(key, ending) + std::string(of_ending);
       if (is_quantized(of)) return of;
     }
+    const auto sibling = quantized_in_.find(module_of(key));
+    if (names_scale(key) && sibling != quantized_in_.end()) return sibling->second;
     const std::string of = key.substr(0, std::min(key.rfind(".quant_state."), key.size()));
     return of != key && is_quantized(of) ? of : "";
   }
@@ -156,6 +178,14 @@ class Archive {
       return !is_floating(file->second->tensor(key).dtype());
     } catch (const Failure&) {  // another 8-bit or 4-bit type
       return true;
+    }
+  }
+
+  std::uint64_t elements_of(const std::string& key) const {
+    try {
+      return files_by_key_.at(key)->tensor(key).elements();
+    } catch (const Failure&) {  // a type that is not read
+      return 0;
     }
   }
 
@@ -181,26 +211,44 @@ class Archive {
                                   : "";
   }
 
+  // A scale that is next to the tensor in the layout of a library that is not read; empty: none.
+  std::string other_scale(const std::string& key) const {
+    const auto found = std::find_if(order_.begin(), order_.end(), [&](const std::string& other) {
+      return other != key && names_scale(other) && module_of(other) == module_of(key);
+    });
+    return found == order_.end() ? "" : *found;
+  }
+
   std::string find_scale(const std::string& key, const StoredTensor& tensor,
                          Dequantization& quantized) const {
-    const std::string type = dtype_name(tensor.dtype());
-    if (has(key + "_zero_point")) return "is quantized with zero points, which are not read";
-    const std::string rows = key.ends_with(".weight") ? without(key, ".weight") + ".SCB" : "";
-    if (tensor.dtype() == Dtype::i8 && has(rows)) {
-      quantized = {address(rows), 1.0 / 127};
-    } else if (has(key + "_scale_inv")) {
-      quantized = {address(key + "_scale_inv")};
-    } else if (has(key + "_scale")) {
-      quantized = {address(key + "_scale")};
+    const std::string type = dtype_name(tensor.dtype()), module = module_of(key);
+    if (has(key + "_zero_point") || has(module + "._shift"))
+      return "is quantized with zero points, which are not read";
+    if (tensor.dtype() == Dtype::i8 && has(module + ".SCB")) {
+      quantized = {address(module + ".SCB"), 1.0 / 127};
     } else {
+      for (const std::string& scale : {key + "_scale_inv", key + "_scale", module + ".scale_weight",
+                                       key.ends_with("._data") ? module + "._scale" : ""}) {
+        if (quantized.scale.empty() && has(scale)) quantized.scale = address(scale);
+      }
+    }
+    if (quantized.scale.empty()) {
+      const std::string other = other_scale(key);
+      if (!other.empty())
+        return "its entries are " + type + ", and the layout of its scale " + printable_key(other) +
+               " is not read; dequantize it with the library that wrote it";
+      // Without any such scale in the files, FP8 entries are the weights.
+      if (is_float8(tensor.dtype()) && !has_scales_) return "";
       return "its entries are " + type + " without a scale; " + printable_key(key) +
              (tensor.dtype() == Dtype::i8
                   ? "_scale or a tensor SCB next to it is needed"
                   : "_scale or " + printable_key(key) + "_scale_inv next to it is needed");
     }
     const StoredTensor scale = open_tensor(quantized.scale);
-    if (tensor.is_matrix() && is_floating(scale.dtype()) &&
-        is_scale_of(tensor.rows(), tensor.cols(), scale.shape()))
+    // A convolution is read as a matrix; the plan leaves out a vector.
+    const std::uint64_t rows = tensor.shape().empty() ? 1 : tensor.shape().front();
+    if (tensor.shape().size() < 2 ||
+        (is_floating(scale.dtype()) && is_scale_of(rows, tensor.elements() / rows, scale.shape())))
       return "";
     return "its scale " + scale.label() + " is " + scale.shape_text() + " of " +
            dtype_name(scale.dtype()) + " for a tensor of " + tensor.shape_text() +
@@ -228,6 +276,8 @@ class Archive {
   std::vector<TensorFile> files_;
   std::vector<std::string> order_;
   std::map<std::string, const TensorFile*> files_by_key_;
+  std::map<std::string, std::string> quantized_in_;  // the largest quantized tensor of each module
+  bool has_scales_ = false;                          // next to one of them
 };
 
 }  // namespace

@@ -6,16 +6,17 @@
 #include <algorithm>
 #include <armadillo>
 #include <cmath>
+#include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "core/tolerances.hpp"
 #include "experiments/configured_study.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "experiments/result_parts.hpp"
 #include "gaussian.hpp"
-#include "io/atomic_file.hpp"
-#include "io/tensors/stored_matrix.hpp"
 #include "linalg/decompositions.hpp"
+#include "nn/tensors_to_write.hpp"
+#include "ranks/ranks.hpp"
 #include "temporary_folder.hpp"
 
 /// m x k with orthonormal rows or columns: all singular values are 1, so nr = st = min(m, k).
@@ -40,16 +41,25 @@ inline arma::mat of_stable_rank(arma::uword m, arma::uword n, double r, const ch
   return svd.U * arma::diagmat(s) * svd.V.t();
 }
 
-struct MatrixFolder {
-  TemporaryFolder folder;
+/// An activation and its gradient, under one name.
+struct NamedPair {
+  std::string name;
+  arma::mat A, G;
+};
 
-  std::string save(const std::string& name, const arma::mat& A) const {
-    ranklab::write_npy(folder / name, A);
-    return folder / name;
-  }
-  /// Saves A and G and returns the value of --pair for them.
-  std::string pair(const std::string& name, const arma::mat& A, const arma::mat& G) const {
-    return name + "," + save(name + ".a.npy", A) + "," + save(name + ".g.npy", G);
+/// Two archives of pairs in a temporary folder.
+struct Archives {
+  TemporaryFolder folder;
+  std::string activations = folder / "a.safetensors", gradients = folder / "g.safetensors";
+
+  explicit Archives(const std::vector<NamedPair>& pairs) {
+    std::vector<ranklab::TensorToWrite> A, G;
+    for (const NamedPair& pair : pairs) {
+      A.push_back(ranklab::tensor<double>(pair.name, pair.A));
+      G.push_back(ranklab::tensor<double>(pair.name, pair.G));
+    }
+    ranklab::write_safetensors(activations, A);
+    ranklab::write_safetensors(gradients, G);
   }
 };
 
@@ -74,58 +84,51 @@ inline ranklab::Result run_declared(const ranklab::Study& study, std::uint64_t t
   return result;
 }
 
-/// Runs the study on a list of --pair values, with further flags.
-inline ranklab::Result run_pairs(const std::vector<std::string>& pairs,
-                                 const FlagValues& values = {}, std::uint64_t trials = 1,
-                                 std::uint64_t threads = 1) {
-  auto study = ranklab::make_files_study();
-  const ranklab::Field pair = find_field(*study, "pair");
-  pair.set(pair.read_elements({pairs.begin(), pairs.end()}, "--pair"));
-  return run_declared(*configured(std::move(study), values), trials, threads);
+/// Runs the study on archives of pairs, with further flags.
+inline ranklab::Result run_pairs(const std::vector<NamedPair>& pairs, const FlagValues& values = {},
+                                 std::uint64_t trials = 1, std::uint64_t threads = 1) {
+  const Archives archives(pairs);
+  FlagValues all = values;
+  all.emplace_back("activations", archives.activations);
+  all.emplace_back("gradients", archives.gradients);
+  return run_declared(*configured(ranklab::make_ranks_study(), all), trials, threads);
 }
 
-/// Runs the study on manifests.
-inline ranklab::Result run_manifests(const std::vector<std::string>& paths,
-                                     const FlagValues& values = {}) {
-  auto study = ranklab::make_files_study();
-  const ranklab::Field manifest = find_field(*study, "manifest");
-  manifest.set(manifest.read_elements({paths.begin(), paths.end()}, "--manifest"));
-  return run_declared(*configured(std::move(study), values));
-}
+/// A file as ranklab.record of the Python package writes it.
+struct Recording {
+  std::vector<ranklab::TensorToWrite> tensors = {};
+  nlohmann::json layers = nlohmann::json::array(), not_seen = nlohmann::json::object();
+  std::string format = "ranklab.recording/2";
 
-/// Writes manifests to one folder, one per step and batch.
-struct Moments : MatrixFolder {
-  std::vector<std::string> manifests;
-  std::string pairs;
-
-  /// Adds a layer to the manifest that is written next; empty matrices are omitted.
+  /// The second moment of A, or its samples, and G.
   void add(const std::string& name, const arma::mat& A, const arma::mat& G,
-           std::uint64_t second_moment_of = 0) {
-    const std::string at = std::to_string(manifests.size()) + name;
-    pairs += (pairs.empty() ? "" : ", ") + (R"({"name": ")" + name + "\"");
-    if (!A.empty())
-      pairs += R"(, ")" + std::string(second_moment_of > 0 ? "second_moment" : "activation") +
-               R"(": ")" + at + R"(a.npy")";
-    if (second_moment_of > 0) pairs += R"(, "samples": )" + std::to_string(second_moment_of);
-    if (!G.empty()) pairs += R"(, "gradient": ")" + at + R"(g.npy")";
-    pairs += "}";
-    if (!A.empty()) save(at + "a.npy", A);
-    if (!G.empty()) save(at + "g.npy", G);
+           const nlohmann::json& further = nlohmann::json::object(), bool as_samples = false) {
+    tensors.push_back(ranklab::tensor<double>(name + ".gradient", G));
+    tensors.push_back(as_samples
+                          ? ranklab::tensor<double>(name + ".activations", arma::mat(A.t()))
+                          : ranklab::tensor<double>(name + ".second_moment", arma::mat(A * A.t())));
+    add_entry(name, A.n_cols, further);
   }
-
-  void write(int step, int batch = -1) {
-    manifests.push_back(folder / (std::to_string(manifests.size()) + ".json"));
-    ranklab::write_file_atomically(manifests.back(),
-                                   R"({"step": )" + std::to_string(step) +
-                                       (batch < 0 ? "" : R"(, "batch": )" + std::to_string(batch)) +
-                                       R"(, "pairs": [)" + pairs + "]}");
-    pairs.clear();
+  void add_entry(const std::string& name, arma::uword n,
+                 const nlohmann::json& further = nlohmann::json::object()) {
+    nlohmann::json entry = {{"name", name}, {"role", "hidden"}, {"n", n}, {"blocks", 1}};
+    entry.update(further);
+    layers.push_back(entry);
   }
-
-  ranklab::Result run(const FlagValues& values = {}) const {
-    return run_manifests(manifests, values);
+  void write(const std::string& path) const {
+    ranklab::write_safetensors(
+        path, tensors,
+        {{"format", format}, {"layers", layers.dump()}, {"not_seen", not_seen.dump()}});
   }
 };
+
+inline ranklab::Result ranks_of(const std::vector<std::string>& paths,
+                                const FlagValues& values = {}) {
+  auto study = ranklab::make_ranks_study();
+  const ranklab::Field from = find_field(*study, "from");
+  from.set(from.read_elements({paths.begin(), paths.end()}, "--from"));
+  return run_declared(*configured(std::move(study), values));
+}
 
 // Helpers that read parts of a result.
 

@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "io/json_file.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -93,14 +93,13 @@ void add_layer(const TensorFile& file, const Entry& entry, const std::string& wh
   if (pair.blocks == 1) pair.blocks = 0;
   pair.loss_scale = entry.positive("loss_scale");
   pair.when = when;
-  pair.may_repeat = true;  // a recording has only samples that change the loss
   std::string reason = printable(entry.text("reason", false));
   if (reason.empty() && pair.samples == 0) reason = "no sample has an output gradient";
   if (!reason.empty()) return out.skipped.push_back({{pair.name, reason}, when});
   pair.gradient = address + ".gradient";
   if (file.has(key + ".activations")) {
     pair.activation = address + ".activations";
-    pair.transposed = true;
+    pair.samples_are_rows = true;
   } else {
     pair.second_moment = address + (file.has(key + ".counts") ? ".counts" : ".second_moment");
   }

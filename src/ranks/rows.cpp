@@ -4,8 +4,8 @@
 #include <set>
 
 #include "core/text.hpp"
-#include "experiments/ranks/measure.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/measure.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -22,13 +22,19 @@ std::string undefined_reason(const std::string& matrix, const std::string& rank,
 
 // Why no layer of the pair is reported; empty if nothing is wrong with the activation.
 std::string defect(const Pair& pair, const TrialRecord& record, std::size_t p) {
-  if (!pair.has_activation()) return "";
+  if (pair.is_weight()) return "";
   const Ranks activation = activation_ranks(record, p);
-  if (!checks_of(record, p).is_valid_moment)
+  const Checks checks = checks_of(record, p);
+  if (!checks.is_valid_moment)
     return "the second moment is not symmetric, or its diagonal has a negative entry";
+  if (checks.underflows) return contradiction(pair, checks);
   if (std::isnan(activation.stable_rank))
-    return undefined_reason("activation", "st", activation.non_finite);
-  return contradiction(pair, checks_of(record, p));
+    return undefined_reason(pair.has_moment() ? "second moment" : "activation", "st",
+                            activation.non_finite) +
+           (pair.has_moment() && activation.non_finite.count > 0
+                ? ": an overflow of single precision, unless the activation is not finite itself"
+                : "");
+  return contradiction(pair, checks);
 }
 
 std::string sizes_of(const Observation& one) {
@@ -57,11 +63,12 @@ std::vector<Observation> observations(const Plan& plan, const TrialRecord& recor
       const Layer& layer = pair.layers[l];
       std::string why = of_pair;
       Ranks activation, gradient;
-      if (why.empty() && pair.has_activation()) activation = activation_ranks(record, p);
-      if (why.empty() && pair.has_gradient()) {
+      if (why.empty() && !pair.is_weight()) activation = activation_ranks(record, p);
+      if (why.empty()) {
         gradient = gradient_ranks(record, p, l);
         if (std::isnan(gradient.nuclear_rank))
-          why = undefined_reason(pair.is_weight ? "weight" : "gradient", "nr", gradient.non_finite);
+          why =
+              undefined_reason(pair.is_weight() ? "weight" : "gradient", "nr", gradient.non_finite);
       }
       if (why.empty()) why = contradiction(pair, layer, gradient);
       if (!why.empty()) {
@@ -75,64 +82,72 @@ std::vector<Observation> observations(const Plan& plan, const TrialRecord& recor
   return out;
 }
 
-void pool(std::vector<Row>& rows) {
-  std::vector<Row*> judged;
-  std::vector<LogRatios> layers;
-  for (Row& row : rows) {
-    if (!row.is_judged()) continue;
-    judged.push_back(&row);
-    layers.push_back(row.log_ratios());
-  }
-  const std::vector<PooledRatio> ratios = pooled(layers);
-  for (std::size_t i = 0; i < judged.size(); ++i) judged[i]->ratio = ratios[i];
-}
-
-}  // namespace
-
-namespace {
-
-// One row for each layer; `skipped` takes the observations that do not fit its others.
+// One row for each layer and step; `skipped` takes the observations that do not fit the layer's
+// others.
 std::vector<Row> grouped(const std::vector<Observation>& observed, std::vector<LeftOut>& skipped) {
-  std::vector<Row> out;
-  std::set<std::string> judged;  // layers with both ranks in at least one recording
-  for (const Observation& one : observed) {
-    if (one.pair.is_judged()) judged.insert(one.layer.name);
-  }
+  std::vector<std::map<std::int64_t, Row>> layers;
   std::map<std::string, std::size_t> places;
   for (const Observation& one : observed) {
-    const std::string& name = one.layer.name;
-    if (judged.contains(name) && !one.pair.is_judged()) {
-      skipped.push_back(
-          {{name, one.pair.has_activation() ? "there is no gradient" : "there is no activation"},
-           one.pair.when});
-      continue;
+    const auto [place, is_new] = places.emplace(one.layer.name, layers.size());
+    if (is_new) layers.emplace_back();
+    std::map<std::int64_t, Row>& layer = layers[place->second];
+    if (!is_new) {
+      const Observation& first = layer.begin()->second.all.front();
+      if (first.layer.m != one.layer.m || first.pair.k != one.pair.k) {
+        skipped.push_back({{one.layer.name, "its size is " + sizes_of(one) + " here but " +
+                                                sizes_of(first) + " in its first recording"},
+                           one.pair.when});
+        continue;
+      }
     }
-    const auto [place, is_new] = places.emplace(name, out.size());
-    if (is_new) out.emplace_back();
-    Row& row = out[place->second];
-    if (!is_new && (row.m() != one.layer.m || row.pair().k != one.pair.k)) {
-      skipped.push_back({{name, "its size is " + sizes_of(one) + " here but " +
-                                    sizes_of(row.all.front()) + " in its first recording"},
-                         one.pair.when});
-      continue;
-    }
-    row.all.push_back(one);
+    layer[one.pair.when.step].all.push_back(one);
+  }
+  std::vector<Row> out;
+  for (auto& layer : layers) {
+    for (auto& [step, row] : layer) out.push_back(std::move(row));
   }
   return out;
 }
 
-}  // namespace
-
-bool Row::has_steps() const {
-  return by_step(stable_rank_of).size() > 1;
+// The intervals, each step for itself: a trend in time is no spread.
+void pool(std::vector<Row>& rows) {
+  std::map<std::int64_t, std::vector<Row*>> steps;
+  for (Row& row : rows) {
+    if (row.is_judged()) steps[row.step()].push_back(&row);
+  }
+  for (const auto& [step, at_step] : steps) {
+    std::vector<LogRatios> layers;
+    for (const Row* row : at_step) layers.push_back(row->log_ratios());
+    const std::vector<PooledRatio> ratios = pooled(layers);
+    for (std::size_t i = 0; i < at_step.size(); ++i) at_step[i]->ratio = ratios[i];
+  }
 }
+
+}  // namespace
 
 LogRatios Row::log_ratios() const {
   const auto log_ratio = [](const Observation& one) { return std::log(one.ratio()); };
-  LogRatios out;
-  for (const auto& [step, of_batches] : by_step(log_ratio))
-    out.steps.push_back(joined.contains(step) ? std::log(joined.at(step)) : of_batches.mean);
+  LogRatios out{std::isnan(joined) ? over_batches(log_ratio).mean : std::log(joined), {}};
   for (const Observation& one : all) out.batches.push_back(log_ratio(one));
+  return out;
+}
+
+const Row& LayerRows::deciding() const {
+  const auto rank = [](const Row& row) {
+    const Holds holds = inequality_holds(row.ratio);
+    return std::pair(holds == Holds::no ? 0 : holds == Holds::undecided ? 1 : 2, row.ratio.ratio);
+  };
+  return *std::min_element(steps.begin(), steps.end(), [&](const Row& one, const Row& other) {
+    return rank(one) < rank(other);
+  });
+}
+
+std::vector<LayerRows> layers_of(const std::vector<Row>& rows) {
+  std::vector<LayerRows> out;
+  for (std::size_t first = 0, next = 0; first < rows.size(); first = next) {
+    while (next < rows.size() && rows[next].name() == rows[first].name()) ++next;
+    out.push_back({std::span(rows).subspan(first, next - first)});
+  }
   return out;
 }
 
@@ -148,12 +163,7 @@ Rows rows_of(const Plan& plan, const TrialRecord& record) {
   for (const Pair& pair : plan.pairs) times.insert(pair.when);
   Rows out;
   out.rows = grouped(observations(plan, record, skipped), skipped);
-  for (Row& row : out.rows) {
-    for (const Observation& one : row.all) {
-      const double ratio = joined_ratio(record, row.name(), one.pair.when.step);
-      if (!std::isnan(ratio)) row.joined[one.pair.when.step] = ratio;
-    }
-  }
+  for (Row& row : out.rows) row.joined = joined_ratio(record, row.name(), row.step());
   pool(out.rows);
   out.skipped = unique_reasons(skipped, times.size());
   return out;

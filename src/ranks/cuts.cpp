@@ -1,11 +1,11 @@
-// Cuts matrices into blocks, one table row each: --split, --split-columns, --heads.
+// Cuts matrices into blocks, one table row each: --split, --heads.
 #include <algorithm>
 #include <charconv>
 #include <numeric>
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/ranks.hpp"
 
 namespace ranklab::ranks {
 namespace {
@@ -39,49 +39,8 @@ Split parse_split(const std::string& text) {
   return split;
 }
 
-std::vector<Split> parse_splits(const std::string& flag, const std::vector<std::string>& texts,
-                                bool may_interleave) {
-  std::vector<Split> out;
-  for (const std::string& text : comma_separated(texts)) {
-    Split split = parse_split(text);
-    if (split.shares.empty() || (split.groups > 1 && !may_interleave)) {
-      throw UsageError(
-          flag + ": '" + printable_key(text) + "' is not allowed; allowed: NAME=PARTS with 1 to " +
-          std::to_string(most_parts) + " equal parts, or NAME=32+8+8 for parts in proportion" +
-          (may_interleave ? ", or NAME=3@16 for parts interleaved in 16 groups" : ""));
-    }
-    for (const Split& other : out) {
-      if (other.glob == split.glob)
-        throw UsageError(flag + ": '" + printable_key(split.glob) + "' is given twice");
-    }
-    out.push_back(std::move(split));
-  }
-  return out;
-}
-
 std::uint64_t sum(const std::vector<std::uint64_t>& shares) {
   return std::accumulate(shares.begin(), shares.end(), std::uint64_t{0});
-}
-
-void apply(const std::string& flag, const std::vector<Split>& splits,
-           const std::vector<ListedPair>& pairs, std::vector<Cut>& cuts, Split Cut::*part) {
-  for (const Split& split : splits) {
-    bool found = false;
-    for (std::size_t i = 0; i < pairs.size(); ++i) {
-      if (!matches_glob(split.glob, pairs[i].name)) continue;
-      found = true;
-      if (!pairs[i].has_gradient())
-        throw UsageError(flag + ": the pair '" + pairs[i].name + "' has no gradient to cut");
-      if (pairs[i].blocks > 0)
-        throw UsageError(flag + ": '" + pairs[i].name + "' was already cut when it was recorded");
-      cuts[i].*part = split;
-    }
-    if (found) continue;
-    std::vector<std::string> names;
-    for (const ListedPair& pair : pairs) names.push_back(pair.name);
-    throw UsageError(flag + ": there is no pair '" + printable_key(split.glob) + "'" +
-                     did_you_mean(split.glob, names));
-  }
 }
 
 [[noreturn]] void refuse(const std::string& flags, std::uint64_t blocks, std::uint64_t size,
@@ -91,7 +50,7 @@ void apply(const std::string& flag, const std::vector<Split>& splits,
                   " equal parts, but its gradient has " + std::to_string(size) + " rows");
   }
   throw UsageError(flags + ": " + std::to_string(blocks) + " equal blocks cannot be cut from the " +
-                   std::to_string(size) + " " + side + " of the gradient of '" + name + "'");
+                   std::to_string(size) + " " + side + " of '" + name + "'");
 }
 
 // Head `head` (from 0) of `heads` heads that cut the rows of `part`.
@@ -107,43 +66,53 @@ Layer head_of(const Layer& part, std::uint64_t head, std::uint64_t heads) {
 
 }  // namespace
 
-std::vector<Split> splits_of(const FilesConfig& config) {
-  return parse_splits("--split", config.split, true);
+std::vector<Split> splits_of(const RanksConfig& config) {
+  std::vector<Split> out;
+  for (const std::string& text : comma_separated(config.split)) {
+    Split split = parse_split(text);
+    if (split.shares.empty()) {
+      throw UsageError(
+          "--split: '" + printable_key(text) + "' is not allowed; allowed: NAME=PARTS with 1 to " +
+          std::to_string(most_parts) +
+          " equal parts, or NAME=32+8+8 for parts in proportion, or NAME=3@16 for parts "
+          "interleaved in 16 groups");
+    }
+    for (const Split& other : out) {
+      if (other.glob == split.glob)
+        throw UsageError("--split: '" + printable_key(split.glob) + "' is given twice");
+    }
+    out.push_back(std::move(split));
+  }
+  return out;
 }
 
-std::vector<Split> column_splits_of(const FilesConfig& config) {
-  return parse_splits("--split-columns", config.split_columns, false);
-}
-
-std::vector<Cut> cuts_of(const FilesConfig& config, const std::vector<ListedPair>& pairs) {
+std::vector<Cut> cuts_of(const RanksConfig& config, const std::vector<ListedPair>& pairs) {
   std::vector<Cut> cuts;
   for (const ListedPair& pair : pairs) {
     cuts.push_back({});
     cuts.back().rows.shares.assign(pair.blocks, 1);
   }
-  apply("--split", splits_of(config), pairs, cuts, &Cut::rows);
-  apply("--split-columns", column_splits_of(config), pairs, cuts, &Cut::columns);
+  for (const Split& split : splits_of(config)) {
+    bool found = false;
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+      if (!matches_glob(split.glob, pairs[i].name)) continue;
+      found = true;
+      if (pairs[i].blocks > 0)
+        throw UsageError("--split: '" + pairs[i].name + "' was already cut when it was recorded");
+      cuts[i].rows = split;
+    }
+    if (found) continue;
+    std::vector<std::string> names;
+    for (const ListedPair& pair : pairs) names.push_back(pair.name);
+    throw UsageError("--split: there is no matrix '" + printable_key(split.glob) + "'" +
+                     did_you_mean(split.glob, names));
+  }
   // If some layers are split, --heads cuts only those.
   for (Cut& cut : cuts) {
     if (config.heads > 1 && (config.split.empty() || !cut.rows.shares.empty()))
       cut.heads = config.heads;
   }
   return cuts;
-}
-
-std::vector<ColumnPart> cut_columns(const std::string& name, std::uint64_t columns,
-                                    const Cut& cut) {
-  const auto& [text, glob, shares, groups] = cut.columns;
-  if (shares.empty()) return {{name, 0, columns}};
-  const std::uint64_t all = sum(shares);
-  if (columns % all != 0) refuse("--split-columns " + text, all, columns, "columns", name);
-  std::vector<ColumnPart> parts;
-  std::uint64_t first = 0;
-  for (const std::uint64_t share : shares) {
-    parts.push_back({name + "." + std::to_string(parts.size() + 1), first, columns / all * share});
-    first += parts.back().count;
-  }
-  return parts;
 }
 
 std::vector<Layer> cut_rows(const std::string& name, std::uint64_t rows, const Cut& cut) {

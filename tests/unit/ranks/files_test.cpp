@@ -1,4 +1,4 @@
-#include "experiments/ranks/ranks.hpp"
+#include "ranks/ranks.hpp"
 
 #include <doctest/doctest.h>
 
@@ -9,11 +9,11 @@
 #include "core/error.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
-#include "experiments/ranks/matrices.hpp"
-#include "experiments/ranks/measure.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
 #include "linalg/spectra.hpp"
+#include "ranks/matrices.hpp"
+#include "ranks/measure.hpp"
 
 namespace ranks_files_test {
 
@@ -22,8 +22,12 @@ using namespace ranklab::ranks;
 
 namespace {
 
+NamedPair pair_of(const std::string& name, const arma::mat& A, const arma::mat& G) {
+  return {name, A, G};
+}
+
 template <class Error>
-std::string message(const std::vector<std::string>& pairs, const FlagValues& values = {}) {
+std::string message(const std::vector<NamedPair>& pairs, const FlagValues& values = {}) {
   try {
     run_pairs(pairs, values);
   } catch (const Error& error) {
@@ -35,9 +39,8 @@ std::string message(const std::vector<std::string>& pairs, const FlagValues& val
 }  // namespace
 
 TEST_CASE("a flat gradient and an activation of stable rank close to one give a large ratio") {
-  const MatrixFolder folder;
   const Result result =
-      run_pairs({folder.pair("fc", of_stable_rank(12, 40, 1.25, "A"), 3.0 * isometry(8, 12, "G"))});
+      run_pairs({pair_of("fc", of_stable_rank(12, 40, 1.25, "A"), 3.0 * isometry(8, 12, "G"))});
   CHECK(scalar(result, "fc.stable_rank") == doctest::Approx(1.25).epsilon(exact));
   CHECK(scalar(result, "fc.nuclear_rank") == doctest::Approx(8.0).epsilon(exact));
   CHECK(scalar(result, "fc.predicted_ratio") == doctest::Approx(6.4).epsilon(exact));
@@ -59,8 +62,7 @@ TEST_CASE("a flat gradient and an activation of stable rank close to one give a 
 }
 
 TEST_CASE("a rank-one gradient and an orthogonal activation give the smallest ratio") {
-  const MatrixFolder folder;
-  const Result result = run_pairs({folder.pair("fc", isometry(10, 10, "A"), flat(7, 10, 1, "G"))});
+  const Result result = run_pairs({pair_of("fc", isometry(10, 10, "A"), flat(7, 10, 1, "G"))});
   CHECK(scalar(result, "fc.stable_rank") == doctest::Approx(10.0).epsilon(exact));
   CHECK(scalar(result, "fc.nuclear_rank") == doctest::Approx(1.0).epsilon(exact));
   CHECK(scalar(result, "fc.predicted_ratio") == doctest::Approx(0.1).epsilon(exact));
@@ -69,11 +71,10 @@ TEST_CASE("a rank-one gradient and an orthogonal activation give the smallest ra
 }
 
 TEST_CASE("(1.8) holds from a ratio of exactly 1 on") {
-  const MatrixFolder folder;
   const auto pair = [&](const std::string& name, arma::uword stable_rank,
                         arma::uword nuclear_rank) {
-    return folder.pair(name, of_stable_rank(9, 30, static_cast<double>(stable_rank), "A"),
-                       flat(11, 9, nuclear_rank, "G"));
+    return pair_of(name, of_stable_rank(9, 30, static_cast<double>(stable_rank), "A"),
+                   flat(11, 9, nuclear_rank, "G"));
   };
   const Result result = run_pairs({pair("two", 2, 4), pair("between", 2, 3), pair("one", 3, 3),
                                    pair("below", 4, 3), pair("half", 4, 2)});
@@ -88,7 +89,8 @@ TEST_CASE("(1.8) holds from a ratio of exactly 1 on") {
   CHECK(cell(result, "one", 7) == "yes");
   CHECK(cell(result, "below", 7) == "no");
   CHECK(scalar(result, "layers") == 5.0);
-  const std::vector<double> ratios = {2.0, 1.5, 1.0, 0.75, 0.5};
+  // In the order of the names.
+  const std::vector<double> ratios = {0.75, 1.5, 0.5, 1.0, 2.0};
   for (std::size_t i = 0; i < 5; ++i) {
     CHECK(find_series(result, "predicted_ratio").mean[i] ==
           doctest::Approx(ratios[i]).epsilon(exact));
@@ -96,10 +98,9 @@ TEST_CASE("(1.8) holds from a ratio of exactly 1 on") {
   }
 }
 
-TEST_CASE("neither scale nor transposition changes a rank, and further trials repeat the first") {
-  const MatrixFolder folder;
+TEST_CASE("scale changes no rank, and further trials repeat the first") {
   const arma::mat A = gaussian(6, 50, "A") + 0.5, G = gaussian(9, 6, "G");
-  const Result plain = run_pairs({folder.pair("fc", A, G)}, {}, 2);
+  const Result plain = run_pairs({pair_of("fc", A, G)}, {}, 2);
   CHECK(find_scalar(plain, "fc.nuclear_rank")[0] == find_scalar(plain, "fc.nuclear_rank")[1]);
   // Computed from singular values, by the definitions.
   const arma::vec a = singular_values(A), g = singular_values(G);
@@ -108,55 +109,32 @@ TEST_CASE("neither scale nor transposition changes a rank, and further trials re
   CHECK(scalar(plain, "fc.nuclear_rank") ==
         doctest::Approx(arma::accu(g) * arma::accu(g) / arma::dot(g, g)).epsilon(exact));
   for (const double scale : {1e200, 1e-200}) {
-    const Result scaled = run_pairs({folder.pair("fc", scale * A, G / scale)});
+    const Result scaled = run_pairs({pair_of("fc", scale * A, G / scale)});
     CHECK(scalar(scaled, "fc.stable_rank") ==
           doctest::Approx(scalar(plain, "fc.stable_rank")).epsilon(exact));
     CHECK(scalar(scaled, "fc.nuclear_rank") ==
           doctest::Approx(scalar(plain, "fc.nuclear_rank")).epsilon(exact));
   }
-  const Result rows = run_pairs({folder.pair("fc", A.t(), G)}, {{"transpose-activations", "on"}});
-  CHECK(scalar(rows, "fc.stable_rank") ==
-        doctest::Approx(scalar(plain, "fc.stable_rank")).epsilon(exact));
-  CHECK(scalar(rows, "fc.n") == 50.0);
 }
 
-TEST_CASE(
-    "a layer whose shapes do not fit is left out; the reason names both shapes and the flag that "
-    "may help") {
-  const MatrixFolder folder;
+TEST_CASE("a layer whose shapes do not fit is left out; the reason names both and what may help") {
   const arma::mat G = gaussian(9, 6, "G");
-  const std::string transposed = message<Failure>({folder.pair("fc", gaussian(50, 6, "A"), G)});
-  for (const char* part :
-       {"fc: ", "50 x 6", "9 x 6", "fc.a.npy", "fc.g.npy", "--transpose-activations"})
+  const std::string transposed = message<Failure>({pair_of("fc", gaussian(50, 6, "A"), G)});
+  for (const char* part : {"fc: ", "50 x 6", "9 x 6", "a.safetensors:fc", "g.safetensors:fc",
+                           "they fit if the activation is transposed"})
     CHECK(contains(transposed, part));
-  CHECK(contains(message<Failure>({folder.pair("fc", gaussian(6, 50, "A"), G)},
-                                  {{"transpose-activations", "on"}}),
-                 "they fit without --transpose-activations"));
-  CHECK(contains(message<Failure>({folder.pair("fc", gaussian(9, 50, "A"), G)}),
-                 "--transpose-gradients"));
-  const std::string hopeless = message<Failure>({folder.pair("fc", gaussian(5, 50, "A"), G)});
+  CHECK(contains(message<Failure>({pair_of("fc", gaussian(9, 50, "A"), G)}),
+                 "they fit if the gradient is transposed"));
+  const std::string hopeless = message<Failure>({pair_of("fc", gaussian(5, 50, "A"), G)});
   CHECK(contains(hopeless, "5 x 50"));
-  CHECK_FALSE(contains(hopeless, "--transpose"));
+  CHECK_FALSE(contains(hopeless, "transposed"));
   const Result others = run_pairs(
-      {folder.pair("good", gaussian(6, 50, "A"), G), folder.pair("odd", gaussian(5, 50, "A"), G)});
+      {pair_of("good", gaussian(6, 50, "A"), G), pair_of("odd", gaussian(5, 50, "A"), G)});
   CHECK(others.table.rows.size() == 1);
   CHECK(contains(reason(others, "odd"), "5 x 50"));
 }
 
-TEST_CASE("a gradient stored transposed is read as such, including blocks of its rows") {
-  const MatrixFolder folder;
-  const arma::mat A = gaussian(6, 50, "A"), G = gaussian(9, 6, "G");
-  const Result plain = run_pairs({folder.pair("fc", A, G)}, {{"split", "fc=3"}});
-  const Result transposed =
-      run_pairs({folder.pair("fc", A, G.t())}, {{"split", "fc=3"}, {"transpose-gradients", "on"}});
-  for (const char* name :
-       {"fc.1.nuclear_rank", "fc.2.nuclear_rank", "fc.3.nuclear_rank", "fc.1.m", "fc.1.k"}) {
-    CHECK(scalar(transposed, name) == doctest::Approx(scalar(plain, name)).epsilon(exact));
-  }
-}
-
 TEST_CASE("a pair that cannot belong to one layer in one step gets a reason instead of a verdict") {
-  const MatrixFolder folder;
   // A true pair, G = E A' with fewer samples than features, is accepted, exactly or rounded to
   // eight bits.
   const arma::mat A = gaussian(40, 12, "A"), E = gaussian(30, 12, "E"), G = E * A.t();
@@ -173,109 +151,60 @@ TEST_CASE("a pair that cannot belong to one layer in one step gets a reason inst
   dark.rows(0, 19).zeros();
   const arma::mat possible = arma::join_rows(arma::mat(30, 20), lit.cols(20, 39));
   const Result result =
-      run_pairs({folder.pair("true", A, G), folder.pair("rounded", A, rounded),
-                 folder.pair("half", A, of_both),
-                 folder.pair("one", gaussian(64, 1, "one"), gaussian(64, 64, "full")),
-                 folder.pair("dark", dark, lit), folder.pair("dark too", dark, possible)});
+      run_pairs({pair_of("true", A, G), pair_of("rounded", A, rounded), pair_of("half", A, of_both),
+                 pair_of("one", gaussian(64, 1, "one"), gaussian(64, 64, "full")),
+                 pair_of("dark", dark, lit), pair_of("dark too", dark, possible)});
   const auto names = [&] {
     std::string out;
     for (const auto& row : result.table.rows) out += row[0] + " ";
     return out;
   };
-  CHECK(names() == "true rounded dark too ");
+  CHECK(names() == "dark too rounded true ");
   CHECK(result.claims.size() == 3);
   // For a random G, the part outside one direction has a share of 1 - 1/64 of the squared norm.
   CHECK(contains(reason(result, "one"),
                  "% of the gradient's norm lies outside the span of the activation's 1 sample:"));
   CHECK(contains(reason(result, "half"), "12 samples"));
   CHECK(contains(reason(result, "dark"), "outside the span"));
-  const FlagValues transposed = {{"transpose-activations", "on"}};
-  CHECK(run_pairs({folder.pair("true", A.t(), G)}, transposed).table.rows.size() == 1);
-  CHECK(contains(message<Failure>({folder.pair("half", A.t(), of_both)}, transposed),
-                 "outside the span"));
-  // A single activation gets no verdict, so nothing is checked.
-  CHECK(
-      run_pairs({"in," + folder.save("in.npy", gaussian(64, 1, "one")) + ","}).table.rows.size() ==
-      1);
 }
 
 TEST_CASE("the share outside the span equals that of the projection by singular vectors") {
-  const MatrixFolder folder;
   const arma::mat A = 1e200 * gaussian(20, 7, "A"), G = gaussian(9, 20, "G");
   const auto svd = thin_svd(arma::mat(A / 1e200));
   const double expected = arma::norm(G - G * svd.U * svd.U.t(), "fro") / arma::norm(G, "fro");
-  const std::string why = message<Failure>({folder.pair("fc", A, G)});
+  const std::string why = message<Failure>({pair_of("fc", A, G)});
   CHECK(contains(why, short_number(100 * expected) + " % of the gradient's norm"));
 }
 
-TEST_CASE("a square activation is checked by its features, even if it is stored transposed") {
-  const MatrixFolder folder;
+TEST_CASE("a square activation is checked by its features") {
   arma::mat A = arma::clamp(gaussian(24, 24, "A"), 0, 10);
   A.rows(20, 23).zeros();  // features that are zero in all samples
   const arma::mat G = gaussian(9, 24, "E") * A.t();
   arma::mat stale = G;
   stale.col(22) += 10;
-  for (const bool transposed : {false, true}) {
-    const FlagValues values = {{"transpose-activations", transposed ? "on" : "off"}};
-    CHECK(message<Failure>({folder.pair("fc", transposed ? A.t() : A, G)}, values).empty());
-    CHECK(contains(message<Failure>({folder.pair("fc", transposed ? A.t() : A, stale)}, values),
-                   "outside the span"));
-  }
+  CHECK(message<Failure>({pair_of("fc", A, G)}).empty());
+  CHECK(contains(message<Failure>({pair_of("fc", A, stale)}), "outside the span"));
 }
 
 TEST_CASE("a gradient of few samples far from the origin is found to lie in their span") {
-  const MatrixFolder folder;
   const arma::mat A = 1e4 + gaussian(64, 32, "A");
   arma::mat E = gaussian(9, 32, "E");
   E.each_col() -= arma::mean(E, 1);  // makes the mean vector cancel
-  CHECK(message<Failure>({folder.pair("fc", A, E * A.t())}).empty());
-  CHECK(contains(message<Failure>({folder.pair("fc", A, E * gaussian(32, 64, "B"))}),
+  CHECK(message<Failure>({pair_of("fc", A, E * A.t())}).empty());
+  CHECK(contains(message<Failure>({pair_of("fc", A, E * gaussian(32, 64, "B"))}),
                  "outside the span"));
 }
 
 TEST_CASE(
-    "many nearly identical samples are taken for padding, but zeros or a few identical samples are "
-    "not") {
-  const MatrixFolder folder;
-  const auto with_pads = [&](arma::uword pads, const arma::vec& pad) {
-    arma::mat A = gaussian(8, 100, "A");
-    for (arma::uword i = 0; i < pads; ++i)
-      A.col(7 * i % 100) = pad * (1 + 1e-6 * static_cast<double>(i));
-    return A;
-  };
-  const arma::vec pad = gaussian(8, 1, "pad").col(0);
-  const arma::mat G = gaussian(9, 8, "G");
-  for (const bool transposed : {false, true}) {
-    const auto left_out = [&](arma::uword pads, const arma::vec& what) {
-      const arma::mat A = with_pads(pads, what);
-      const FlagValues values = {{"transpose-activations", transposed ? "on" : "off"}};
-      return message<Failure>({folder.pair("fc", transposed ? A.t() : A, G)}, values);
-    };
-    CHECK(contains(
-        left_out(30, pad),
-        "30 of the activation's 100 samples are nearly identical, which suggests padding"));
-    CHECK(left_out(9, pad).empty());
-    CHECK(left_out(30, arma::zeros(8)).empty());
-    // A large common part does not make samples identical.
-    const arma::mat far = 3000 + gaussian(8, 400, "far");
-    const FlagValues values = {{"transpose-activations", transposed ? "on" : "off"}};
-    CHECK(message<Failure>({folder.pair("fc", transposed ? far.t() : far, G)}, values).empty());
-  }
-  CHECK(message<Failure>({folder.pair("fc", with_pads(30, pad), G)}, {{"allow-repeats", "on"}})
-            .empty());
-}
-
-TEST_CASE(
     "layers that cannot be measured are left out with the reason, and the others are reported") {
-  const MatrixFolder folder;
   const arma::mat A = gaussian(6, 50, "A"), G = gaussian(9, 6, "G");
   arma::mat bad = G, broken = A;
   bad(4, 1) = std::numeric_limits<double>::quiet_NaN();
   bad(3, 5) = bad(4, 0) = std::numeric_limits<double>::infinity();
   broken(2, 7) = -std::numeric_limits<double>::infinity();
-  const std::vector<std::string> pairs = {
-      folder.pair("bad", A, bad), folder.pair("broken", broken, G), folder.pair("good", A, G),
-      folder.pair("still", A, 0 * G), folder.pair("dark", 0 * A, G)};
+  const std::vector<NamedPair> pairs = {pair_of("bad", A, bad), pair_of("broken", broken, G),
+                                        pair_of("good", A, G), pair_of("still", A, 0 * G),
+                                        pair_of("dark", 0 * A, G)};
   const Result result = run_pairs(pairs);
   CHECK(reason(result, "bad") ==
         "the gradient has 3 entries that are not finite, the first in row 3, column 5 (counted "
@@ -295,15 +224,13 @@ TEST_CASE(
 }
 
 TEST_CASE("a bad activation leaves out its own gradient only, for any number of threads") {
-  const MatrixFolder folder;
   // The activations are long, so that another thread has measured the gradient before they are
   // read.
   const arma::mat A = gaussian(6, 60000, "A"), G = gaussian(9, 6, "G");
   arma::mat broken = A;
   broken(2, 7) = std::numeric_limits<double>::quiet_NaN();
-  const std::vector<std::string> pairs = {folder.pair("good", A.head_cols(50), G),
-                                          folder.pair("broken", broken, G),
-                                          folder.pair("dark", 0 * A, G)};
+  const std::vector<NamedPair> pairs = {pair_of("good", A.head_cols(50), G),
+                                        pair_of("broken", broken, G), pair_of("dark", 0 * A, G)};
   const Result alone = run_pairs({pairs[0]});
   for (const std::uint64_t threads : {1, 2, 3}) {
     CAPTURE(threads);
@@ -319,8 +246,10 @@ TEST_CASE("a bad activation leaves out its own gradient only, for any number of 
       CHECK(find_scalar(result, expected.name) == expected.per_trial);
 
     for (std::size_t i = 1; i < pairs.size(); ++i) {
-      FilesConfig config;
-      config.pair = {pairs[i]};
+      const Archives archives({pairs[i]});
+      RanksConfig config;
+      config.activations = archives.activations;
+      config.gradients = archives.gradients;
       const Trial trial(1, 0, static_cast<std::int64_t>(threads - 1));
       CHECK_THROWS_AS(gradient_ranks(run_trial(plan_of(config), trial), 0, 0), Failure);
     }
@@ -328,43 +257,33 @@ TEST_CASE("a bad activation leaves out its own gradient only, for any number of 
 }
 
 TEST_CASE("a gradient that cannot be read is an error only if the activation can be used") {
-  const MatrixFolder folder;
   const arma::mat A = gaussian(6, 60000, "A"), G = gaussian(9, 6, "G");
-  FilesConfig good, dark;
-  good.pair = {folder.pair("good", A, G)};
-  dark.pair = {folder.pair("dark", 0 * A, G)};
-  const Plan of_good = plan_of(good), of_dark = plan_of(dark);
-  for (const char* gradient : {"good.g.npy", "dark.g.npy"})
-    std::filesystem::remove(folder.folder / gradient);
-  for (const std::int64_t spare : {0, 1, 2}) {
-    CAPTURE(spare);
-    CHECK_THROWS_AS(run_trial(of_good, Trial(1, 0, spare)), Failure);
-    CHECK_NOTHROW(run_trial(of_dark, Trial(1, 0, spare)));
+  for (const bool dark : {false, true}) {
+    const Archives archives({pair_of("fc", dark ? 0 * A : A, G)});
+    RanksConfig config;
+    config.activations = archives.activations;
+    config.gradients = archives.gradients;
+    const Plan plan = plan_of(config);
+    std::filesystem::remove(archives.gradients);
+    for (const std::int64_t spare : {0, 1, 2}) {
+      CAPTURE(spare);
+      // Another object, which has not opened the gradient yet.
+      Plan again = plan;
+      again.open = std::make_shared<OpenTensors>();
+      if (dark)
+        CHECK_NOTHROW(run_trial(again, Trial(1, 0, spare)));
+      else
+        CHECK_THROWS_AS(run_trial(again, Trial(1, 0, spare)), Failure);
+    }
   }
 }
 
-TEST_CASE("an activation alone gives st, and a gradient alone gives nr, without a verdict") {
-  const MatrixFolder folder;
-  const std::string A = folder.save("a.npy", flat(6, 50, 4, "A")),
-                    G = folder.save("g.npy", flat(9, 6, 5, "G"));
-  const Result result = run_pairs({"in," + A + ",", "out,," + G});
-  CHECK(scalar(result, "in.stable_rank") == doctest::Approx(4.0).epsilon(exact));
-  CHECK(scalar(result, "out.nuclear_rank") == doctest::Approx(5.0).epsilon(exact));
-  CHECK(result.claims.empty());
-  CHECK(result.notes.size() == 2);
-  CHECK(std::isnan(find_series(result, "nuclear_rank").mean[0]));
-  CHECK(std::isnan(find_series(result, "stable_rank").mean[1]));
-  for (const Series& series : result.series) CHECK(series.name != "predicted_ratio");
-  CHECK(result.figure.panels.size() == 1);
-}
-
 TEST_CASE("a fused gradient is split into parts and heads, each with its own nr") {
-  const MatrixFolder folder;
   const arma::mat A = of_stable_rank(8, 30, 2, "A");
   arma::mat G;
   for (const arma::uword rank : {1u, 2u, 3u, 4u, 3u, 2u})
     G = arma::join_cols(G, flat(4, 8, rank, "G"));
-  const std::vector<std::string> pairs = {folder.pair("qkv", A, G), folder.pair("mlp", A, G)};
+  const std::vector<NamedPair> pairs = {pair_of("qkv", A, G), pair_of("mlp", A, G)};
   const auto ranks = [&](const FlagValues& values, const std::vector<std::string>& names) {
     const Result result = run_pairs(pairs, values);
     std::vector<double> out;
@@ -391,19 +310,14 @@ TEST_CASE("a fused gradient is split into parts and heads, each with its own nr"
                  "--split qkv=5: 5 equal blocks cannot be cut from the 24 rows"));
   CHECK(contains(message<UsageError>(pairs, {{"heads", "7"}}), "--heads 7"));
   CHECK(contains(message<UsageError>(pairs, {{"split", "qkw=3"}}), "'qkw'; did you mean 'qkv'?"));
-  CHECK(contains(
-      message<UsageError>({"a," + folder.folder.path() + "/qkv.a.npy,"}, {{"split", "a=2"}}),
-      "no gradient to cut"));
-  CHECK(
-      contains(message<UsageError>({pairs[0], "qkv.1," + pairs[1].substr(4)}, {{"split", "qkv=3"}}),
-               "'qkv.1'"));
+  CHECK(contains(message<UsageError>({pairs[0], pair_of("qkv.1", A, G)}, {{"split", "qkv=3"}}),
+                 "'qkv.1'"));
   for (const char* text : {"qkv", "=3", "qkv=", "qkv=0", "qkv=x", "qkv=3,qkv=2"}) {
     CHECK(contains(message<UsageError>(pairs, {{"split", text}}), "--split"));
   }
 }
 
 TEST_CASE("interleaved parts are gathered group by group and split into heads inside the groups") {
-  const MatrixFolder folder;
   const arma::mat A = of_stable_rank(12, 30, 2, "A");
   // Two groups. Each has four rows of the first part and two rows of each other part.
   const arma::mat Q = flat(8, 12, 3, "Q"), K = flat(4, 12, 2, "K"), V = flat(4, 12, 4, "V");
@@ -412,19 +326,15 @@ TEST_CASE("interleaved parts are gathered group by group and split into heads in
     G = arma::join_cols(G, Q.rows(4 * group, 4 * group + 3));
     G = arma::join_cols(G, K.rows(2 * group, 2 * group + 1), V.rows(2 * group, 2 * group + 1));
   }
-  const std::vector<std::string> pairs = {folder.pair("qkv", A, G)},
-                                 transposed = {folder.pair("transposed", A, G.t())};
+  const std::vector<NamedPair> pairs = {pair_of("qkv", A, G)};
   const auto nr = [&](const FlagValues& values, const std::string& name) {
-    return scalar(run_pairs(name.starts_with("transposed") ? transposed : pairs, values),
-                  name + ".nuclear_rank");
+    return scalar(run_pairs(pairs, values), name + ".nuclear_rank");
   };
   const FlagValues split = {{"split", "*=2+1+1@2"}},
                    heads = {{"split", "*=2+1+1@2"}, {"heads", "2"}};
   CHECK(nr(split, "qkv.1") == doctest::Approx(3).epsilon(exact));
   CHECK(nr(split, "qkv.2") == doctest::Approx(2).epsilon(exact));
   CHECK(nr(split, "qkv.3") == doctest::Approx(4).epsilon(exact));
-  CHECK(nr({{"split", "*=2+1+1@2"}, {"transpose-gradients", "on"}}, "transposed.1") ==
-        doctest::Approx(3).epsilon(exact));
   CHECK(nr(heads, "qkv.1.2") ==
         doctest::Approx(nuclear_rank(arma::mat(Q.rows(4, 7)))).epsilon(exact));
   CHECK(nr(heads, "qkv.3.1") ==
@@ -445,50 +355,18 @@ TEST_CASE("interleaved parts are gathered group by group and split into heads in
   }
 }
 
-TEST_CASE("columns are split together with the matching rows of the activation") {
-  const MatrixFolder folder;
-  const arma::mat A =
-      arma::join_cols(of_stable_rank(4, 30, 1.5, "A"), of_stable_rank(8, 30, 3, "B"));
-  const arma::mat G = arma::join_rows(flat(6, 4, 2, "G"), 5 * flat(6, 8, 4, "H"));
-  const auto check = [&](const std::string& pair, const FlagValues& values) {
-    FlagValues all = values;
-    all.emplace_back("split-columns", "o*=1+2");
-    const Result result = run_pairs({pair}, all);
-    CHECK(scalar(result, "out.1.stable_rank") == doctest::Approx(1.5).epsilon(exact));
-    CHECK(scalar(result, "out.2.stable_rank") == doctest::Approx(3).epsilon(exact));
-    CHECK(scalar(result, "out.1.nuclear_rank") == doctest::Approx(2).epsilon(exact));
-    CHECK(scalar(result, "out.2.nuclear_rank") == doctest::Approx(4).epsilon(exact));
-    CHECK(cell(result, "out.2", 2) == "6 x 8");
-  };
-  check(folder.pair("out", A, G), {});
-  check(folder.pair("out", A.t(), G), {{"transpose-activations", "on"}});
-  check(folder.pair("out", A, G.t()), {{"transpose-gradients", "on"}});
-  const std::string pair = folder.pair("out", A, G);
-  CHECK(contains(message<UsageError>({pair}, {{"split-columns", "out=5"}}),
-                 "--split-columns out=5: 5 equal blocks"));
-  CHECK(contains(message<UsageError>({pair}, {{"split-columns", "out=2@2"}}),
-                 "--split-columns: 'out=2@2' is not allowed"));
-  CHECK(
-      contains(message<UsageError>({pair}, {{"split-columns", "in=2"}}), "there is no pair 'in'"));
-  const Result both = run_pairs({pair}, {{"split-columns", "out=3"}, {"split", "out=2"}});
-  CHECK(cell(both, "out.3.2", 2) == "3 x 4");
-}
-
 TEST_CASE("a non-finite entry excludes only its own block, and is named by its place in the file") {
-  const MatrixFolder folder;
   arma::mat G = gaussian(6, 4, "G");
   G(4, 2) = std::numeric_limits<double>::quiet_NaN();
-  const Result result =
-      run_pairs({folder.pair("qkv", gaussian(4, 20, "A"), G)}, {{"split", "qkv=3"}});
+  const Result result = run_pairs({pair_of("qkv", gaussian(4, 20, "A"), G)}, {{"split", "qkv=3"}});
   CHECK(result.table.rows.size() == 2);
   CHECK(contains(reason(result, "qkv.3"), "row 4, column 2"));
 }
 
 TEST_CASE("globs choose pairs by name, and a glob that matches nothing is an error") {
-  const MatrixFolder folder;
   const arma::mat A = gaussian(4, 20, "A"), G = gaussian(6, 4, "G");
-  const std::vector<std::string> pairs = {folder.pair("h.0.fc", A, G), folder.pair("h.1.fc", A, G),
-                                          folder.pair("head", A, G)};
+  const std::vector<NamedPair> pairs = {pair_of("h.0.fc", A, G), pair_of("h.1.fc", A, G),
+                                        pair_of("head", A, G)};
   const auto names = [&](const FlagValues& values) {
     std::string out;
     for (const auto& row : run_pairs(pairs, values).table.rows) out += row[0] + " ";
@@ -498,31 +376,45 @@ TEST_CASE("globs choose pairs by name, and a glob that matches nothing is an err
   CHECK(names({{"exclude", "h.[1-9].*"}}) == "h.0.fc head ");
   CHECK(names({{"include", "h.0*,head"}, {"exclude", "*a?"}}) == "h.0.fc ");
   const std::string none = message<UsageError>(pairs, {{"include", "fc*"}});
-  CHECK(contains(none, "--include: 'fc*' matches no pair; the pairs are h.0.fc, h.1.fc, head"));
+  CHECK(
+      contains(none, "--include: 'fc*' matches no matrix; the matrices are h.0.fc, h.1.fc, head"));
   CHECK(contains(message<UsageError>(pairs, {{"exclude", "*"}}), "--exclude"));
-  CHECK(contains(message<UsageError>({pairs[0], pairs[0]}), "twice"));
 }
 
 TEST_CASE("bad flag values are refused before any file is read") {
-  const auto refused = [](const FlagValues& values) { return refusal(make_files_study(), values); };
-  CHECK(contains(refused({}), "--pair"));
-  for (const char* text : {"a", "a,b", "a,b,c,d", ",b,c", "a,,", ""})
-    CHECK_FALSE(refused({{"pair", text}}).empty());
-  CHECK(contains(refused({{"pair", "a\x1b[0m,b,c"}}), "a\\x1b[0m"));
-  CHECK(contains(refused({{"activations", "a.npy"}}), "--activations"));
-  CHECK(contains(refused({{"pair", "a,b,c"}, {"heads", "0"}}), "--heads"));
-  CHECK(refused({{"pair", "a,b,c"}}).empty());
+  const auto refused = [](const FlagValues& values) { return refusal(make_ranks_study(), values); };
+  CHECK(contains(refused({}), "--activations FILE"));
+  CHECK(contains(refused({{"activations", "a\x1b[0m.npz"}, {"gradients", "g.npz"}}), "a\\x1b[0m"));
+  CHECK(contains(refused({{"activations", "a.npy"}, {"gradients", "g.npz"}}),
+                 "--activations: 'a.npy' is not allowed; allowed: a .npz or .safetensors file"));
+  CHECK(contains(refused({{"activations", "a.npz"}}), "one without the other"));
+  CHECK(contains(refused({{"weights-only", "a.npz"}, {"from", "b.safetensors"}}), "not several"));
+  CHECK(contains(refused({{"from", "b.safetensors"}, {"heads", "0"}}), "--heads"));
+  CHECK(refused({{"activations", "a.npz"}, {"gradients", "g.npz"}}).empty());
 }
 
 TEST_CASE("the estimate reads the shapes and fails if a file cannot be read") {
-  const MatrixFolder folder;
-  const auto study =
-      configured(make_files_study(),
-                 {{"pair", folder.pair("fc", gaussian(30, 900, "A"), gaussian(20, 30, "G"))}});
-  const Estimate cost = study->memory();
-  CHECK(cost.bytes > 8.0 * 30 * 30);
-  const auto missing = configured(make_files_study(), {{"pair", "fc,none.npy,none.npy"}});
+  const Archives archives({pair_of("fc", gaussian(30, 900, "A"), gaussian(20, 30, "G"))});
+  const auto study = configured(make_ranks_study(), {{"activations", archives.activations},
+                                                     {"gradients", archives.gradients}});
+  CHECK(study->memory().bytes > 8.0 * 30 * 30);
+  const auto missing =
+      configured(make_ranks_study(), {{"activations", "none.npz"}, {"gradients", "none.npz"}});
   CHECK_THROWS_AS(missing->memory(), Failure);
+}
+
+TEST_CASE("two checkpoints are no activations and gradients") {
+  std::vector<std::string> paths;
+  const TemporaryFolder folder;
+  for (const char* name : {"one", "two"}) {
+    paths.push_back(folder / (std::string(name) + ".safetensors"));
+    write_safetensors(paths.back(), {tensor<double>("fc.weight", gaussian(6, 6, name)),
+                                     vector_tensor<double>("fc.bias", gaussian(6, 1, name))});
+  }
+  CHECK_THROWS_WITH_AS(flags_of_paths(paths), doctest::Contains("ranklab compare"), UsageError);
+  const auto study =
+      configured(make_ranks_study(), {{"activations", paths[0]}, {"gradients", paths[1]}});
+  CHECK_THROWS_WITH_AS(study->memory(), doctest::Contains("two checkpoints"), Failure);
 }
 
 }  // namespace ranks_files_test

@@ -1,4 +1,4 @@
-// The Gram matrix of an activation in a file and a sketch of its samples, read block by block.
+// The Gram matrix of an activation in a file, read block by block.
 #pragma once
 
 #include <armadillo>
@@ -33,23 +33,15 @@ struct StreamedGram {
                    // not finite
   double largest_modulus = 0;  // of A's finite entries
   NonFinite non_finite;
-  arma::mat sketch;  // 3 x samples: two fixed random projections of each sample of A / divisor, and
-                     // its squared norm
 };
 
-/// Features first_feature ... first_feature + features - 1 of a stored activation, k x n or n x k.
+/// A stored activation, k x n or n x k.
 struct StoredActivation {
   StoredTensor tensor;
   bool samples_are_rows = false;
-  std::uint64_t first_feature = 0, features = samples_are_rows ? tensor.cols() : tensor.rows();
 
+  std::uint64_t features() const { return samples_are_rows ? tensor.cols() : tensor.rows(); }
   std::uint64_t samples() const { return samples_are_rows ? tensor.rows() : tensor.cols(); }
-  /// A block of these features, indexed as stored.
-  StoredBlock block(std::uint64_t first_row, std::uint64_t row_count, std::uint64_t first_col,
-                    std::uint64_t col_count) const {
-    return tensor.block(first_row + (samples_are_rows ? 0 : first_feature), row_count,
-                        first_col + (samples_are_rows ? first_feature : 0), col_count);
-  }
 };
 
 /// Reads A once, block by block, so memory grows with the square of the smaller side. The blocks
@@ -57,11 +49,7 @@ struct StoredActivation {
 /// of threads. Throws as StoredTensor does, and Interrupted.
 StreamedGram streamed_gram(const StoredActivation& A, double divisor, const Trial& trial);
 
-/// Memory of streamed_gram and of largest_repeat_count, in bytes.
+/// Memory of streamed_gram, in bytes.
 double streamed_gram_bytes(std::uint64_t features, std::uint64_t samples);
-
-/// The size of the largest group of equal nonzero samples. Equal means within 1e-3 of the samples'
-/// root mean square distance from their mean, judged by the sketch.
-std::uint64_t largest_repeat_count(const arma::mat& sketch);
 
 }  // namespace ranklab::ranks

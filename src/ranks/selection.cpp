@@ -8,8 +8,8 @@
 
 #include "core/error.hpp"
 #include "core/text.hpp"
-#include "experiments/ranks/ranks.hpp"
 #include "io/tensors/tensor_file.hpp"
+#include "ranks/ranks.hpp"
 #include "result/result_json.hpp"
 
 namespace ranklab::ranks {
@@ -38,7 +38,6 @@ std::string shortened(const std::vector<ListedPair>& pairs) {
 // their full names.
 std::map<std::string, std::string> keys_by_name(const std::string& archive) {
   std::map<std::string, std::string> out;
-  if (archive.empty()) return out;
   const std::vector<std::string> keys = TensorFile::open(archive).keys();
   const std::set<std::string> all(keys.begin(), keys.end());
   for (const std::string& key : keys)
@@ -52,44 +51,57 @@ std::vector<std::string> names_of(const std::map<std::string, std::string>& keys
   return names;
 }
 
-// Pairs every name that both archives have; with one archive only, takes every name in it.
-void add_archives(const FilesConfig& config, Listing& out) {
-  const auto activations = keys_by_name(config.activations),
-             gradients = keys_by_name(config.gradients);
-  const bool both = !config.activations.empty() && !config.gradients.empty();
-  const auto address = [](const std::string& archive,
-                          const std::map<std::string, std::string>& keys, const std::string& name) {
-    const auto found = keys.find(name);
-    return found == keys.end() ? "" : archive + ":" + found->second;
-  };
-  std::vector<std::string> names = names_of(activations);
-  for (const auto& [name, key] : gradients) {
-    if (!activations.contains(name)) names.push_back(name);
-  }
-  const std::size_t before = out.pairs.size();
-  for (const std::string& name : names) {
-    const ListedPair pair{printable(name), address(config.activations, activations, name),
-                          address(config.gradients, gradients, name), config.transpose_activations,
-                          config.transpose_gradients};
-    if (both && !pair.is_judged()) {
-      const bool lacks_gradient = pair.has_activation();
-      out.skipped.push_back(
-          {{pair.name, "is only in " + (lacks_gradient ? config.activations : config.gradients) +
-                           ": there is no " + (lacks_gradient ? "gradient" : "activation")}});
-    } else {
-      out.pairs.push_back(pair);
+// Whether two archives have the same tensors of the same shapes and vectors among them, as two
+// checkpoints of a model have. An activation is no vector.
+bool are_checkpoints(const TensorFile& one, const TensorFile& other) {
+  bool has_vectors = false;
+  if (one.keys().size() != other.keys().size()) return false;
+  for (const std::string& key : one.keys()) {
+    try {
+      if (!other.has(key) || one.tensor(key).shape() != other.tensor(key).shape()) return false;
+      has_vectors |= one.tensor(key).shape().size() == 1;
+    } catch (const Failure&) {  // a type that is not read
     }
   }
-  if (both && out.pairs.size() == before && !names.empty()) {
-    throw Failure("no key is in both " + config.activations + " (" +
-                  shortened(names_of(activations)) + ") and " + config.gradients + " (" +
+  return has_vectors;
+}
+
+// Pairs every name that both archives have.
+void add_archives(const RanksConfig& config, Listing& out) {
+  if (config.activations.empty()) return;
+  if (are_checkpoints(TensorFile::open(config.activations), TensorFile::open(config.gradients)))
+    throw Failure("--activations, --gradients: " + printable(config.activations) + " and " +
+                  printable(config.gradients) +
+                  " have the same tensors of the same shapes, vectors among them: they are two "
+                  "checkpoints; `ranklab ranks FILE` prints the ranks of the weights of one");
+  const auto activations = keys_by_name(config.activations),
+             gradients = keys_by_name(config.gradients);
+  const auto skip = [&](const std::string& name, const std::string& file, const char* lacks) {
+    out.skipped.push_back(
+        {{printable(name), "is only in " + printable(file) + ": there is no " + lacks}});
+  };
+  for (const auto& [name, key] : activations) {
+    const auto gradient = gradients.find(name);
+    if (gradient == gradients.end()) {
+      skip(name, config.activations, "gradient");
+    } else {
+      out.pairs.push_back({printable(name), config.activations + ":" + key,
+                           config.gradients + ":" + gradient->second});
+    }
+  }
+  for (const auto& [name, key] : gradients) {
+    if (!activations.contains(name)) skip(name, config.gradients, "activation");
+  }
+  if (out.pairs.empty() && !out.skipped.empty()) {
+    throw Failure("no key is in both " + printable(config.activations) + " (" +
+                  shortened(names_of(activations)) + ") and " + printable(config.gradients) + " (" +
                   shortened(names_of(gradients)) + ")");
   }
 }
 
 // Keeps the pairs and the skipped layers that --include and --exclude select: a key that the user
 // did not ask for is not reported as missing.
-void apply_globs(const FilesConfig& config, Listing& all) {
+void apply_globs(const RanksConfig& config, Listing& all) {
   const std::vector<std::string> include = comma_separated(config.include),
                                  exclude = comma_separated(config.exclude);
   const std::string names = shortened(all.pairs);
@@ -100,7 +112,7 @@ void apply_globs(const FilesConfig& config, Listing& all) {
       if (std::none_of(all.pairs.begin(), all.pairs.end(), hit) &&
           std::none_of(all.skipped.begin(), all.skipped.end(), hit)) {
         throw UsageError(std::string(flag) + ": '" + printable_key(glob) +
-                         "' matches no pair; the pairs are " + names);
+                         "' matches no matrix; the matrices are " + names);
       }
     }
   }
@@ -113,30 +125,11 @@ void apply_globs(const FilesConfig& config, Listing& all) {
   std::erase_if(all.skipped, left_out);
   if (all.pairs.empty()) {
     throw UsageError(std::string(exclude.empty() ? "--include" : "--exclude") +
-                     ": no pair is left; the pairs are " + names);
+                     ": no matrix is left; the matrices are " + names);
   }
 }
 
 }  // namespace
-
-ListedPair parse_pair(const FilesConfig& config, const std::string& text) {
-  const std::size_t first = text.find(','),
-                    second = first == std::string::npos ? first : text.find(',', first + 1);
-  const auto refuse = [&](const std::string& why) {
-    throw UsageError(
-        "--pair: '" + printable_key(text) + "' is not allowed (" + why +
-        "); allowed: NAME,ACTIVATION_FILE,GRADIENT_FILE; one of the two files may be empty");
-  };
-  if (second == std::string::npos) refuse("two commas are needed");
-  if (text.find(',', second + 1) != std::string::npos)
-    refuse("more than two commas; --manifest takes paths with commas");
-  ListedPair pair{text.substr(0, first), text.substr(first + 1, second - first - 1),
-                  text.substr(second + 1), config.transpose_activations,
-                  config.transpose_gradients};
-  if (pair.name.empty()) refuse("no name");
-  if (!pair.has_activation() && !pair.has_gradient()) refuse("no file");
-  return pair;
-}
 
 std::vector<std::string> comma_separated(const std::vector<std::string>& texts) {
   std::vector<std::string> parts;
@@ -157,25 +150,22 @@ std::string layer_name(const std::string& parameter) {
              : parameter;
 }
 
-Listing list_pairs(const FilesConfig& config) {
+Listing list_pairs(const RanksConfig& config) {
   Listing out;
   if (!config.weights_only.empty()) add_weights(config.weights_only, out);
-  for (const std::string& text : config.pair) out.pairs.push_back(parse_pair(config, text));
-  for (const std::string& manifest : config.manifest) add_manifest(config, manifest, out);
   add_archives(config, out);
   if (!config.from.empty()) add_recordings(config.from, out);
-  // validate() requires at least one flag that names matrices.
+  // check() requires one flag that names matrices.
   if (out.pairs.empty() && !out.skipped.empty())
     throw Failure(no_layer_left_message(unique_reasons(out.skipped, 1)));
   if (out.pairs.empty())
-    throw Failure("no matrix in " + config.activations + config.gradients + config.weights_only +
-                  joined(config.from));
+    throw Failure("no matrix in " +
+                  printable(config.activations + config.weights_only + joined(config.from)));
   std::set<std::pair<std::string, When>> seen;
-  for (ListedPair& pair : out.pairs) {
-    pair.may_repeat |= config.allow_repeats;
+  for (const ListedPair& pair : out.pairs) {
     if (seen.insert({pair.name, pair.when}).second) continue;
     const std::string at = pair.when.step < 0 ? "" : " at step " + std::to_string(pair.when.step);
-    throw UsageError("two pairs are named '" + pair.name + "'" + at + "; names must be unique");
+    throw UsageError("two matrices are named '" + pair.name + "'" + at + "; names must be unique");
   }
   apply_globs(config, out);
   return out;
@@ -183,7 +173,12 @@ Listing list_pairs(const FilesConfig& config) {
 
 namespace {
 
-enum class Kind { recordings, manifest, weights, archive, array };
+enum class Kind { recordings, weights, archive };
+
+constexpr const char* allowed_paths =
+    "allowed: recordings of ranklab.record or folders of them, or the weights of a model: one "
+    "archive (.safetensors, .npz), index.json or folder; and --activations ARCHIVE --gradients "
+    "ARCHIVE";
 
 bool any_file(const std::string& folder, bool (*condition)(const std::string&)) {
   std::error_code error;
@@ -211,22 +206,22 @@ Kind kind_of(const std::string& path) {
   }
   if (path.ends_with(".json")) {
     const nlohmann::json document = read_json(path);
-    if (document.is_object() && document.contains("schema") && document.contains("claims"))
-      throw UsageError(printable_key(path) +
-                       " is a result of ranklab; allowed: recordings, matrices, weights, or a "
-                       "manifest that names them");
-    return document.is_object() && document.contains("weight_map") ? Kind::weights : Kind::manifest;
+    if (document.is_object() && document.contains("weight_map")) return Kind::weights;
+    const bool is_result =
+        document.is_object() && document.contains("schema") && document.contains("claims");
+    throw UsageError(printable_key(path) + " is " +
+                     (is_result ? "a result of ranklab" : "no index of weights (a 'weight_map')") +
+                     "; " + allowed_paths);
   }
-  if (path.ends_with(".npy")) return Kind::array;
   if (is_recording(path)) return Kind::recordings;
   if (path.ends_with(".npz") || is_safetensors(path)) return Kind::archive;
   const bool is_pickled = path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".bin");
-  throw UsageError(
-      printable_key(path) +
-      " is not allowed; allowed: a .npy, .npz, .safetensors or .json file, or a folder" +
-      (is_pickled ? "; in Python, safetensors.torch.save_file(model.state_dict(), "
-                    "'model.safetensors') writes weights"
-                  : ""));
+  throw UsageError(printable_key(path) + " is not allowed; " + allowed_paths +
+                   (is_pickled ? "; in Python, safetensors.torch.save_file(model.state_dict(), "
+                                 "'model.safetensors') writes weights"
+                    : path.ends_with(".npy")
+                        ? "; in Python, numpy.savez('weights.npz', NAME=array) writes one"
+                        : ""));
 }
 
 }  // namespace
@@ -243,23 +238,24 @@ std::vector<std::pair<std::string, std::string>> flags_of_paths(
   const auto all = [&](Kind kind) {
     return std::all_of(kinds.begin(), kinds.end(), [&](Kind one) { return one == kind; });
   };
-  std::vector<std::pair<std::string, std::string>> out;
-  for (const auto& [kind, flag] :
-       {std::pair(Kind::recordings, "from"), std::pair(Kind::manifest, "manifest")}) {
-    if (!all(kind)) continue;
-    for (const std::string& path : paths) out.emplace_back(flag, path);
+  if (all(Kind::recordings)) {
+    std::vector<std::pair<std::string, std::string>> out;
+    for (const std::string& path : paths) out.emplace_back("from", path);
     return out;
   }
-  if (paths.size() == 2 && all(Kind::array))
-    return {{"pair", "layer," + paths[0] + "," + paths[1]}};
-  if (paths.size() == 2 && all(Kind::archive))
-    return {{"activations", paths[0]}, {"gradients", paths[1]}};
-  if (paths.size() == 1 && !all(Kind::array)) return {{"weights-only", paths[0]}};
-  throw UsageError(
-      printable_key(paths.front()) + (paths.size() > 1 ? ", ..." : "") +
-      " is not allowed; allowed: recordings or folders of recordings, manifests (.json), "
-      "ACTIVATIONS GRADIENTS (two .npy files or two archives), or one archive, index.json or "
-      "folder of weights");
+  if (paths.size() == 1) return {{"weights-only", paths[0]}};
+  if (std::find(kinds.begin(), kinds.end(), ranks::Kind::recordings) == kinds.end())
+    throw UsageError(
+        printable_key(paths[0]) + " and " + printable_key(paths[1]) +
+        (paths.size() > 2 ? ", ... " : " ") +
+        "are not measured together. Measure each checkpoint (`ranklab ranks PATH --out NAME.json`) "
+        "and compare the results (`ranklab compare ONE.json OTHER.json`)" +
+        (paths.size() == 2 && all(Kind::archive)
+             ? "; activations and gradients are --activations " + printable_key(paths[0]) +
+                   " --gradients " + printable_key(paths[1])
+             : ""));
+  throw UsageError(printable_key(paths.front()) + ", ... are not allowed together; " +
+                   ranks::allowed_paths);
 }
 
 }  // namespace ranklab
