@@ -5,7 +5,7 @@ import torch
 
 from .recording import Recording
 from .roles import find_roles
-from .watch import check_model
+from .watch import check_model, optimizers_of
 
 KNOWN = weakref.WeakKeyDictionary()  # model -> the Groups last found for it
 
@@ -128,14 +128,6 @@ def describe(recording, name, parameter, roles, kinds, counts):
     elif kinds[whole] not in ("matrix", "transposed matrix", "embedding"):
         notes.append(f"used by {kinds[whole]}")
     return role, ", ".join(notes)
-
-
-def optimizers_of(function, given):
-    """A list of one or several optimizers. Throws TypeError for anything else."""
-    optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not all(hasattr(each, "param_groups") for each in optimizers):
-        raise TypeError(f"{function}: needs an optimizer of torch.optim, or a list of them")
-    return optimizers
 
 
 def check_groups(optimizers, model, loss=None):

@@ -12,9 +12,9 @@ from collections import defaultdict
 import torch
 
 from .directions import directions
-from .groups import NoScalar, groups, optimizers_of
-from .ranks import JORDAN
-from .watch import check_model
+from .groups import NoScalar, groups
+from .directions import JORDAN
+from .watch import check_model, optimizers_of
 
 NO_SCALAR = "probe(): loss(model, batch) must return a scalar tensor with a gradient"
 GOLDEN = (math.sqrt(5) - 1) / 2

@@ -17,10 +17,11 @@ def cell(kind, gates_x, gates_h, state):
         i, f, g, o = (gates_x + gates_h).chunk(4, -1)
         c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(c), c
-    if kind == "gru":
-        (r, z, n), (hr, hz, hn) = gates_x.chunk(3, -1), gates_h.chunk(3, -1)
-        z = torch.sigmoid(z + hz)
-        return ((1 - z) * torch.tanh(n + torch.sigmoid(r + hr) * hn) + z * state[0],)
+    if kind == "gru":  # the operations of PyTorch's own cell, also in place, for the same bits
+        (r, z, n), (hr, hz, hn) = (torch.unsafe_chunk(g, 3, -1) for g in (gates_x, gates_h))
+        r, z = hr.add_(r).sigmoid_(), hz.add_(z).sigmoid_()
+        n = n.add(hn.mul_(r)).tanh_()
+        return ((state[0] - n).mul_(z).add_(n),)
     return ((torch.relu if kind == "rnn_relu" else torch.tanh)(gates_x + gates_h),)
 
 
@@ -66,9 +67,11 @@ def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bi
             state, steps = [s[at] for s in states], [None] * len(sizes)
             for t in (reversed(range(len(sizes))) if direction else range(len(sizes))):
                 runs = sizes[t]  # the other sequences have ended, or have not begun yet
-                now = [s[:runs] for s in state]
+                every = runs == len(state[0])  # then as PyTorch adds the gradients, for the same bits
+                now = state if every else [s[:runs] for s in state]
                 new = cell(kind, gates[t], F.linear(now[0], w_hh, b_hh), now)
-                state = [torch.cat([n, s[runs:]]) for n, s in zip(new, state)]
+                state = list(new) if every else [
+                    torch.cat([n, s[runs:]]) for n, s in zip(new, state)]
                 steps[t] = new[0]
             outputs.append(torch.cat(steps))
             last.append(state)
