@@ -29,6 +29,7 @@ class Recording:
         self.listening, self.without_grad, self.twice, self.hooks = {}, set(), set(), []
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
+        self.shapes, self.cuts = {}, {}  # name -> the shape of the matrix; sizes of cut outputs
         self.between, self.states, self.drift, self.flow = {}, {}, {}, Flow(self.weights)
         self.data = set()  # nodes of the graph that depend on more than parameters
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
@@ -76,6 +77,8 @@ class Recording:
             made_of = [self.weights.names(tensor) for tensor in operands]
             names = list(dict.fromkeys(name for each in made_of for name in each))
             self.follow(function, operands, names, outs)
+            if operands and not self.measure:
+                self.note_cut(operands[0], outs)
             if not torch.is_grad_enabled():
                 if names and (function in calls.SIGNATURES or function in calls.NOT_MEASURED):
                     self.without_grad.update(names)
@@ -121,6 +124,20 @@ class Recording:
             factors = operands[function in uses.ADDING:]
             if multiplies and (function in calls.PLACES or not all(map(self.sources, factors))):
                 self.data.add(first.grad_fn)
+
+    def note_cut(self, tensor, outs):
+        """Notes that the outputs of a matrix are cut into blocks, as those of a fused q, k and v."""
+        mark, shape = getattr(tensor, "_ranklab_output", None), tensor.shape
+        if mark is None or mark.weights is not self.weights:
+            return
+        sizes = [out.shape[-1] if out.dim() else 0 for out in outs]
+        if len(outs) > 1 and sum(sizes) == shape[-1] and all(
+                out.shape[:-1] == shape[:-1] for out in outs):
+            self.cuts.setdefault(mark.name, sizes)
+        rest = outs[0].shape[len(shape) - 1:]  # ... x 3 x heads x width
+        if len(outs) == 1 and len(rest) > 2 and rest[0] in (2, 3) and (
+                outs[0].shape[:len(shape) - 1] == shape[:-1] and rest.numel() == shape[-1]):
+            self.cuts.setdefault(mark.name, [shape[-1] // rest[0]] * rest[0])
 
     def scaled(self, function, args, out):
         """Marks a weight times a scalar: as a matrix it maps the sample a as W maps factor a."""
@@ -180,6 +197,8 @@ class Recording:
         region, behind = node if state == "reentrant" else None, self.flow.behind(operands)
         for name in names:
             self.add_use(Use(name, kind, out.grad_fn, behind, region))
+        if len(names) == 1 and not self.measure:
+            out._ranklab_output = Output(self.weights, names[0])
 
     def add_use(self, use):
         def arrive(_, gradients):
@@ -206,6 +225,7 @@ class Recording:
         repeated for a backward pass. layout: equal for calls that make equal samples of a value.
         """
         name, place, whole, size, factor = found
+        self.shapes[name] = size
         key = name, kind, place, size
         if output is None:
             if key in self.matrices:
@@ -346,6 +366,16 @@ class Recording:
             self.busy = busy
             if own:
                 private.push(modes[-1])
+
+
+class Output:
+    """Marks a tensor as the output of a matrix."""
+
+    def __init__(self, weights, name):
+        self.weights, self.name = weights, name
+
+    def __reduce__(self):
+        return type(None), ()
 
 
 def is_gain(parameter):
