@@ -27,6 +27,9 @@ REASONS = {
     "function": "used by {0}, but not as a matrix, or a block of its rows, that multiplies "
                 "activations; for example as an input, a term, a block of columns, or to compute "
                 "another weight",
+    "computed": "multiplied by activations only after a function of it, such as a mask, a norm or a "
+                "block of columns ({0}), which is not measured",
+    "lookup": "its rows are looked up by indexing or in a function of it, which is not measured",
     "tied": "tied: used as an embedding and as a matrix, which have different inputs; so it has a "
             "nuclear rank alone",
     "both-orientations": "used both as W and as its transpose, which have different inputs; so it "

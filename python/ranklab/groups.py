@@ -15,7 +15,8 @@ KNOWN = weakref.WeakKeyDictionary()  # model -> the Groups last found for it
 TERMS = {"add", "radd", "iadd", "sub", "rsub", "cat", "concat", "concatenate", "stack", "expand",
          "expand_as", "broadcast_to", "repeat", "repeat_interleave", "tile", "where", "setitem",
          "layer_norm", "dropout", "interpolate", "pad", "lerp", "masked_fill", "index_put",
-         "masked_scatter", "scaled_dot_product_attention", "normalize"}
+         "masked_scatter", "scaled_dot_product_attention", "normalize", "matmul", "bmm",
+         "baddbmm", "einsum"}
 MARKS = ("muon", "dion"), ("adam", "lion", "sgd", "lamb", "adagrad", "rmsprop", "adafactor")
 
 
@@ -87,7 +88,7 @@ def groups(model, loss, filters=False):
         for p in frozen:
             p.requires_grad_(False)
     uses = recording.uses
-    roles = find_roles(uses, [value.grad_fn])
+    roles = find_roles(recording, [value.grad_fn])
     out, kinds, counts = Groups(filters), {}, {}
     for use in uses:
         kinds.setdefault(use.name, use.kind)

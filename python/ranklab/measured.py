@@ -27,7 +27,7 @@ def layers(recording, reduce=True):
 
 
 def local(recording):
-    roles = find_roles(recording.uses, [use.node for use in recording.uses if use.arrived])
+    roles = find_roles(recording, [use.node for use in recording.uses if use.arrived])
     found = []
     for layer, why in judge(recording).items():
         if layer.sketch is None and why is not None and why[0] not in ABSENT | set(GRADIENT_ONLY):

@@ -190,6 +190,11 @@ def why_not_seen(recording, name, judged):
         return why("not-in-loss" if recording.arrived else "no-backward")
     if recording.lost is not None:  # an error in a call whose weights are not known
         return failure(recording.lost)
+    used = next((use.kind for use in recording.uses if use.name == name and use.kind != "frozen"),
+                None)
+    if used is not None:
+        return why("lookup") if used == "embedding" else why(
+            "computed", recording.touched.get(name, used.split(",")[0]))
     if name in recording.touched:
         return why("function", recording.touched[name])
     received = name in recording.gradients or has_new_gradient(

@@ -117,7 +117,7 @@ class Recording:
             if names:
                 uses.touch(self, function, names, operands, made_of, out)
         except Refused:
-            if self.uses and self.uses[-1].node is not first.grad_fn:  # it has a role all the same
+            if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role all the same
                 uses.computed(self, function, args, operands, first)
             raise
         finally:

@@ -11,6 +11,7 @@ A matrix that is both first and head is a head. Upstream also counts what lies b
 no_grad() and frozen matrices, since it shapes the input all the same; downstream does not, since no
 gradient comes back from there.
 """
+import torch
 from torch import nn
 
 FROZEN = "frozen"  # in place of a node: a matrix without a gradient
@@ -121,9 +122,11 @@ class Graph:
         return found
 
 
-def find_roles(uses, roots):
+def find_roles(recording, roots):
     """name -> role of every matrix with a use upstream of the roots (nodes of the graph)."""
+    uses = recording.uses
     graph, at, more = Graph(uses), {}, {}
+    add_unseen(recording, graph, graph.order(roots))
     for use in uses:
         at.setdefault(use.node, []).append(use)
         more.setdefault(use.node, []).extend(node for node in use.behind if node is not FROZEN)
@@ -141,6 +144,27 @@ def find_roles(uses, roots):
         if use.node in reached and use.kind != "frozen":
             by_name.setdefault(use.name, []).append(use)
     return {name: role_of(each, above, below) for name, each in by_name.items()}
+
+
+def add_unseen(recording, graph, order):
+    """Adds what the graph alone shows of parameters: a lookup table[ids], of which PyTorch tells
+    the modes nothing, and other functions."""
+    weights = recording.weights
+    seen = {use.name for use in recording.uses} | set(recording.touched) | {
+        name for behind in weights.computed.values() for name in behind}
+    for node in order:
+        for each in graph.next(node):
+            leaf = getattr(each, "variable", None)
+            name = None if leaf is None else weights.first_names.get(leaf)
+            if name is None or name in seen or leaf.dim() < 2:
+                continue
+            if isinstance(node, torch.autograd.function.BackwardCFunction):
+                recording.without_grad.add(name)
+                continue
+            function = type(node).__name__.split("Backward")[0]
+            if function in ("Index", "IndexSelect", "Gather", "Take"):
+                recording.uses.append(Use(name, "embedding", node))
+            recording.touched.setdefault(name, function.lower())
 
 
 def role_of(uses, above, below):

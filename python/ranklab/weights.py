@@ -57,7 +57,7 @@ class Weights:
     def __init__(self, model):
         self.parameters, self.tied, self.computed, self.refused = {}, {}, {}, {}
         self.first_names, self.hooks, self.sharded = {}, [], {}
-        self.model, self.strangers, self.marked = weakref.ref(model), None, False
+        self.model, self.strangers, self.scans, self.marked = weakref.ref(model), {}, 100, False
         for prefix, module in modules_of(model):
             self.add_module(prefix, module)
         self.places, self.where = {}, {}  # address of a storage -> names; name -> address
@@ -79,7 +79,8 @@ class Weights:
         """Follows a parameter that was moved, cast or replaced since the start."""
         name = self.first_names.get(parameter)
         if name is None:
-            if self.strangers is None:  # once, since another model may have many parameters
+            if id(parameter) not in self.strangers and self.scans > 0:
+                self.scans -= 1  # few, since another model may have many parameters
                 self.strangers = {id(p): prefix + own for prefix, module in modules_of(self.model())
                                   for own, p in module.named_parameters(recurse=False)}
             name = self.strangers.get(id(parameter))
