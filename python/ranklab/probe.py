@@ -187,7 +187,7 @@ def check_optimizer(optimizer, model):
     for key, value in vars(optimizer).items():
         plain = isinstance(value, PLAIN) or isinstance(value, tuple) and all(
             isinstance(each, PLAIN) for each in value) or type(value).__module__.startswith(
-            ("torch.distributed", "torch._C._distributed", "torch.cuda"))
+            ("torch.distributed", "torch._C", "torch.cuda"))
         if key not in usual and not plain:
             raise ValueError(f"probe(): {name} keeps state in its attribute {key}, outside of its "
                              "state_dict(), which cannot be restored")

@@ -8,9 +8,8 @@ import torch
 def buffers_restored(model):
     """Restores buffers, such as the statistics of BatchNorm, and the random state of PyTorch."""
     random = random_state()
-    buffers = [(module._buffers, name, buffer, buffer.detach().clone())
-               for module in model.modules() for name, buffer in module._buffers.items()
-               if buffer is not None]
+    buffers = [(module, name, buffer, buffer.detach().clone()) for module in model.modules()
+               for name, buffer in module.named_buffers(recurse=False)]
     try:
         yield
     finally:
@@ -20,8 +19,9 @@ def buffers_restored(model):
 
 def set_buffers(buffers):
     with torch.no_grad():
-        for own, name, buffer, value in buffers:
-            own[name] = buffer
+        for module, name, buffer, value in buffers:
+            if getattr(module, name) is not buffer:
+                setattr(module, name, buffer)
             if not torch.equal(buffer, value):
                 buffer.copy_(value)
 

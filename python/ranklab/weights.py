@@ -178,7 +178,7 @@ class Weights:
             return
         if name is None:
             name = next((name for name, (module, own) in self.sharded.items()
-                         if module._parameters.get(own) is whole), None)
+                         if getattr(module, own, None) is whole), None)
         if name is None or private.is_dtensor(whole):
             return
         self.first_names[whole], self.parameters[name] = name, whole
