@@ -440,7 +440,7 @@ reference: build ## run every preset (hours), or NAME=my-preset, in full into re
 REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json)))
 
 # Where texts refer to numbers of the reference results.
-NUMBERED = README.md results/README.md $(wildcard experiments/*.md) $(PRESET_FILES) $(PAPER_FILES) $(addprefix results/,$(REFERENCES))
+NUMBERED = README.md python/README.md results/README.md $(wildcard experiments/*.md) $(PRESET_FILES) $(PAPER_FILES) $(addprefix results/,$(REFERENCES))
 
 gallery: build ## write README.md, statements.md, a page per paper and reference/report.html in results/ from all reference results
 	@$(BINARY) numbers $(NUMBERED)

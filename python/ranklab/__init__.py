@@ -1,17 +1,23 @@
-"""Measures on a PyTorch model what decides between Euclidean and spectral steps (Muon).
+"""Give Muon all hidden matrices of a PyTorch model: groups(model, loss).muon.
 
-    watch(model, every=100)             stable and nuclear ranks during training
+nr(G)/st(A), which watch() measures, does not choose among them; and tune the rate of embedding and
+head for Adam first, whose best was 10 times that of the hidden matrices. In the preset muon-blocks
+(held-out nats, five seeds, rates tuned for each choice) Muon on all hidden matrices ends 0.018 +-
+0.025 below Adam, with the embedding too 0.058 +- 0.015 below, on those with nr >= st 0.020 +- 0.022
+above, and on the others 0.042 +- 0.010 below.
+
     groups(model, loss)                 parameters for Muon and for the other optimizer
     check_groups(optimizers, model)     what is wrong with the groups of optimizers
-    probe(model, loss, batch, other)    what one step really does to the loss
+    watch(model, every=100)             stable and nuclear ranks during training
+    probe(model, loss, batch, other)    what one step of the hidden matrices does to the loss
     record(model, path)                 one training step as a file for `ranklab ranks`
 """
-from .directions import newton_schulz
 from .groups import Groups, check_groups, groups
+from .polar import newton_schulz
 from .probe import probe
 from .record import record
-from .watch import Watcher, watch
+from .watch import Found, Watcher, watch
 
 __version__ = "0.3.0"
-__all__ = ["Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe", "record",
-           "watch"]
+__all__ = ["Found", "Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe",
+           "record", "watch"]

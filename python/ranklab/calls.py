@@ -4,28 +4,32 @@ A TorchFunctionMode sees the calls of torch functions, methods and operators, wh
 made, but not those inside TorchScript and torch.autograd.Function. torch.compile runs its code
 uncompiled meanwhile (PyTorch 2.6 on). Errors of this package never leave a call.
 """
-import sys
-import types
+import threading
 
 import torch
-import torch.utils.checkpoint
-from torch import nn
 from torch.overrides import TorchFunctionMode
 
-from . import recurrent
+from . import private, recurrent
 
 # The functions that use a matrix, with the names of their arguments; for a product the two factors
 # come last.
 PRODUCTS = {
-    "linear": ("input", "weight"), "matmul": ("input", "other"), "__matmul__": ("input", "other"),
-    "mm": ("input", "mat2"), "bmm": ("input", "mat2"), "addmm": ("input", "mat1", "mat2")}
+    "linear": ("input", "weight"), "inner": ("input", "other"), "matmul": ("input", "other"),
+    "__matmul__": ("input", "other"), "__rmatmul__": ("other", "input"),
+    "mm": ("input", "mat2"), "bmm": ("input", "mat2"), "addmm": ("input", "mat1", "mat2"),
+    "baddbmm": ("input", "batch1", "batch2")}
 SIGNATURES = {
     **PRODUCTS, "embedding": ("weight", "indices", "padding_idx", "scale_grad_by_freq"),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"),
                     ("input", "weight", "bias", "stride", "padding", "dilation", "groups"))}
 # Functions that use a weight as a matrix but are not measured, and their causes.
-NOT_MEASURED = {"einsum": "einsum", "bilinear": "bilinear", **dict.fromkeys(
-    ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "transposed-convolution")}
+NOT_MEASURED = {
+    "einsum": "einsum", "bilinear": "bilinear", "tensordot": "tensordot",
+    "addbmm": "batched-product", "embedding_bag": "embedding-bag", **dict.fromkeys(
+        ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "transposed-convolution")}
+# Where the weight is among the arguments. Of the other functions each factor may be one.
+PLACES = {"linear": 1, "embedding": 0, "embedding_bag": 0, "bilinear": 2, **dict.fromkeys(
+    ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1)}
 
 
 class Observer(TorchFunctionMode):
@@ -33,87 +37,63 @@ class Observer(TorchFunctionMode):
 
     def __init__(self, recording):
         super().__init__()
-        self.recording = recording
+        self.recording, self.thread, self.sweepers = recording, threading.get_ident(), []
 
-    def leave(self):
-        """Ends the mode, even if other modes were entered after it."""
-        above = []
-        while self in torch.overrides._get_current_function_mode_stack():
-            above.append(torch.overrides._pop_mode())
-        for mode in reversed(above[:-1]):
-            torch.overrides._push_mode(mode)
+    def leave(self, modules):
+        """Ends the mode. Only its own thread can take it off the stack of modes: elsewhere it hands
+        all calls on, until the next forward pass of a module in its thread takes it off."""
+        self.recording = None
+        if private.remove(self) or self.thread == threading.get_ident():
+            return
+        self.sweepers = [module.register_forward_pre_hook(Hook(self.sweep)) for module in modules]
+
+    def sweep(self, *_):
+        alive = any(thread.ident == self.thread for thread in threading.enumerate())
+        if private.remove(self) or not alive:
+            for hook in self.sweepers:
+                hook.remove()
+            self.sweepers = []
 
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
         # PyTorch turns the mode off in here; `with self` turns it on again.
-        kwargs = kwargs or {}
-        if self.recording.busy:
+        kwargs, recording = kwargs or {}, self.recording
+        if recording is None or recording.busy:
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if name in recurrent.FUNCTIONS and torch.is_grad_enabled():
             weights = []
             try:
-                weights = [name for t in tensors(args) for name in self.recording.weights.names(t)]
+                weights = [name for t in tensors(args) for name in recording.weights.names(t)]
                 if weights:
                     with self:
                         return recurrent.recurrent(name, *args)
             except Exception as error:  # PyTorch computes it, and reports errors of the caller
-                self.recording.fail(weights, error)
-        if (isinstance(function, types.FunctionType)
-                and all(kind in (torch.Tensor, nn.Parameter) for kind in kinds)
-                and asks_for_modes(function)):
+                recording.fail(weights, error)
+        if private.opens(function, kinds):
             with self:
-                return body(function)(*args, **kwargs)
-        if name in SIGNATURES and torch.is_grad_enabled() and self.recording.repeat(
-                name, args, kwargs):
+                return private.body(function)(*args, **kwargs)
+        if name in SIGNATURES and torch.is_grad_enabled() and recording.repeat(name, args, kwargs):
             return function(*args, **kwargs)
         out = function(*args, **kwargs)
         if isinstance(out, (torch.Tensor, list, tuple)):
-            self.recording.observe(name, args, kwargs, out)
+            recording.observe(name, args, kwargs, out)
+        elif name == "__setitem__":
+            recording.observe(name, args, kwargs, args[0])
         return out
 
 
-def asks_for_modes(function):
-    """Whether a Python function of PyTorch offers each call to the mode before it runs.
+class Hook:
+    """A hook of a module. Its copy in a copy of the module does nothing."""
 
-    Tensor.storage() and methods that call super(), such as Tensor.unflatten(), do too, but the call
-    inside them has the same name and would run them again.
-    """
-    names = function.__code__.co_names
-    return function.__name__ != "storage" and "super" not in names and any(
-        name.startswith("has_torch_function") and name in function.__globals__ for name in names)
+    def __init__(self, function):
+        self.function = function
 
+    def __call__(self, *call):
+        if self.function is not None:
+            self.function(*call)
 
-def body(function):
-    """A copy of such a function that runs at once, so that the mode sees the calls inside it."""
-    never = {name: lambda *_: False for name in function.__code__.co_names
-             if name.startswith("has_torch_function")}
-    copy = types.FunctionType(function.__code__, {**function.__globals__, **never},
-                              function.__name__, function.__defaults__, function.__closure__)
-    copy.__kwdefaults__ = function.__kwdefaults__
-    return copy
-
-
-def region():
-    """Where the running call is in a region of torch.utils.checkpoint: (state, node).
-
-    "forward": in the forward pass of a region without reentrant autograd; "again": in its
-    repetition; "reentrant": in the repetition of a reentrant one, with its node in the graph; else
-    None.
-    """
-    frame = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code.co_filename == torch.utils.checkpoint.__file__:
-            name = frame.f_code.co_name
-            if name in ("unpack", "unpack_hook"):
-                return "again", None
-            if name == "backward":
-                return "reentrant", frame.f_locals.get("ctx")
-            if name == "forward" and "ctx" in frame.f_locals:
-                return "reentrant-forward", None
-            if name in ("checkpoint", "_checkpoint_without_reentrant"):
-                return "forward", None
-        frame = frame.f_back
-    return None, None
+    def __reduce__(self):
+        return Hook, (None,)
 
 
 def tensors(values):
@@ -134,4 +114,7 @@ def sides(function, args, more):
     """(left, right) of a product out = left @ right."""
     named = given(function, args, more)
     left, right = (named[name] for name in SIGNATURES[function][-2:])
-    return (left, right.t()) if function == "linear" else (left, right)
+    if function == "__rmatmul__":
+        left, right = args[1], args[0]
+    flip = function == "linear" or function == "inner" and right.dim() == 2
+    return (left, right.t()) if flip else (left, right)

@@ -12,6 +12,8 @@ REASONS = {
     "compiled": "inside a module compiled by TorchScript, or by torch.compile before PyTorch 2.6",
     # how it is used
     "einsum": "used by einsum, which is not measured",
+    "tensordot": "used by tensordot, which is not measured",
+    "embedding-bag": "used by EmbeddingBag, whose sums of rows are not measured",
     "bilinear": "used by a bilinear layer, which is not measured",
     "transposed-convolution": "used by a transposed convolution, which is not measured",
     "grouped-convolution": "a convolution with {0} groups ({0} matrices), which is not measured",
@@ -23,10 +25,15 @@ REASONS = {
     "scaled-by-frequency": "scale_grad_by_freq=True: its gradient is not the sum over its samples",
     "custom-function": "used inside a torch.autograd.Function, which is not measured",
     "function": "used by {0}, but not as a matrix, or a block of its rows, that multiplies "
-                "activations; for example as an input, a term, a block of columns, in another "
-                "shape, or to compute another weight",
-    "tied": "tied: used as an embedding and as a matrix, which have different inputs",
-    "both-orientations": "used both as W and as its transpose, which have different inputs",
+                "activations; for example as an input, a term, a block of columns, or to compute "
+                "another weight",
+    "computed": "multiplied by activations only after a function of it, such as a mask, a norm or a "
+                "block of columns ({0}), which is not measured",
+    "lookup": "its rows are looked up by indexing or in a function of it, which is not measured",
+    "tied": "tied: used as an embedding and as a matrix, which have different inputs; so it has a "
+            "nuclear rank alone",
+    "both-orientations": "used both as W and as its transpose, which have different inputs; so it "
+                         "has a nuclear rank alone",
     "overlap": "its uses overlap: some use more rows than others",
     # that it is not used, or not seen
     "not-called": "not used (a module that is not called, an expert without tokens, or a use "
@@ -40,6 +47,12 @@ REASONS = {
     "gradient-not-seen": "torch.autograd.grad() hides its gradient before PyTorch 2",
     "inputs-freed": "its inputs were freed before its gradient arrived",
     # its gradient
+    "updated": "the weight changed between two of its calls (an optimizer step, a cast or a move); "
+               "measure one update at a time: call step() after each",
+    "cleared": "the gradients of two backward passes were not added up in p.grad (cleared or changed "
+               "between them, or taken by torch.autograd.grad); measure one of them at a time",
+    "overflow": "overflow: its inputs are too large for sums of squares in {0}",
+    "underflow": "underflow: its {1} are too small for sums of squares in {0}",
     "not-finite": "its gradient is not finite",
     "zero-gradient": "its gradient is exactly zero (for example behind a layer with zero weights)",
     "negligible": "{0:.4g} % of ||A||_F^2 is from samples whose output gradient is negligible",
@@ -50,6 +63,7 @@ REASONS = {
     "gradient-changed": "its gradient was changed, is one of several that arrived, or a part of "
                         "its forward pass ran before the measurement (cosine {0:.3f}); measure one "
                         "update of the optimizer at a time",
+    "parts": "the parts {0} do not divide its {1} {2}",
     "recorder-error": "ranklab failed: {0}",
 }
 

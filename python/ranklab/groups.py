@@ -1,13 +1,23 @@
 """Which parameters Muon takes and which the other optimizer, by dataflow (see roles.py)."""
 import weakref
+from collections.abc import Mapping
 
 import torch
 
-from .recording import Recording
+from .recording import Recording, is_gain
+from .restored import buffers_restored
 from .roles import find_roles
-from .watch import check_model
+from .watch import check_model, optimizers_of
+from .weights import layer_name
 
 KNOWN = weakref.WeakKeyDictionary()  # model -> the Groups last found for it
+# Functions of which a parameter is a term or an input: its rows are data, as in a table.
+TERMS = {"add", "radd", "iadd", "sub", "rsub", "cat", "concat", "concatenate", "stack", "expand",
+         "expand_as", "broadcast_to", "repeat", "repeat_interleave", "tile", "where", "setitem",
+         "layer_norm", "dropout", "interpolate", "pad", "lerp", "masked_fill", "index_put",
+         "masked_scatter", "scaled_dot_product_attention", "normalize", "matmul", "bmm",
+         "baddbmm", "einsum"}
+MARKS = ("muon", "dion"), ("adam", "lion", "sgd", "lamb", "adagrad", "rmsprop", "adafactor")
 
 
 class NoScalar(TypeError):
@@ -18,17 +28,19 @@ class Groups:
     """muon, other: lists of parameters, each parameter once, frozen ones nowhere.
 
     muon_names, other_names: their names. roles: name -> role; notes: name -> what it is besides.
+    Printed, it is a table.
     """
 
-    def __init__(self):
+    def __init__(self, filters=False):
         self.muon, self.other, self.muon_names, self.other_names = [], [], [], []
-        self.roles, self.notes = {}, {}
+        self.roles, self.notes, self.filters = {}, {}, filters
 
     def add(self, name, parameter, role, note):
         self.roles[name] = role
         if note:
             self.notes[name] = note
-        for_muon = role == "hidden" and parameter.dim() == 2
+        for_muon = role == "hidden" and (parameter.dim() == 2 or self.filters and (
+            note.startswith("convolution")))
         (self.muon if for_muon else self.other).append(parameter)
         (self.muon_names if for_muon else self.other_names).append(name)
 
@@ -42,15 +54,23 @@ class Groups:
         return "\n".join(lines)
 
 
-def groups(model, loss):
+def groups(model, loss, filters=False):
     """The parameters of a model in two groups; see Groups.
 
     loss: loss(model) runs one forward pass and returns the scalar loss.
-    Muon gets the hidden matrices with two axes. Stacks of experts and convolutions are hidden
-    matrices too, but torch.optim.Muon does not take them: they are in `other`, and notes says so.
-    Parameters that are frozen in the model are in no group. The forward pass runs with gradients
-    for all of them, so that roles are right behind frozen layers; it changes buffers such as those
-    of BatchNorm as any forward pass does. The model must have seen its lazy layers before.
+    filters: whether Muon gets hidden filters of convolutions too, for a Muon that flattens each to
+    a matrix, p.flatten(1), as the reference does; torch.optim.Muon takes matrices alone.
+
+    Muon gets all hidden matrices with two axes. Stacks of experts are hidden matrices too, but
+    torch.optim.Muon does not take them: they are in `other`, and notes says so, as it says which
+    matrices are fused and how to cut them. Parameters that are frozen in the model are in no group.
+    The roles are embedding, first, hidden, head and tied (roles.py); vector (also gains such as
+    those of weight_norm, m x 1); table, whose rows are data (positions, a class token, learned
+    queries); other and unknown, whose notes say how they are used; unused.
+
+    The forward pass runs with gradients for all parameters, so that roles are right behind frozen
+    layers. Buffers, such as the statistics of BatchNorm, and the random state of PyTorch are
+    restored. The model must have seen its lazy layers before.
 
     Throws TypeError if `loss` is no function or returns no scalar with a gradient.
     """
@@ -62,13 +82,14 @@ def groups(model, loss):
     try:
         for p in frozen:
             p.requires_grad_(True)
-        recording, value = forward(model, loss)
+        with buffers_restored(model):
+            recording, value = forward(model, loss)
     finally:
         for p in frozen:
             p.requires_grad_(False)
     uses = recording.uses
-    roles = find_roles(uses, [value.grad_fn])
-    out, kinds, counts = Groups(), {}, {}
+    roles = find_roles(recording, [value.grad_fn])
+    out, kinds, counts = Groups(filters), {}, {}
     for use in uses:
         kinds.setdefault(use.name, use.kind)
         counts[use.name] = counts.get(use.name, 0) + 1
@@ -106,45 +127,64 @@ def describe(recording, name, parameter, roles, kinds, counts):
         return "vector", ""
     whole = next((weight for weight, behind in recording.weights.computed.items()
                   if name in behind and weight in roles), name)
-    role, notes = roles.get(whole), []
+    if whole != name and is_gain(parameter):
+        return "vector", f"a gain of {whole}"
+    role = roles.get(whole)
     if role is None:
-        if name in recording.touched:
-            return "other", f"used by {recording.touched[name]}, not as a matrix"
-        if name in recording.without_grad:
-            return "unknown", "used only without gradients, or inside a torch.autograd.Function"
-        if name in recording.refused:
-            return "unknown", recording.refused[name][1]
-        return "unused", "the loss does not depend on it"
+        return without_role(recording, name, parameter)
+    kind, notes, used_as = kinds[whole], [], recording.shapes.get(whole, ())
+    if parameter.dim() > 2 and parameter.shape[0] == 1 and kind.endswith("not measured"):
+        return "table", f"used by {kind}"
+    if "convolution" in kind or kind.startswith("conv"):
+        rows, *rest = parameter.shape
+        notes.append(f"{kind}; flattened, a matrix of {rows} x {parameter.numel() // rows}")
+    elif kind not in ("matrix", "transposed matrix", "embedding"):
+        notes.append(f"used by {kind}")
+    elif parameter.dim() > 2:
+        notes.append("used as a matrix of {} x {}".format(*used_as) if len(used_as) == 2 else
+                     "stack of experts" if parameter.dim() == 3 else "stack")
     if whole != name:
         notes.append(f"a part of {whole}")
     if name in recording.weights.tied:
         notes.append("tied to " + ", ".join(recording.weights.tied[name]))
     if role == "hidden" and counts[whole] > 1:
         notes.append(f"shared: used {counts[whole]} times")
-    if "convolution" in kinds[whole] or kinds[whole].startswith("conv"):
-        notes.append("convolution")
-    elif parameter.dim() > 2:
-        notes.append("stack of experts" if parameter.dim() == 3 else "stack")
-    elif kinds[whole] not in ("matrix", "transposed matrix", "embedding"):
-        notes.append(f"used by {kinds[whole]}")
+    fused = recording.cuts.get(whole)
+    if fused is None and name.endswith("in_proj_weight") and (
+            parameter.shape[0] == 3 * parameter.shape[1]):
+        fused = [parameter.shape[1]] * 3
+    if role == "hidden" and fused:
+        rule = len(fused) if len(set(fused)) == 1 else fused
+        notes.append(f"fused: {len(fused)} matrices of {', '.join(map(str, fused))} outputs, which "
+                     f'watch(parts={{"{layer_name(name)}": {rule}}}) measures apart, and Muon treats '
+                     "apart if each is a parameter of its own")
     return role, ", ".join(notes)
 
 
-def optimizers_of(function, given):
-    """A list of one or several optimizers. Throws TypeError for anything else."""
-    optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
-    if not all(hasattr(each, "param_groups") for each in optimizers):
-        raise TypeError(f"{function}: needs an optimizer of torch.optim, or a list of them")
-    return optimizers
+def without_role(recording, name, parameter):
+    """(role, note) of a parameter that is not used as a matrix."""
+    if name in recording.touched:
+        function = recording.touched[name]
+        data = function in TERMS or function.endswith("as an input")
+        if is_gain(parameter) and not (data and parameter.dim() > 2):
+            return "vector", f"used by {function}"
+        return "table" if data else "other", f"used by {function}, not as a matrix"
+    if name in recording.without_grad:
+        return "unknown", "used only without gradients, or inside a torch.autograd.Function"
+    if name in recording.refused:
+        return "unknown", recording.refused[name][1]
+    return "unused", "the loss does not depend on it"
 
 
 def check_groups(optimizers, model, loss=None):
     """Sentences on what is wrong with the groups of one or several optimizers; none if all is well.
 
     They name the parameters that are left out, those that are in two groups, and the matrices of
-    Muon that are not hidden. An optimizer counts as Muon if its class has that word in its name, or
-    for its groups with "use_muon". loss: as in groups(); not needed after groups(model, loss).
-    Throws TypeError for what is no optimizer.
+    Muon that are not hidden. What is Muon's is read from the groups and from the state of each
+    parameter ("use_muon", "algorithm", "kind" and the like), else from the class: all parameters of
+    one that is called Muon or Dion. If such a class has vectors too, or another optimizer in its
+    name, and marks nothing, one sentence says that it cannot be read. loss: as in groups(); not
+    needed after groups(model, loss). Throws TypeError for what is no optimizer.
     """
     check_model("check_groups()", model)
     optimizers = optimizers_of("check_groups()", optimizers)
@@ -154,12 +194,14 @@ def check_groups(optimizers, model, loss=None):
         names.setdefault(parameter, name)
     places, muon, out = {}, {}, []  # how often a parameter is in a group; those of Muon, in order
     for optimizer in optimizers:
+        own, readable = muon_of(optimizer)
+        muon.update(dict.fromkeys(own))
         for group in optimizer.param_groups:
-            is_muon = group.get("use_muon", "muon" in type(optimizer).__name__.lower())
             for parameter in group["params"]:
                 places[parameter] = places.get(parameter, 0) + 1
-                if is_muon:
-                    muon[parameter] = True
+        if not readable:
+            out.append(f"which parameters {type(optimizer).__name__} orthogonalizes cannot be "
+                       'read: neither its groups nor its state have a mark such as "use_muon"')
     for parameter, name in names.items():
         count = places.get(parameter, 0)
         if count == 0 and parameter.requires_grad:
@@ -182,3 +224,40 @@ def check_groups(optimizers, model, loss=None):
         out.append("the roles of Muon's matrices are not known: call groups(model, loss) first, or "
                    "pass loss")
     return out
+
+
+def muon_of(optimizer):
+    """(parameters that an optimizer orthogonalizes, whether that can be read)."""
+    muon, unmarked = [], []
+    for group in optimizer.param_groups:
+        of_group = mark_of({key: value for key, value in group.items() if key != "params"})
+        for parameter in group["params"]:
+            state = optimizer.state.get(parameter)
+            mark = mark_of(state) if isinstance(state, Mapping) else None
+            mark = of_group if mark is None else mark
+            if mark is None:
+                unmarked.append(parameter)
+            elif mark:
+                muon.append(parameter)
+    name = type(optimizer).__name__.lower()
+    if not unmarked or not any(word in name for word in MARKS[0]):
+        return muon, True
+    several = any(word in name for word in MARKS[1]) or any(p.dim() < 2 for p in unmarked)
+    marked = len(unmarked) < sum(len(group["params"]) for group in optimizer.param_groups)
+    if several and not marked:
+        return muon, False
+    return muon + unmarked, True
+
+
+def mark_of(values):
+    """Whether a group or a state says that it is Muon's; None if it says nothing."""
+    for key, value in values.items():
+        key = str(key).lower()
+        said = value.lower() if isinstance(value, str) else key if isinstance(value, bool) else ""
+        if any(word in said for word in MARKS[0]):
+            return value is not False
+        # Not "match_rms_adamw", a rule for the rate of torch.optim.Muon.
+        if any(said.startswith(word) if isinstance(value, str) else word in said
+               for word in MARKS[1]):
+            return value is False
+    return None

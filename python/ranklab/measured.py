@@ -3,7 +3,7 @@ import torch
 
 from .causes import failure
 from .grams import gram_of
-from .reasons import judge, why_not_seen
+from .reasons import GRADIENT_ONLY, judge, why_not_seen
 from .roles import find_roles
 from .weights import world_size
 
@@ -27,10 +27,10 @@ def layers(recording, reduce=True):
 
 
 def local(recording):
-    roles = find_roles(recording.uses, [use.node for use in recording.uses if use.arrived])
+    roles = find_roles(recording, [use.node for use in recording.uses if use.arrived])
     found = []
     for layer, why in judge(recording).items():
-        if layer.sketch is None and why is not None and why[0] not in ABSENT | {"tied"}:
+        if layer.sketch is None and why is not None and why[0] not in ABSENT | set(GRADIENT_ONLY):
             recording.refused.setdefault(layer.name, why)
         layer.why, layer.role = why, roles.get(layer.name, "hidden")
         if why is None:

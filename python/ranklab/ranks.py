@@ -6,113 +6,66 @@
 Source: Davis and Drusvyatskiy, "When do spectral gradient updates help in deep learning?",
 eq. (1.5) and (1.8): a spectral step is favored if nr(G) > st(A).
 
-Accuracy, given A A' and G. In float64 both are exact up to rounding. In float32 the largest
-eigenvalue of A A' has a relative error of about 1e-6, or 1e-15 up to k = 256. Of G in float32 the
-Gram matrix is formed in float64, so a singular value has an error of at most 1e-8 times the
-largest; nr is then exact to 1e-6 or better.
+Accuracy, given A A' and G: both are exact up to rounding in float64. A A' is summed in the type of
+the samples, in float32 with a relative error of about 1e-6. The Gram matrix of G is formed in
+float64, so a singular value has an error of at most 1e-8 times the largest, and nr of about 1e-6.
+
+Cost: eigenvalues in float64, which on a CPU cost less than the sum A A' of as many samples as
+inputs up to a width of 2,048.
 """
 import functools
 import math
 
 import torch
 
-from .eigenvalues import largest_eigenvalues, largest_of_samples
 from .grams import gram_of
-from .stacks import batches, on_host
-
-# GPUs (compute capability) whose products in float64 are as fast as in float32. On an H100, 16
-# matrices of 1024 x 1024 take 0.6 ms per product, and 164 ms for their eigenvalues; one of
-# 4096 x 4096 takes 118 ms for its eigenvalues, which is less than its products.
-FAST_FLOAT64, MOST_PRODUCTS = ((6, 0), (7, 0), (8, 0), (9, 0), (10, 0)), 2048
-# X <- a X + b X X' X + c (X X')^2 X: 13 steps take singular values from 1e-7 to [0.68, 1.21] and
-# keep them there (Jordan et al., 2024), 3 more to 1 within 1e-9.
-JORDAN = (3.4445, -4.7750, 2.0315)
-ITERATION = [JORDAN] * 13 + [(15 / 8, -10 / 8, 3 / 8)] * 3
 
 
-def moment_of(layer):
-    """A A' of a layer (sums.py); of few samples A' A, which has the same eigenvalues; many samples
-    that were kept, as they are."""
-    samples = layer.samples()
-    if samples is None:
-        return layer.gram
-    n, k = samples.shape
-    return samples @ samples.t() if 2 * n <= k else gram_of(samples) if n == k else samples
+def on_host(tensors):
+    """The numbers of each tensor as a list. All tensors come to the host together."""
+    if not tensors:
+        return []
+    device, out, at = tensors[0].device, [], 0
+    flat = torch.cat([t.detach().reshape(-1).to(device, torch.float64) for t in tensors]).tolist()
+    for t in tensors:
+        out.append(flat[at:at + t.numel()])
+        at += t.numel()
+    return out
 
 
 def stable_ranks(moments):
     """st(A) of each A A' (k x k), of its diagonal (k) if it has no other entries, or of samples
-    (another number x k). NaN if it is zero."""
-    once = list({id(moment): moment for moment in moments}.values())
-    full = [moment for moment in once if moment.dim() == 2 and len(moment) == moment.shape[1]]
-    largest = dict(zip(map(id, full), largest_eigenvalues(full)))
-    largest.update({id(m): largest_of_samples(m) for m in once
-                    if m.dim() == 2 and id(m) not in largest})
-    numbers = on_host([torch.stack([trace_of(m), (m if m.dim() == 1 else m[:1, :1]).max().double()])
-                       for m in once])
-    found = {}
-    for moment, (trace, entry) in zip(once, numbers):
-        most = largest.get(id(moment), entry)
-        found[id(moment)] = trace / most if most > 0 else math.nan
+    A' (n x k) as ("samples", A'). NaN if it is zero. Equal tensors are worked on once."""
+    once = {id(moment): moment for moment in moments}
+    numbers = on_host([trace_and_largest(moment) for moment in once.values()])
+    found = {key: trace / most if most > 0 else math.nan
+             for key, (trace, most) in zip(once, numbers)}
     return [found[id(moment)] for moment in moments]
 
 
-def trace_of(moment):
+def trace_and_largest(moment):
+    """[trace, largest eigenvalue] of A A', in float64."""
+    if isinstance(moment, tuple):
+        a = moment[1].double()
+        moment = a @ a.t() if len(a) <= a.shape[1] else gram_of(a)
+    moment = moment.double()
     if moment.dim() == 1:
-        return moment.double().sum()
-    if len(moment) == moment.shape[1]:
-        return moment.diagonal().double().sum()
-    return torch.linalg.vector_norm(moment, dim=1).double().square().sum()
+        return torch.stack([moment.sum(), moment.max()])
+    return torch.stack([moment.diagonal().sum(), torch.linalg.eigvalsh(moment)[-1]])
 
 
 def nuclear_ranks(gradients):
     """[nr(G), ||G||_F^2] of each matrix; nr is NaN if it is zero."""
-    found, out = [], [None] * len(gradients)
-    for indices, stack in batches([g if len(g) <= g.shape[1] else g.t() for g in gradients]):
-        if stack.dtype == torch.float64:
-            values = torch.linalg.svdvals(stack)
-            total, square = values.sum(-1), values.square().sum(-1)
+    found = []
+    for g in gradients:
+        g = g if len(g) <= g.shape[1] else g.t()
+        if g.dtype == torch.float64:
+            values = torch.linalg.svdvals(g)
         else:
-            gram = grams(stack)
-            square = gram.diagonal(0, 1, 2).sum(-1)
-            total = (nuclear_norms(gram, square) if products_pay(gram) else
-                     torch.linalg.eigvalsh(gram).clamp(min=0).sqrt().sum(-1))
-        found.append((indices, torch.stack([total.square() / square, square], 1)))
-    for (indices, _), numbers in zip(found, on_host([table for _, table in found])):
-        for place, i in enumerate(indices):
-            out[i] = numbers[2 * place:2 * place + 2]
-    return out
-
-
-def grams(stack):
-    """G G' of each G, in float64."""
-    wide = stack.double()
-    if stack.is_cuda or stack.shape[1] <= 64:
-        return wide @ wide.transpose(1, 2)
-    return torch.stack([gram_of(g.t()) for g in wide])
-
-
-def products_pay(gram):
-    return gram.is_cuda and 32 < gram.shape[-1] <= MOST_PRODUCTS and (
-        torch.cuda.get_device_capability(gram.device) in FAST_FLOAT64)
-
-
-def nuclear_norms(gram, square):
-    """||G||_* of each G from G G' (batch x d x d) and ||G||_F^2, by products alone.
-
-    ||G||_* = tr(polar(G) G'). With X = G / ||G||_F at first, h = X X' and s = X G' / ||G||_F are
-    polynomials of G G', and a step X <- q X has s <- q s and h <- q h q. A singular value of less
-    than 1e-7 ||G||_F may be counted in part.
-    """
-    h = gram / square[:, None, None]
-    s = h
-    for a, b, c in ITERATION[:-1]:
-        q = torch.baddbmm(h, h, h, beta=b, alpha=c)
-        q.diagonal(0, 1, 2).add_(a)
-        s, h = q @ s, q @ h @ q
-    a, b, c = ITERATION[-1]
-    return square.sqrt() * (a * s.diagonal(0, 1, 2).sum(-1) + b * (h * s).sum((1, 2))
-                            + c * ((h @ h) * s).sum((1, 2)))
+            values = torch.linalg.eigvalsh(gram_of(g.t().double())).clamp(min=0).sqrt()
+        square = values.square().sum()
+        found.append(torch.stack([values.sum().square() / square, square]))
+    return on_host(found)
 
 
 def random_stable_rank(k, n):

@@ -32,6 +32,7 @@ Metadata (`__metadata__`; all values are strings, and lists and objects are JSON
 import contextlib
 import json
 import os
+import tempfile
 
 import torch
 
@@ -48,8 +49,9 @@ def record(model, path, loss_scale=None, reduce=True):
     """Records the forward and backward passes inside the `with` block into a file.
 
     loss_scale: the factor of the loss, if the block does not undo it. reduce: as in watch(); rank 0
-    writes the file. An existing file is replaced. Nothing is written if the block raises an
-    exception. Throws TypeError for a model that is no torch.nn.Module, ValueError for a loss scale
+    writes the file. An existing file is replaced, and of a link the link itself. Nothing is written
+    if the block raises an exception; of two processes that write one file, the last one has it
+    whole. Throws TypeError for a model that is no torch.nn.Module, ValueError for a loss scale
     that is not a positive number and a file that is not called .safetensors, and OSError for a
     missing folder, and if the file cannot be written.
     """
@@ -114,11 +116,26 @@ def save(path, tensors, metadata):
         at += 4 * tensor.numel()
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    with open(path + ".partial", "wb") as file:
-        file.write(len(text).to_bytes(8, "little") + text)
-        for tensor in tensors.values():
-            file.write(bytes_of(tensor.detach().to("cpu", torch.float32).contiguous()))
-    os.replace(path + ".partial", path)
+    folder, name = os.path.split(os.path.abspath(path))
+    number, partial = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".partial", dir=folder)
+    try:
+        with os.fdopen(number, "wb") as file:
+            file.write(len(text).to_bytes(8, "little") + text)
+            for tensor in tensors.values():
+                file.write(bytes_of(tensor.detach().to("cpu", torch.float32).contiguous()))
+        os.chmod(partial, 0o666 & ~umask())
+        os.replace(partial, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.remove(partial)
+        raise
+
+
+def umask():
+    """The permissions that new files of this process lack; mkstemp() grants only the owner's."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def bytes_of(tensor):

@@ -3,40 +3,53 @@ import contextlib
 
 import torch
 
-from . import calls, sums, uses
+from . import calls, private, sums, uses
 from .causes import Refused, failure
-from .roles import Use
-from .weights import CASTS, Weights, address, sees_compiled
+from .roles import Flow, Use
+from .weights import CASTS, SCALINGS, Weights, address
+
+SAMPLE = 64  # entries of a weight that tell whether it changed without a new version (p.data)
+ENTRIES = 2 ** 16  # that update_rms compares
+MOST_NODES = 2000  # of the graph between a factor and the parameters that it is made of
 
 
 class Recording:
     """matrices: (name, kind, place) -> Sums; uses: list of Use, for the roles.
 
     gradients: name -> sum of the gradients that arrived in a weight during all backward passes.
-    refused: name -> (cause, reason); touched: name -> a function that used it in another way.
+    between: name -> comparisons (pair()) of this sum with p.grad before each later one arrived.
+    states: name -> what the weight was at its first call, see state_of(). drift: name -> how much
+    its entries differed at later calls. refused: name -> (cause, reason); touched: name -> a function that used it in another way.
     """
 
-    def __init__(self, model, measure=True, keeps=False):
-        self.weights, self.measure, self.keeps = Weights(model), measure, keeps
+    def __init__(self, model, measure=True):
+        self.weights, self.measure = Weights(model), measure
         self.parameters, self.refused = self.weights.parameters, self.weights.refused
         self.matrices, self.gradients, self.uses, self.touched = {}, {}, [], {}
         self.listening, self.without_grad, self.twice, self.hooks = {}, set(), set(), []
         self.waiting, self.busy, self.arrived, self.lost = [], False, False, None
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
+        self.shapes, self.cuts = {}, {}  # name -> the shape of the matrix; sizes of cut outputs
+        self.between, self.states, self.drift, self.flow = {}, {}, {}, Flow(self.weights)
+        self.data = set()  # nodes of the graph that depend on more than parameters
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
-            if measure and parameter.grad is not None and name not in self.refused:
-                self.before[name] = dense(parameter.grad).clone()
+            if measure and name not in self.refused and parameter.dim() > 1:
+                if parameter.grad is not None:
+                    self.before[name] = dense(parameter.grad).clone()
+                if parameter.requires_grad:
+                    self.listen(name, parameter)
         # Last, so that an error above does not leave it on.
         self.observer = calls.Observer(self)
-        self.uncompiled = (torch.compiler.set_stance("force_eager") if sees_compiled()
+        self.uncompiled = (torch.compiler.set_stance("force_eager") if private.sees_compiled()
                            else contextlib.nullcontext())
         self.observer.__enter__()
 
     def stop(self):
         """Ends the observation."""
-        self.observer.leave()
+        model = self.weights.model()
+        self.observer.leave([] if model is None else list(model.modules()))
         with contextlib.suppress(Exception):
             self.uncompiled.__exit__(None, None, None)
         with self.aside([matrix.name for matrix, _ in self.waiting]):
@@ -46,6 +59,7 @@ class Recording:
         for hook in [*self.hooks, *self.weights.hooks]:
             hook.remove()
         self.shared, self.listening = None, {}
+        self.flow.clear()
 
     def fail(self, names, error):
         for name in names:
@@ -56,55 +70,135 @@ class Recording:
         """Notes what one call of a built-in function does with weights; never raises."""
         names = []
         try:
-            first = next(calls.tensors([out]), None)
-            if first is None:
+            outs = list(calls.tensors([out]))
+            if not outs:
                 return
-            operands = list(calls.tensors([*args, *more.values()]))
+            first, operands = outs[0], list(calls.tensors([*args, *more.values()]))
             made_of = [self.weights.names(tensor) for tensor in operands]
             names = list(dict.fromkeys(name for each in made_of for name in each))
-            self.follow_frozen(function, operands, out, first)
-            if not names:
-                return
+            self.follow(function, operands, names, outs)
+            if operands and not self.measure:
+                self.note_cut(operands[0], outs)
             if not torch.is_grad_enabled():
-                if function in calls.SIGNATURES or function in calls.NOT_MEASURED:
+                if names and (function in calls.SIGNATURES or function in calls.NOT_MEASURED):
                     self.without_grad.update(names)
-                    self.hidden |= calls.region()[0] == "reentrant-forward"
+                    self.hidden |= private.region()[0] == "reentrant-forward"
                 return
-            in_place = (function.endswith("_") and function != "requires_grad_"
-                        and any(first is tensor for tensor in operands))
-            view = not in_place and first.numel() and address(first) is not None and (
-                address(first) in [address(tensor) for tensor in operands])
-            if view or not first.requires_grad:
-                return
-            if function in CASTS:
-                if made_of[0] and first.shape == operands[0].shape:
-                    self.weights.mark(first, names, source=operands[0])
-            elif function in calls.NOT_MEASURED:
-                self.note_use(names, function, operands, first)
-                raise Refused(calls.NOT_MEASURED[function])
-            elif not (function in calls.SIGNATURES and uses.use(self, function, args, more, first)):
-                uses.touch(self, function, names, operands, made_of, out)
+            if names or function in calls.PRODUCTS or function in calls.NOT_MEASURED:
+                self.observe_weights(function, args, more, out, first, operands, made_of, names)
         except Exception as error:
             self.fail(names, error)
 
-    def follow_frozen(self, function, operands, out, first):
-        """Marks what frozen matrices compute, so that a later matrix is not taken for the first."""
-        frozen = [name for tensor in operands if not tensor.requires_grad
-                  for name in self.weights.at(tensor)
-                  if self.parameters[name].dim() > 1 and function in calls.SIGNATURES]
-        if frozen and first.requires_grad and first.grad_fn is not None:
-            self.add_use(Use(frozen[0], "frozen", first.grad_fn, False))
-        elif frozen or any(getattr(t, "_ranklab_frozen", False) for t in operands):
-            for tensor in calls.tensors([out]):
-                tensor._ranklab_frozen = True
+    def observe_weights(self, function, args, more, out, first, operands, made_of, names):
+        """observe() with gradients, of a call that may use weights."""
+        in_place = (function.endswith("_") and function != "requires_grad_"
+                    and any(first is tensor for tensor in operands))
+        view = not in_place and first.numel() and address(first) is not None and (
+            address(first) in [address(tensor) for tensor in operands])
+        if view or not first.requires_grad:
+            return
+        if function in CASTS:
+            if made_of[0] and first.shape == operands[0].shape:
+                self.weights.mark(first, names, source=operands[0])
+            return
+        if function in SCALINGS and self.scaled(function, args, first):
+            return
+        multiplies = function in calls.SIGNATURES or function in calls.NOT_MEASURED
+        try:
+            if function in calls.SIGNATURES and uses.use(self, function, args, more, first):
+                return
+            if multiplies and uses.computed(self, function, args, operands, first):
+                if function in calls.NOT_MEASURED:
+                    raise Refused(calls.NOT_MEASURED[function])
+                if function not in calls.PLACES and max(t.dim() for t in operands) > 2:
+                    raise Refused("batched-product")
+            elif names:
+                uses.lookup(self, function, args, first)
+            if names:
+                uses.touch(self, function, names, operands, made_of, out)
+        except Refused:
+            if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role all the same
+                uses.computed(self, function, args, operands, first)
+            raise
+        finally:
+            factors = operands[function in uses.ADDING:]
+            if multiplies and (function in calls.PLACES or not all(map(self.sources, factors))):
+                self.data.add(first.grad_fn)
+
+    def note_cut(self, tensor, outs):
+        """Notes that the outputs of a matrix are cut into blocks, as those of a fused q, k and v."""
+        mark, shape = getattr(tensor, "_ranklab_output", None), tensor.shape
+        if mark is None or mark.weights is not self.weights:
+            return
+        sizes = [out.shape[-1] if out.dim() else 0 for out in outs]
+        if len(outs) > 1 and sum(sizes) == shape[-1] and all(
+                out.shape[:-1] == shape[:-1] for out in outs):
+            self.cuts.setdefault(mark.name, sizes)
+        rest = outs[0].shape[len(shape) - 1:]  # ... x 3 x heads x width
+        if len(outs) == 1 and len(rest) > 2 and rest[0] in (2, 3) and (
+                outs[0].shape[:len(shape) - 1] == shape[:-1] and rest.numel() == shape[-1]):
+            self.cuts.setdefault(mark.name, [shape[-1] // rest[0]] * rest[0])
+
+    def scaled(self, function, args, out):
+        """Marks a weight times a scalar: as a matrix it maps the sample a as W maps factor a."""
+        if len(args) != 2:
+            return False
+        for weight, factor in (args, args[::-1]):
+            plain = isinstance(factor, (int, float))
+            if not isinstance(weight, torch.Tensor) or out.shape != weight.shape or not (
+                    plain or isinstance(factor, torch.Tensor) and factor.numel() == 1):
+                continue
+            names = self.weights.names(weight)
+            divides = "div" in function
+            if not names or weight.dim() < 2 or divides and weight is not args[0]:
+                continue
+            with self.aside(names):
+                factor = factor if plain else factor.detach().reshape(())
+                self.weights.mark(out, names, source=weight, factor=1 / factor if divides else factor)
+            return True
+        return False
+
+    def follow(self, function, operands, names, outs):
+        """Marks what lies behind a call without a gradient, see Flow."""
+        matrices = [] if function not in calls.SIGNATURES and function not in calls.NOT_MEASURED \
+            else [name for t in operands if not (t.requires_grad and torch.is_grad_enabled())
+                  for name in self.weights.at(t) if self.parameters[name].dim() > 1]
+        if matrices and outs[0].requires_grad and outs[0].grad_fn is not None:
+            self.add_use(Use(matrices[0], "frozen", outs[0].grad_fn))
+        self.flow.follow(bool(matrices), operands, outs)
+
+    def sources(self, tensor, always=False):
+        """Names of the matrices of which alone a tensor is computed, by the graph. None if more
+        enters: activations (unless `always`), or more numbers than the matrices have."""
+        stack, seen, names, size = [tensor.grad_fn] if tensor.grad_fn is not None else [], set(), [], 0
+        if not stack and isinstance(tensor, torch.nn.Parameter):
+            own = self.weights.first_names.get(tensor)
+            return [] if own is None or is_gain(tensor) else [own]
+        while stack:
+            node = stack.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            leaf = getattr(node, "variable", None)
+            name = None if leaf is None else self.weights.first_names.get(leaf)
+            if node in self.data or leaf is not None and name is None or len(seen) > MOST_NODES:
+                if not always:
+                    return []
+                continue
+            if name is not None:
+                size += leaf.numel()
+                names += [] if is_gain(leaf) else [name]
+            stack += [each for each, _ in node.next_functions if each is not None]
+        return names if always or tensor.numel() <= size else []
 
     def note_use(self, names, kind, operands, out):
         """Notes a use of matrices for the roles."""
-        state, node = calls.region()
-        frozen = any(getattr(t, "_ranklab_frozen", False) for t in operands)
-        region = node if state == "reentrant" else None
+        state, node = private.region()
+        region, behind = node if state == "reentrant" else None, self.flow.behind(operands)
         for name in names:
-            self.add_use(Use(name, kind, out.grad_fn, frozen, region))
+            self.add_use(Use(name, kind, out.grad_fn, behind, region))
+        if len(names) == 1 and not self.measure:
+            out._ranklab_output = Output(self.weights, names[0])
 
     def add_use(self, use):
         def arrive(_, gradients):
@@ -116,7 +210,7 @@ class Recording:
 
     def repeat(self, function, args, more):
         """Whether a checkpoint repeats this call for its backward pass; keeps its input."""
-        if calls.region()[0] != "again":
+        if private.region()[0] != "again":
             return False
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
             uses.use(self, function, args, more, None)
@@ -130,8 +224,9 @@ class Recording:
         errors_of turns the gradient into samples x m. Without an output, the call is about to be
         repeated for a backward pass. layout: equal for calls that make equal samples of a value.
         """
-        name, place, whole = found
-        key = name, kind, place
+        name, place, whole, size, factor = found
+        self.shapes[name] = size
+        key = name, kind, place, size
         if output is None:
             if key in self.matrices:
                 self.matrices[key].recomputed.append(value.detach())
@@ -139,12 +234,18 @@ class Recording:
         self.note_use([name], "transposed matrix" if place[2] else kind, [value], output)
         if not self.measure or output.is_complex():
             return
+        if name not in self.weights.sharded:
+            self.see(name)
         self.listen(name, whole)
-        matrix = self.matrices.setdefault(key, sums.Sums(*key, tuple(whole.shape),
-                                                           self.keeps))
+        if factor is not None:  # (factor W) a = W (factor a)
+            plain, layout = inputs_of, None
+
+            def inputs_of(value):
+                return (block * factor for block in plain(value))
+        matrix = self.matrices.setdefault(key, sums.Sums(*key))
         matrix.empty = matrix.empty and not output.numel()
         rounded = output.dtype if output.dtype in sums.HALF and value.is_floating_point() else None
-        node, checkpointed = self.node(whole), calls.region()[0] == "forward"
+        node, checkpointed = self.node(whole), private.region()[0] == "forward"
         held = None if checkpointed else sums.Held(value)
 
         def add_gradient(_, gradients):
@@ -152,7 +253,7 @@ class Recording:
                 self.twice.add(name)
             # A backward pass for other inputs alone, such as torch.autograd.grad(loss, x), has no
             # part in the gradient of the weight.
-            if gradients[0] is None or not is_wanted(node):
+            if gradients[0] is None or not private.is_wanted(node):
                 return
             with self.aside([name]):
                 self.arrived = True
@@ -204,6 +305,8 @@ class Recording:
         def add_gradient(gradient):
             with self.aside([name]):
                 gradient, total = dense(gradient), self.gradients.get(name)
+                if total is not None and self.parameters.get(name) is whole:
+                    self.compare_sum(name, whole, total)
                 if total is None:
                     self.gradients[name] = gradient.to(
                         torch.promote_types(gradient.dtype, torch.float32), copy=True)
@@ -212,14 +315,45 @@ class Recording:
 
         self.hooks.append(whole.register_hook(add_gradient))
 
+    def compare_sum(self, name, parameter, total):
+        """Compares the sum so far with p.grad, to which the next gradient is added."""
+        if parameter.grad is None:
+            self.weights.refuse(name, "cleared")
+        elif not parameter.grad.is_sparse:
+            self.between.setdefault(name, []).append(
+                pair(total, parameter.grad.detach().clone(), self.before.get(name)))
+
+    def see(self, name):
+        """Notes a call of a weight, and whether the weight changed since its first call."""
+        for each in [name, *self.weights.computed.get(name, ())]:
+            parameter = self.parameters.get(each)
+            if parameter is None:
+                continue
+            with self.aside([each]):
+                now, first = state_of(parameter), self.states.get(each)
+                if first is None:
+                    self.states[each] = now
+                elif now[:2] != first[:2]:
+                    self.weights.refuse(each, "updated")
+                else:
+                    self.drift.setdefault(each, []).append((now[2] - first[2]).abs().max())
+
+    def changed(self, name):
+        """Whether a weight changed since its first call: True, or a number that is not 0."""
+        first, parameter = self.states.get(name), self.parameters.get(name)
+        if first is None or parameter is None:
+            return False
+        now = state_of(parameter)
+        return now[:2] != first[:2] or (now[2] - first[2]).abs().max()
+
     @contextlib.contextmanager
     def aside(self, names):
         """Work of the recording: not observed, without gradients or autocast, in full float32, and
         its errors are kept."""
-        modes = torch.overrides._get_current_function_mode_stack()
+        modes = private.modes()
         own = modes and modes[-1] is self.observer  # it costs as much as a small operation
         if own:
-            torch.overrides._pop_mode()
+            private.pop()
         busy, self.busy = self.busy, True
         try:
             with torch.no_grad(), torch.autocast("cpu", enabled=False), (
@@ -231,15 +365,52 @@ class Recording:
         finally:
             self.busy = busy
             if own:
-                torch.overrides._push_mode(modes[-1])
+                private.push(modes[-1])
 
 
-def is_wanted(node):
-    """Whether the running backward pass computes the gradient that arrives at a node."""
-    try:
-        return torch._C._will_engine_execute_node(node)
-    except RuntimeError:  # torch.autograd.grad() with respect to this weight
-        return True
+class Output:
+    """Marks a tensor as the output of a matrix."""
+
+    def __init__(self, weights, name):
+        self.weights, self.name = weights, name
+
+    def __reduce__(self):
+        return type(None), ()
+
+
+def is_gain(parameter):
+    """Whether a parameter has one axis at most, such as the gains of weight_norm (m x 1)."""
+    return parameter.numel() == max(parameter.shape, default=1)
+
+
+def state_of(parameter):
+    """(version, address, some entries) of a weight: which change with it."""
+    flat = parameter.detach().reshape(-1)
+    return (private.version(parameter), parameter.data_ptr(),
+            flat[::max(1, len(flat) // SAMPLE)].clone())
+
+
+def some_entries(parameter):
+    """All entries of a matrix, or ENTRIES of them at random, the same in each call."""
+    entries, size = parameter.detach().reshape(-1), parameter.numel()
+    if size <= ENTRIES:
+        return entries
+    generator = torch.Generator(entries.device).manual_seed(size)
+    return entries[torch.randint(size, (ENTRIES,), generator=generator, device=entries.device)]
+
+
+def pair(total, gradient, before):
+    """Products that compare a sum of gradients with p.grad: with all of it, and with what it has
+    more than before the recording. 6 numbers, on the device."""
+    gradient = gradient.to(total)
+    first = products(total, gradient)
+    return torch.stack(first + (products(total, gradient - before.to(total))
+                                if before is not None else first))
+
+
+def products(a, b):
+    a, b = a.flatten().double(), b.flatten().double()
+    return [a @ b, a @ a, b @ b]
 
 
 def dense(gradient):

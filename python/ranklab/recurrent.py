@@ -17,10 +17,11 @@ def cell(kind, gates_x, gates_h, state):
         i, f, g, o = (gates_x + gates_h).chunk(4, -1)
         c = torch.sigmoid(f) * state[1] + torch.sigmoid(i) * torch.tanh(g)
         return torch.sigmoid(o) * torch.tanh(c), c
-    if kind == "gru":
-        (r, z, n), (hr, hz, hn) = gates_x.chunk(3, -1), gates_h.chunk(3, -1)
-        z = torch.sigmoid(z + hz)
-        return ((1 - z) * torch.tanh(n + torch.sigmoid(r + hr) * hn) + z * state[0],)
+    if kind == "gru":  # the operations of PyTorch's own cell, also in place, for the same bits
+        (r, z, n), (hr, hz, hn) = (torch.unsafe_chunk(g, 3, -1) for g in (gates_x, gates_h))
+        r, z = hr.add_(r).sigmoid_(), hz.add_(z).sigmoid_()
+        n = n.add(hn.mul_(r)).tanh_()
+        return ((state[0] - n).mul_(z).add_(n),)
     return ((torch.relu if kind == "rnn_relu" else torch.tanh)(gates_x + gates_h),)
 
 
@@ -62,16 +63,20 @@ def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bi
         for direction in range(directions):
             at = layer * directions + direction
             w_ih, w_hh, b_ih, b_hh = (*weights[each * at:each * (at + 1)], None, None)[:4]
-            gates = F.linear(x, w_ih, b_ih).split(sizes)
-            state, steps = [s[at] for s in states], [None] * len(sizes)
+            gates, start = F.linear(x, w_ih, b_ih).split(sizes), [s[at] for s in states]
+            state = [s[:sizes[-1]] for s in start] if direction and sizes[-1] < sizes[0] else start
+            ended, steps = [], [None] * len(sizes)
             for t in (reversed(range(len(sizes))) if direction else range(len(sizes))):
-                runs = sizes[t]  # the other sequences have ended, or have not begun yet
-                now = [s[:runs] for s in state]
-                new = cell(kind, gates[t], F.linear(now[0], w_hh, b_hh), now)
-                state = [torch.cat([n, s[runs:]]) for n, s in zip(new, state)]
-                steps[t] = new[0]
+                runs, before = sizes[t], len(state[0])
+                if runs < before:  # sequences have ended
+                    ended.append([s[runs:] for s in state])
+                    state = [s[:runs] for s in state]
+                elif runs > before:  # sequences begin
+                    state = [torch.cat([s, first[before:runs]]) for s, first in zip(state, start)]
+                state = cell(kind, gates[t], F.linear(state[0], w_hh, b_hh), state)
+                steps[t] = state[0]
             outputs.append(torch.cat(steps))
-            last.append(state)
+            last.append([torch.cat(parts) for parts in zip(state, *reversed(ended))])
         x = torch.cat(outputs, -1)
         if layer + 1 < count and dropout:
             x = F.dropout(x, dropout, training)

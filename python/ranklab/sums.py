@@ -7,14 +7,14 @@ device, except once for each matrix that reads the same tensor as the one before
 """
 import torch
 import torch.nn.functional as F
-from torch.multiprocessing.reductions import StorageWeakRef
 
+from . import private
 from .causes import Refused, failure
 from .grams import add_lower, gram_of, mirror
+from .weights import layer_name
 
 PROBES = 8  # random vectors v that compare sum of e (a' v) with G v
 BLOCK = 2 ** 22  # numbers in a block of unfolded patches or converted samples
-WIDE = 1024  # from this width on, watch() keeps up to 2 k samples on a CPU in place of A A'
 # A sample whose largest |e| is below this share of the mean has no effect: a mask of -30 leaves
 # 1e-13, a learned token does not.
 NEGLIGIBLE = 1e-5
@@ -44,14 +44,14 @@ class Sums:
     """The sums for one block of rows of a parameter.
 
     kind: "matrix", "embedding" (a sample is the one-hot vector of an id) or "convolution" (a sample
-    is a patch). place: (first row, rows, transposed) in the parameter. size: its shape.
-    keeps: whether samples may be kept in place of a sum A A' that is as large.
+    is a patch). place: (first row, rows, transposed) in the parameter. size: its shape, or that of
+    the matrix to which it was reshaped. Samples are kept while they are fewer than k / 2.
     n: samples with e != 0. After the measurement: gradient, G (m x k); role; why, (cause, reason)
     if the matrix is not judged.
     """
 
-    def __init__(self, name, kind, place, size, keeps=False):
-        self.name, self.kind, self.size, self.keeps = name, kind, size, keeps
+    def __init__(self, name, kind, place, size):
+        self.name, self.kind, self.size = name, kind, size
         self.first_row, self.rows, self.transposed = place
         self.width = (product(size[1:]) if kind == "convolution" else
                       self.rows if kind == "embedding" or self.transposed else size[-1])  # k
@@ -92,14 +92,12 @@ class Sums:
         generator = torch.Generator(errors.device).manual_seed(self.width)
         self.probe = torch.randn(self.width, PROBES, generator=generator, dtype=errors.dtype,
                                  device=errors.device)
-        wide = self.keeps and self.width >= WIDE and not errors.is_cuda
-        self.room = 2 * self.width if wide and errors.dtype == torch.float32 else self.width // 2
         if self.kind == "embedding":
             self.gram = errors.new_zeros(self.width)  # the diagonal of A A': counts
 
     def add_samples(self, blocks, errors, used, rounded, value, layout, shared):
         """Keeps few samples, else adds their A A'; returns ||a||^2 of each."""
-        few = self.gram is None and self.count + len(errors) <= self.room
+        few = self.gram is None and self.count + len(errors) <= self.width // 2
         known = None if few or layout is None else shared.find(value, layout, used)
         new = None if few or known is not None else errors.new_zeros(self.width, self.width)
         squares, at = [], 0
@@ -137,12 +135,14 @@ class Sums:
     def key(self):
         return self.name, self.kind, self.first_row, self.rows, self.transposed, self.size
 
-    def parts(self):
-        """(name, G) of each block of rows that is a matrix of its own."""
-        if self.blocks() == 1:
-            return [(self.layer(), self.gradient)]
-        return [(f"{self.layer()}.{i + 1}", g)
-                for i, g in enumerate(self.gradient.chunk(self.blocks()))]
+    def moment(self):
+        """A A', its diagonal, or ("samples", A') while these are few."""
+        samples = self.samples()
+        return self.gram if samples is None else ("samples", samples)
+
+    def entries(self):
+        """(first, end) of its entries in the parameter, if its rows are contiguous."""
+        return self.first_row * self.size[-1], (self.first_row + self.rows) * self.size[-1]
 
     def samples(self):
         """All samples with e != 0 (samples x k) while they are few, else None."""
@@ -152,7 +152,7 @@ class Sums:
         """The rows of a tensor shaped like the parameter, as the matrix m x k of this use."""
         if self.kind == "convolution":
             return tensor.reshape(len(tensor), -1)
-        rows = tensor.reshape(-1, tensor.shape[-1])[self.first_row:self.first_row + self.rows]
+        rows = tensor.reshape(-1, self.size[-1])[self.first_row:self.first_row + self.rows]
         return rows.t() if self.transposed != (self.kind == "embedding") else rows
 
     def blocks(self):
@@ -163,7 +163,7 @@ class Sums:
 
     def layer(self):
         """The name of the matrix: of its parameter, with the block of rows if it is a part."""
-        name = self.name[:-len(".weight")] if self.name.endswith(".weight") else self.name
+        name = layer_name(self.name)
         if self.kind == "convolution" or self.rows * self.size[-1] == product(self.size):
             return name
         expert = len(self.size) == 3 and self.rows == self.size[1]
@@ -184,13 +184,12 @@ class Held:
 
     def take(self):
         if self.tensor is None:  # a second backward pass through a retained graph
-            storage = torch.UntypedStorage._new_with_weak_ptr(self.storage.cdata)
+            storage = private.storage_of(self.storage)
             if storage is None:
                 raise Refused("inputs-freed")
             return self.like.new_empty(0).set_(storage, *self.place)
         tensor, self.tensor = self.tensor, None
-        self.storage, self.like = StorageWeakRef(tensor.untyped_storage() if hasattr(
-            tensor, "untyped_storage") else tensor.storage()), tensor.new_empty(0)
+        self.storage, self.like = private.weak_storage(tensor), tensor.new_empty(0)
         self.place = tensor.storage_offset(), tensor.shape, tensor.stride()
         return tensor
 

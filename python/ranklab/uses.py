@@ -5,6 +5,9 @@ from . import calls, sums
 from .causes import Refused
 from .weights import whole_of
 
+ADDING = {"addmm", "baddbmm", "addbmm"}  # whose first operand is no factor
+INDEXING = {"__getitem__": 1, "index_select": 2, "gather": 2, "take": 1, "take_along_dim": 1}
+
 
 def use(recording, function, args, more, out):
     """Records a call that uses a weight as a matrix; False if it cannot be recorded.
@@ -15,12 +18,52 @@ def use(recording, function, args, more, out):
         return embedding(recording, out, **calls.given(function, args, more))
     if function.startswith("conv"):
         return convolution(recording, out, **calls.given(function, args, more))
-    return product(recording, *calls.sides(function, args, more), out)
+    return product(recording, function, *calls.sides(function, args, more), out,
+                   calls.given(function, args, more)["weight"] if function == "linear" else None)
+
+
+def computed(recording, function, args, operands, out):
+    """Notes for the roles which weights are multiplied by activations after a function of them, as
+    after a mask, a normalization or a custom autograd function. True if any is."""
+    place = calls.PLACES.get(function)
+    if place is not None:
+        factor = args[place] if place < len(args) else None
+        # F.embedding() and torch.embedding() differ in their order: the indices have no gradient.
+        weights = [factor] if isinstance(factor, torch.Tensor) and factor.requires_grad else [
+            t for t in operands if function.startswith("embedding") and t.requires_grad]
+        inputs = [t for t in operands if all(t is not each for each in weights)]
+    else:
+        made = [(t, recording.sources(t)) for t in operands[function in ADDING:]]
+        weights = [t for t, names in made if names]
+        inputs = [t for t, names in made if not names]
+        if not inputs:
+            return False
+    names = [name for t in weights for name in recording.sources(t, place is not None)]
+    if not names:
+        return False
+    kind = "embedding" if function.startswith("embedding") else (
+        "convolution" if function.startswith("conv") else f"{function}, not measured")
+    recording.note_use(list(dict.fromkeys(names)), kind, inputs, out)
+    return True
+
+
+def lookup(recording, function, args, out):
+    """Whether a call looks rows up in a table by a tensor of indices, which is noted."""
+    if function not in INDEXING or len(args) <= INDEXING[function]:
+        return False
+    found = recording.weights.matrix(args[0]) if args[0].dim() == 2 else None
+    index = [t for t in calls.tensors(args[1:]) if not t.is_floating_point()
+             and t.dtype != torch.bool]
+    # As many indices as rows permute or select the rows of a matrix.
+    if found is None or not index or index[0].dim() == 1 and len(index[0]) == len(args[0]):
+        return False
+    recording.note_use([found.name], "embedding", [], out)
+    return True
 
 
 def touch(recording, function, names, operands, made_of, out):
     """Notes another use of weights: a term, an input, or a part of another weight."""
-    pair = made_of[1:3] if function == "addmm" else made_of[:2]
+    pair = made_of[1:3] if function in ("addmm", "baddbmm") else made_of[:2]
     note = function.strip("_") + (" with another parameter"
                                   if function in calls.SIGNATURES and all(pair) else "")
     for name in names:
@@ -30,25 +73,36 @@ def touch(recording, function, names, operands, made_of, out):
             recording.weights.mark(tensor, names)
 
 
+def touch_input(recording, function, tensor):
+    """Notes weights that are the input of a product."""
+    for name in recording.weights.names(tensor) or recording.sources(tensor):
+        recording.touched.setdefault(name, f"{function} as an input")
+
+
 def columns(t):
     return t.transpose(-1, -2).reshape(-1, t.shape[-2])
 
 
-def product(recording, left, right, out):
+def product(recording, function, left, right, out, stored=None):
     """out = left @ right, where one factor is a weight or a stack of weights."""
     weights, record = recording.weights, recording.record_use
     if right.dim() < 2:
         raise Refused("vector")
     # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters are a
     # regularizer or a product of weights, and their rows are no samples.
-    if (weights.names(left) and weights.names(right) and left.dim() == right.dim()
-            and not is_state(weights, left, right)):
+    if (function != "linear" and weights.names(left) and weights.names(right)
+            and left.dim() == right.dim() and not is_state(weights, left, right)):
         return False
     if any(t.layout != torch.strided or t.is_nested for t in (left, right)):
         raise Refused("sparse-input")
-    of_right = weights.matrix(right.t()) if right.dim() == 2 else None
-    of_left = weights.matrix(left) if left.dim() == 2 else None
-    stack = [weights.matrix(w.t()) for w in right] if right.dim() == left.dim() == 3 else [None]
+    # right.t() of F.linear() is a view of what the weight is a view of, which may have no name.
+    of_right = None if right.dim() != 2 else weights.matrix(
+        stored if stored is not None else right.t())
+    of_left = weights.matrix(left) if left.dim() == 2 and of_right is None else None
+    stack = [weights.matrix(w.t()) for w in right] if (
+        right.dim() == left.dim() == 3 and len(left) == len(right)) else [None]
+    if out is not None and not all(stack) and (of_right or of_left):
+        touch_input(recording, function, left if of_right else right)
     if of_right is not None:
         record(of_right, "matrix", left, out, sums.rows, layout="rows")
     elif of_left is not None:
@@ -56,11 +110,6 @@ def product(recording, left, right, out):
     elif None not in stack:
         for e, found in enumerate(stack):
             record(found, "matrix", left, out, lambda t, e=e: sums.rows(t[e]), lambda g, e=e: g[e])
-    elif left.dim() > 2 and right.dim() > 2:
-        if out is not None:
-            recording.note_use(weights.names(left) + weights.names(right), "matrix", [left, right],
-                               out)
-        raise Refused("batched-product")
     else:
         return False
     return True
@@ -76,10 +125,10 @@ def is_state(weights, left, right):
 def embedding(recording, out, weight, indices, padding_idx=-1, scale_grad_by_freq=False,
               sparse=None):
     found = recording.weights.matrix(weight)
-    if found is None:
+    if found is None or found.factor is not None:
         return False
     if scale_grad_by_freq:
-        recording.note_use([found[0]], "embedding", [], out)
+        recording.note_use([found.name], "embedding", [], out)
         raise Refused("scaled-by-frequency")
 
     def errors_of(g):
@@ -97,7 +146,7 @@ def convolution(recording, out, input, weight, bias=None, stride=1, padding=0, d
         return False
     if groups != 1:
         if out is not None:
-            recording.note_use([found[0]], "grouped convolution", [input], out)
+            recording.note_use([found.name], "grouped convolution", [input], out)
         raise Refused("grouped-convolution", groups)
     dims = weight.dim() - 2
 

@@ -15,6 +15,8 @@ samples the ranks cost more, several plain steps. tests/python/time_watch.py pri
 ranks.py says how accurate the ranks are.
 """
 import contextlib
+import math
+from collections.abc import Mapping
 
 import torch
 from torch import nn
@@ -22,26 +24,47 @@ from torch import nn
 from . import ranks
 from .causes import failure
 from .measured import layers
-from .recording import Recording
-from .stacks import on_host
+from .parts import check_parts, cut
+from .ranks import on_host
+from .reasons import GRADIENT_ONLY
+from .recording import Recording, some_entries
+from .weights import layer_name, world_size
 
-ENTRIES = 2 ** 16  # that update_rms compares
+MOMENTUM = "momentum_buffer", "momentum", "exp_avg", "moment1", "m", "buf"  # in optimizers' state
 
 
-def watch(model, every=100, reduce=True):
+def watch(model, every=100, reduce=True, parts=None, optimizer=None):
     """Measures the first and then each `every`-th training step of a model.
 
     every: training steps from one measured step to the next.
     reduce: sums A A' and G over all ranks of torch.distributed, if it is initialized. Then every
         rank must call watch() and step() alike.
+    parts: matrices that are measured in parts, by patterns of their names: {"*.qkv": 3} cuts the
+        rows into 3 equal blocks, {"*.qkv": [64, 16, 16]} into blocks of these sizes, and
+        {"*.o_proj": ("heads", 8)} the columns into 8, each with its own rows of A. They are named
+        NAME.1, NAME.2, ...
+    optimizer: one of torch.optim, or a list; adds momentum_nuclear_rank, of its momentum.
 
     Returns a Watcher. Other steps run as if there were none. Throws TypeError for a model that is
-    no torch.nn.Module, and ValueError for another `every`; nothing afterwards.
+    no torch.nn.Module, an optimizer that is none and parts that are no dict, and ValueError for
+    another `every` and for parts that match no matrix; nothing afterwards.
     """
     check_model("watch()", model)
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise ValueError("watch(): every must be an integer of at least 1")
-    return Watcher(model, every, reduce)
+    if parts is not None:
+        check_parts(parts, [each for name, p in model.named_parameters()
+                            for each in (layer_name(name), name)])
+    optimizers = [] if optimizer is None else optimizers_of("watch()", optimizer)
+    return Watcher(model, every, reduce, parts or {}, optimizers)
+
+
+def optimizers_of(function, given):
+    """A list of one or several optimizers. Throws TypeError for anything else."""
+    optimizers = list(given) if isinstance(given, (list, tuple)) else [given]
+    if not all(hasattr(each, "param_groups") for each in optimizers):
+        raise TypeError(f"{function}: needs an optimizer of torch.optim, or a list of them")
+    return optimizers
 
 
 def check_model(function, model):
@@ -49,15 +72,44 @@ def check_model(function, model):
         raise TypeError(f"{function}: model must be a torch.nn.Module, not {type(model).__name__}")
 
 
+class Found(dict):
+    """Matrix -> its values, see Watcher.step(). Printed, it is a table."""
+
+    def flat(self):
+        """{"blocks.0.q/stable_rank": 1.5, ...}: all numbers, without those that are NaN."""
+        return {f"{name}/{key}": value for name, values in self.items()
+                for key, value in values.items()
+                if isinstance(value, (int, float)) and not math.isnan(value)}
+
+    def __str__(self):
+        if not self:
+            return "no matrix was measured; Watcher.not_judged has the reasons"
+        momentum = any("momentum_nuclear_rank" in values for values in self.values())
+        rows = [["matrix", "role", "m x k", "samples", "st", "nr", "nr/st"]
+                + ["nr of momentum"] * momentum]
+        for name, v in self.items():
+            numbers = [v["stable_rank"], v["nuclear_rank"], v["ratio"]]
+            numbers += [v.get("momentum_nuclear_rank", math.nan)] * momentum
+            rows.append([name, v["role"], "{} x {}".format(*v["shape"]), str(v["samples"])]
+                        + ["-" if math.isnan(x) else f"{x:.4g}" for x in numbers])
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        return "\n".join("  ".join(
+            text.ljust(width) if i < 2 else text.rjust(width)
+            for i, (text, width) in enumerate(zip(row, widths))).rstrip() for row in rows)
+
+
 class Watcher:
     """The result of watch(). Call step() once per training step, after the backward pass: until
     then every step is measured, into the same sums.
 
-    not_judged: matrix -> the reason why the last measured step has no value for it.
+    not_judged: matrix -> the reason why the last measured step has no value for it, or of a tied
+    one no stable rank. history: a list of dicts, one per matrix and measured step, with "step"
+    (the number of calls of step() before), "matrix", and the values of step().
     """
 
-    def __init__(self, model, every, reduce):
+    def __init__(self, model, every, reduce, parts, optimizers):
         self.model, self.every, self.reduce = model, every, reduce
+        self.parts, self.optimizers, self.history = parts, optimizers, []
         self.steps, self.not_judged, self.closed, self.recording = 0, {}, False, None
         self.start()
 
@@ -72,10 +124,10 @@ class Watcher:
             self.close()
 
     def step(self):
-        """Ends a training step. Returns None, or a dict if the step was measured.
+        """Ends a training step. Returns None, or a Found if the step was measured: a dict.
 
         Its keys are the names of the parameters, without ".weight"; NAME.1, NAME.2 and NAME.3 are
-        q, k and v of an in_proj_weight. Each value is a dict of
+        q, k and v of an in_proj_weight, or the parts of watch(). Each value is a dict of
             stable_rank, nuclear_rank, ratio: st(A), nr(G) and nr(G) / st(A);
             random_stable_rank, random_nuclear_rank, random_ratio: the same of random matrices of
                 normal numbers of that shape and number of samples, in closed form (ranks.py);
@@ -85,11 +137,17 @@ class Watcher:
             update_rms: of the change of the weights since the step before; of a matrix with more
                 than 65,536 entries, of as many of them at random. If step() is called before the
                 optimizer's, it is that of the step before, and 0 at first. NaN for parts of
-                other weights.
+                other weights;
+            momentum_nuclear_rank: with `optimizer`, of the momentum that it has now, so that
+                step() belongs after optimizer.step(). Muon orthogonalizes it, or with Nesterov's
+                method a mean of it and G. NaN for a matrix without momentum.
+        Of a tied matrix, which has no one A, stable_rank, the ratios and random_* are NaN.
         """
         if self.closed:
             return None
         found = self.stop()
+        self.history += [{"step": self.steps, "matrix": name, **values}
+                         for name, values in (found or {}).items()]
         self.steps += 1
         if self.steps % self.every == 0:
             self.start()
@@ -103,7 +161,7 @@ class Watcher:
 
     def start(self):
         try:
-            self.recording = Recording(self.model, keeps=True)
+            self.recording = Recording(self.model)
             with self.recording.aside([]):
                 self.recording.weights_before = {
                     name: some_entries(p).clone() for name, p in self.recording.parameters.items()
@@ -120,63 +178,113 @@ class Watcher:
         try:
             recording.stop()
             with recording.aside([]):
-                found, self.not_judged = measure(recording, self.reduce)
+                found, self.not_judged = measure(
+                    recording, self.reduce, self.parts, self.optimizers)
                 return found
             raise recording.lost
         except Exception as error:
             self.not_judged = {"": failure(error)[1]}
-            return {}
+            return Found()
 
 
-def some_entries(parameter):
-    """All entries of a matrix, or ENTRIES of them at random, the same in each call."""
-    entries, size = parameter.detach().reshape(-1), parameter.numel()
-    if size <= ENTRIES:
-        return entries
-    generator = torch.Generator(entries.device).manual_seed(size)
-    return entries[torch.randint(size, (ENTRIES,), generator=generator, device=entries.device)]
-
-
-def measure(recording, reduce):
-    """(matrix -> values, matrix -> reason) of a recording that has ended."""
+def measure(recording, reduce, parts, optimizers):
+    """(Found, matrix -> reason) of a recording that has ended."""
     measured, others = layers(recording, reduce)
-    found = values_of([layer for layer in measured if layer.why is None], recording)
+    found = values_of([layer for layer in measured if layer.why is None], recording, parts,
+                      optimizers)
+    found.update(values_without_inputs(recording, measured, optimizers))
     reasons = {layer.layer(): layer.why[1] for layer in measured if layer.why is not None}
-    reasons.update({name: reason for name, (cause, reason) in others.items()
+    reasons.update({layer_name(name): reason for name, (cause, reason) in others.items()
                     if cause != "no-matrix"})
     return found, reasons
 
 
-def values_of(judged, recording):
-    """Matrix -> the values that Watcher.step() describes, for each block of each layer."""
+def values_of(judged, recording, parts, optimizers):
+    """Matrix -> the values that Watcher.step() describes, for each part of each layer."""
     try:
-        return together(judged, recording)
+        return together(judged, recording, parts, optimizers)
     except Exception as error:
         if len(judged) > 1:
-            return {name: values for layer in judged
-                    for name, values in values_of([layer], recording).items()}
+            return Found((name, values) for layer in judged for name, values in values_of(
+                [layer], recording, parts, optimizers).items())
         for layer in judged:
             layer.fail(error)
-        return {}
+        return Found()
 
 
-def together(judged, recording):
-    parts = [(layer, name, g) for layer in judged for name, g in layer.parts()]
-    stable = dict(zip(judged, ranks.stable_ranks([ranks.moment_of(layer) for layer in judged])))
-    nuclear, changes = ranks.nuclear_ranks([g for _, _, g in parts]), {}
-    for layer in judged:
-        now, before = (of.get(layer.name)
-                       for of in (recording.parameters, recording.weights_before))
-        if now is not None and before is not None and now.shape == torch.Size(layer.size):
-            changes[layer] = (some_entries(now).double() - before).square().mean().sqrt()
-    changes = dict(zip(changes, on_host(list(changes.values()))))
-    out = {}
-    for (layer, name, g), (nr, square) in zip(parts, nuclear):
-        st, (m, k) = stable[layer], g.shape
-        random = ranks.random_stable_rank(k, layer.n), ranks.random_nuclear_rank(m, k, layer.n)
-        out[name] = {"stable_rank": st, "nuclear_rank": nr, "ratio": nr / st,
-                     "random_stable_rank": random[0], "random_nuclear_rank": random[1],
-                     "random_ratio": random[1] / random[0], "samples": layer.n, "shape": (m, k),
-                     "role": layer.role, "gradient_rms": (square / (m * k)) ** 0.5,
-                     "update_rms": changes.get(layer, [float("nan")])[0]}
+def together(judged, recording, parts, optimizers):
+    moments = {}  # one object for equal tensors, so that they are worked on once
+    pieces = [(layer, name, moments.setdefault(id(moment), moment), piece)
+              for layer in judged for name, moment, piece in cut(layer, parts)]
+    stable = ranks.stable_ranks([moment for _, _, moment, _ in pieces])
+    nuclear = ranks.nuclear_ranks([piece(layer.gradient) for layer, _, _, piece in pieces])
+    changes = updates({layer.name for layer in judged}, recording)
+    out = Found()
+    for (layer, name, _, piece), st, (nr, square) in zip(pieces, stable, nuclear):
+        shape = piece(layer.gradient).shape
+        out[name] = values(st, nr, square, shape, layer.n, layer.role,
+                           changes.get(layer.name, math.nan))
+        if optimizers:
+            momentum = momentum_of(optimizers, recording.parameters.get(layer.name))
+            out[name]["momentum_nuclear_rank"] = math.nan if momentum is None else (
+                ranks.nuclear_ranks([piece(layer.part(momentum))])[0][0])
     return out
+
+
+def values_without_inputs(recording, measured, optimizers):
+    """Matrix -> values of the tied ones, of whose gradient alone there are ranks."""
+    names = {layer.name: layer.layer() for layer in measured
+             if layer.why is not None and layer.why[0] in GRADIENT_ONLY
+             and len(layer.size) == 2 and layer.name in recording.gradients}
+    if world_size() > 1:
+        return {}
+    out = {}
+    for name, title in names.items():
+        gradient = recording.gradients[name]
+        (nr, square), = ranks.nuclear_ranks([gradient])
+        out[title] = values(math.nan, nr, square, gradient.shape, 0, "tied",
+                            updates([name], recording).get(name, math.nan))
+        if optimizers:
+            momentum = momentum_of(optimizers, recording.parameters.get(name))
+            out[title]["momentum_nuclear_rank"] = math.nan if momentum is None else (
+                ranks.nuclear_ranks([momentum])[0][0])
+    return out
+
+
+def values(st, nr, square, shape, n, role, change):
+    """The values of one matrix m x k with n samples; square: ||G||_F^2."""
+    m, k = shape
+    random = (ranks.random_stable_rank(k, n), ranks.random_nuclear_rank(m, k, n)) if n else (
+        math.nan, math.nan)
+    return {"stable_rank": st, "nuclear_rank": nr, "ratio": nr / st,
+            "random_stable_rank": random[0], "random_nuclear_rank": random[1],
+            "random_ratio": random[1] / random[0], "samples": n, "shape": (m, k), "role": role,
+            "gradient_rms": (square / (m * k)) ** 0.5, "update_rms": change}
+
+
+def updates(names, recording):
+    """Name -> root mean square of the change of a parameter since the recording began."""
+    changes = {}
+    for name in names:
+        now, before = recording.parameters.get(name), recording.weights_before.get(name)
+        if now is not None and before is not None:
+            now = some_entries(now)
+            if len(now) == len(before):
+                changes[name] = (now.double() - before.to(now)).square().mean().sqrt()
+    return {name: number for name, (number,) in zip(changes, on_host(list(changes.values())))}
+
+
+def momentum_of(optimizers, parameter):
+    """The momentum of a parameter, or None."""
+    for optimizer in optimizers:
+        state = optimizer.state.get(parameter, {}) if parameter is not None else {}
+        fits = {key: value for key, value in (
+            state.items() if isinstance(state, Mapping) else ())
+            if isinstance(value, torch.Tensor) and value.numel() == parameter.numel() > 1}
+        key = next((key for key in MOMENTUM if key in fits), None)
+        if key is not None or len(fits) == 1:
+            found = fits[key or next(iter(fits))].detach()
+            if torch.isfinite(found).all() and found.any():
+                found = found.to(torch.promote_types(found.dtype, torch.float32))
+                return found.reshape(parameter.shape)
+    return None

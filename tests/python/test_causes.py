@@ -57,12 +57,40 @@ def penalty(m, x):
     (m(x).square().sum() + 9 * gradient.square().sum()).backward()
 
 
-def two_updates(m, x):
+def two_updates(m, x, step=None):
     optimizer = torch.optim.SGD(m.parameters(), lr=0.1)
     for _ in range(2):
         optimizer.zero_grad(set_to_none=False)
         loss(m, x)
-        optimizer.step()
+        step(m) if step else optimizer.step()
+
+
+def by_data(m):
+    for p in m.parameters():
+        p.data.add_(p.grad, alpha=-0.1)
+
+
+def sam(m, x):
+    loss(m, x)
+    with torch.no_grad():
+        for p in m.parameters():
+            p.add_(p.grad, alpha=1e-3)
+    m.zero_grad()
+    loss(m, x)
+
+
+def in_place(m, x):
+    """As the reference Muon: grad.lerp_(momentum)."""
+    loss(m, x)
+    with torch.no_grad():
+        for p in m.parameters():
+            p.sub_(0.1 * p.grad.lerp_(torch.randn_like(p), 0.95))
+
+
+def scaled_inputs(m, x, scale):
+    """Inputs whose squares float32 does not have."""
+    m.float()
+    m[2](torch.tanh(1 / scale * F.linear(scale * x.float(), m[0].weight) + 0.1)).square().sum().backward()
 
 
 def other_thread(m, x):
@@ -107,14 +135,25 @@ STEPS = {
     "a layer without effect on the loss": (lambda m, x: (m[0](x), m[2](torch.randn(4, 7).double()).sum().backward()), "not-in-loss", None),
     "a layer that is not called": (lambda m, x: m[0](x).sum().backward(), None, "not-called"),
     "a gradient penalty": (penalty, "second-derivative", "second-derivative"),
-    "two updates": (two_updates, "gradient-changed", "gradient-changed"),
+    "two updates": (two_updates, "updated", "updated"),
+    "two updates by p.data": (lambda m, x: two_updates(m, x, by_data), "updated", "updated"),
+    "two passes, cleared between": (lambda m, x: (loss(m, x), m.zero_grad(True), loss(m, x)), "cleared", "cleared"),
+    "two passes, set to zero between": (lambda m, x: (loss(m, x), m.zero_grad(False), loss(m, x)), "cleared", "cleared"),
+    "two passes, added up": (lambda m, x: (loss(m, x), loss(m, x)), None, None),
+    "SAM": (sam, "updated", "updated"),
+    "tensordot": (lambda m, x: m[2](torch.tensordot(x, m[0].weight, dims=([1], [1]))).square().sum().backward(), "tensordot", None),
+    "an optimizer that works on p.grad in place": (in_place, None, None),
+    "too large": (lambda m, x: scaled_inputs(m, x, 1e20), "overflow", None),
+    "too small": (lambda m, x: scaled_inputs(m, x, 1e-20), "underflow", None),
     "a function of its own": (lambda m, x: m[2](Linear.apply(x, m[0].weight)).square().sum().backward(), "custom-function", None),
-    "the sign of a weight": (lambda m, x: F.linear(x, Sign.apply(m[0].weight)).square().sum().backward(), "forward-before", "not-called"),
-    "a block of columns": (lambda m, x: F.linear(x[:, :3], m[0].weight[:, :3]).square().sum().backward(), "function", "not-called"),
-    "a product of weights": (lambda m, x: F.linear(x, m[2].weight @ m[0].weight).square().sum().backward(), "function", "function"),
+    "the sign of a weight": (lambda m, x: F.linear(x, Sign.apply(m[0].weight)).square().sum().backward(), "computed", "not-called"),
+    "a block of columns": (lambda m, x: F.linear(x[:, :3], m[0].weight[:, :3]).square().sum().backward(), "computed", "not-called"),
+    "rows by indices": (lambda m, x: m[2](m[0].weight.t()[torch.tensor([[0, 3], [1, 1]])]).square().sum().backward(), "function", None),
+    "a table by indices": (lambda m, x: F.linear(m[2].weight[torch.tensor([[0, 2], [1, 1]])], m[0].weight[:, :1].expand(7, 7)).sum().backward(), "computed", "lookup"),
+    "a product of weights": (lambda m, x: F.linear(x, m[2].weight @ m[0].weight).square().sum().backward(), "computed", "computed"),
     "a sum in place": (lambda m, x: torch.zeros(12, 7).double().addmm_(x, m[0].weight.t()).square().sum().backward(), "function", "not-called"),
-    "a mask of the weight": (lambda m, x: F.linear(x, m[0].weight * (m[0].weight > 0)).square().sum().backward(), "function", "not-called"),
-    "straight-through quantization": (straight_through, "function", "not-called"),
+    "a mask of the weight": (lambda m, x: F.linear(x, m[0].weight * (m[0].weight > 0)).square().sum().backward(), "computed", "not-called"),
+    "straight-through quantization": (straight_through, "computed", "not-called"),
     "decay in the loss": (lambda m, x: (m(x).square().sum() + 9 * m[0].weight.square().sum()).backward(), "other-use", None),
     "an orthogonality penalty": (lambda m, x: (m(x).square().sum() + 9 * (m[0].weight.t() @ m[0].weight).square().sum()).backward(), "other-use", None),
     "a penalty on rows without another use": (
@@ -136,7 +175,7 @@ STEPS = {
 
 def other_functions():
     model = nn.ModuleDict({"b": nn.Bilinear(5, 5, 2), "c": nn.ConvTranspose1d(5, 3, 2), "g": nn.Conv1d(6, 6, 1, groups=2),
-                           "l": nn.LSTM(5, 4, proj_size=3), "table": nn.Embedding(9, 4, scale_grad_by_freq=True),
+                           "l": nn.LSTM(5, 4, proj_size=3), "table": nn.Embedding(9, 4, scale_grad_by_freq=True), "bag": nn.EmbeddingBag(9, 4),
                            "frozen": nn.Linear(5, 5).requires_grad_(False), "empty": nn.Linear(5, 5)})
     for name, size in {"e": (4, 5), "v": (4, 5), "s": (2, 3, 5, 4), "flat": (35,)}.items():
         model.register_parameter(name, nn.Parameter(torch.randn(size)))
@@ -146,12 +185,13 @@ def other_functions():
         m = model
         total = torch.einsum("nk,mk->nm", x, m.e).sum() + m["b"](x, x).sum() + (m.v @ x[0]).sum() + m["l"](x)[0].sum()
         total = total + m["c"](x.t().unsqueeze(0)).sum() + m["g"](torch.ones(2, 6, 3)).sum() + (torch.ones(2, 3, 7, 5) @ m.s).sum()
+        total = total + m["bag"](torch.tensor([[1, 2], [2, 3]])).sum()
         total = total + m["table"](torch.tensor([1, 1, 2])).sum() + F.linear(x, m.flat.view(7, 5)).sum() + m["frozen"](x).sum()
         (total + m["empty"](x[:0]).sum()).backward()
 
     return model, steps, {
         "e": "einsum", "b.weight": "bilinear", "c.weight": "transposed-convolution", "g.weight": "grouped-convolution", "v": "vector",
-        "s": "batched-product", "flat": "reshaped", "table.weight": "scaled-by-frequency", "frozen.weight": "frozen",
+        "s": "batched-product", "flat": "reshaped", "table.weight": "scaled-by-frequency", "bag.weight": "embedding-bag", "frozen.weight": "frozen",
         "empty.weight": "no-tokens", "l.weight_ih_l0": "projected-lstm", "l.weight_hh_l0": "projected-lstm", "l.weight_hr_l0": "projected-lstm"}
 
 
@@ -230,7 +270,7 @@ MODELS = [faint_samples, complex_numbers, other_functions, zero_weights, both_or
 
 
 # Causes that other tests have, or that need more than one process, another PyTorch or rare inputs.
-ELSEWHERE = {"no-matrix", "parametrized", "tied", "recorder-error", "inputs-freed", "sparse-input",
+ELSEWHERE = {"parts", "no-matrix", "parametrized", "tied", "recorder-error", "inputs-freed", "sparse-input",
              "gradient-not-seen", "second-derivative"}
 
 
@@ -266,7 +306,7 @@ class CausesTest(unittest.TestCase):
     def test_torch_compile_before_2_6(self):
         model = nn.Sequential(type("OptimizedModule", (nn.Sequential,), {})(nn.Linear(3, 3)), nn.Linear(3, 3))
         model[1]._compiled_call_impl = lambda: None
-        with mock.patch.object(ranklab.weights, "sees_compiled", lambda: False):
+        with mock.patch.object(ranklab.private, "sees_compiled", lambda: False):
             self.assertEqual(causes(model, lambda: None), {"0.0.weight": "compiled", "1.weight": "compiled"})
 
 

@@ -121,7 +121,7 @@ class GroupsTest(unittest.TestCase):
         x = torch.randn(7, 5)
         found = ranklab.groups(model, lambda model: model(x).exp().mean())
         self.assertEqual({name: role for name, role in found.roles.items() if role != "vector"}, {
-            "place": "other", "experts": "hidden", "e": "hidden", "first.weight": "first", "loop.weight": "hidden",
+            "place": "table", "experts": "hidden", "e": "hidden", "first.weight": "first", "loop.weight": "hidden",
             "conv.weight": "hidden", "head.weight": "head", "unused.weight": "unused"})
         self.assertEqual(found.muon_names, ["e", "loop.weight"])
         for name, words in (("experts", "stack of experts"), ("conv.weight", "convolution"), ("loop.weight", "used 3 times"),

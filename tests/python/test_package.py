@@ -1,9 +1,13 @@
 """The package needs PyTorch alone, and has the version of the project."""
 import ast
 import glob
+import importlib.util
 import os
 import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import unittest
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -25,6 +29,22 @@ class PackageTest(unittest.TestCase):
         page = text_of("python", "README.md")
         for name in ast.literal_eval(names):
             self.assertRegex(page, rf"`{name}\b", name)
+
+    @unittest.skipUnless(all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel"))), "without pip, setuptools or wheel")
+    def test_pip_installs_it_without_network(self):
+        with tempfile.TemporaryDirectory() as folder:
+            shutil.copytree(os.path.join(ROOT, "python"), os.path.join(folder, "python"))
+            command = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-index", "--no-deps", "--quiet", "--target", os.path.join(folder, "there"), os.path.join(folder, "python")]
+            done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            names = lambda place: sorted(os.path.basename(path) for path in glob.glob(os.path.join(place, "ranklab", "*.py")))
+            self.assertEqual(names(os.path.join(folder, "there")), names(os.path.join(ROOT, "python")))
+
+    def test_private_names_are_in_one_file(self):
+        for path in glob.glob(os.path.join(ROOT, "python", "ranklab", "*.py")):
+            if os.path.basename(path) not in ("private.py", "probe.py"):  # probe.py names a module
+                private = re.findall(r"torch(?:\.\w+)*\._(?!_version__)\w+|\._(?:base|version|buffers|parameters|compiled_call_impl)\b", text_of(path))
+                self.assertEqual(private, [], path)
 
     @unittest.skipUnless(hasattr(sys, "stdlib_module_names"), "before Python 3.10")
     def test_imports(self):

@@ -48,6 +48,8 @@ class KindsTest(unittest.TestCase):
             own = found[name]
             values = own["stable_rank"], own["nuclear_rank"], own["samples"]
             for value, wanted in zip(values, (*kinds.ranks(*expected[name]), len(expected[name][0]))):
+                if own["role"] == "tied":  # see test_tied
+                    continue
                 self.assertLess(abs(value / wanted - 1), tolerance, (name, value, wanted))
 
     def test_float32(self):
