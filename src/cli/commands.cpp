@@ -33,10 +33,13 @@ const Experiment* find_experiment(const std::string& name) {
 }
 
 const Experiment& experiment_of(const std::string& command, const std::string& file) {
-  if (command == ranks_experiment().name) return ranks_experiment();
   const Experiment* found = find_experiment(command);
   if (found != nullptr) return *found;
   throw Failure(printable(file) + ": unknown command '" + printable_key(command) + "'");
+}
+
+const Experiment& writer_of(const std::string& command, const std::string& file) {
+  return command == ranks_experiment().name ? ranks_experiment() : experiment_of(command, file);
 }
 
 std::vector<Utility> utilities() {

@@ -20,9 +20,12 @@ const std::vector<Experiment>& experiments();
 
 /// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
-/// The experiment that a file names, or `ranks`. Throws a Failure that starts with `file` for an
-/// unknown command.
+/// The experiment that a preset names. Throws a Failure that starts with `file` for an unknown
+/// command.
 const Experiment& experiment_of(const std::string& command, const std::string& file);
+/// The experiment that wrote a file: one of these, or `ranks`, which has no presets. Throws as
+/// experiment_of().
+const Experiment& writer_of(const std::string& command, const std::string& file);
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
 

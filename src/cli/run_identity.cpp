@@ -173,7 +173,7 @@ std::string missing_shards(const std::set<std::uint64_t>& present, std::uint64_t
 }
 
 ResolvedRun resolve_header(const RunHeader& header) {
-  const Experiment& experiment = experiment_of(header.command, header.path);
+  const Experiment& experiment = writer_of(header.command, header.path);
   // Use the texts of the shards: the presets on this machine may differ.
   PresetTexts texts;
   try {

@@ -202,7 +202,7 @@ ParameterFile parameters_without_words(const ResultFile& earlier, const std::str
 // files are not there, they start at that folder.
 ResolvedRun resolve_in_original_folder(const ResultFile& earlier, const std::string& path,
                                        const fs::path& root) {
-  const Experiment& experiment = experiment_of(earlier.command, path);
+  const Experiment& experiment = writer_of(earlier.command, path);
   const RunRequest request = replay_of(parameters_without_words(earlier, path));
   const auto study = study_of(experiment, request).make();
   nlohmann::ordered_json inputs = earlier.config;

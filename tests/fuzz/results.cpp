@@ -19,7 +19,7 @@ void draw(const ResultFile& result) {
 // As `verify` does before it runs the study.
 void resolve_again(const ResultFile& result, const std::string& path) {
   ResolvedRun run =
-      resolve(experiment_of(result.command, path), replay_of(parameters_of(result, path)));
+      resolve(writer_of(result.command, path), replay_of(parameters_of(result, path)));
   run.study().memory();
   run.options().out = path;
   refuse_to_replace(run);
