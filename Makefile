@@ -332,7 +332,9 @@ test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schem
 new-study: ## write a new study, its test and its preset: COMMAND=random-features NAME=gaussian-product [PAPER=products]
 	@COMMAND='$(COMMAND)' NAME='$(NAME)' PAPER='$(PAPER)' python3 src/experiments/template/new_study.py
 
-check: build ## check one preset (NAME=my-preset): what is missing, its tests, toy run, catalog, picture, reference, memory
+check: ## check one preset (NAME=my-preset): what is missing, its tests, toy run, picture, reference, memory
+	@RANKLAB_BUILD=$(BUILD) NAME='$(NAME)' python3 tests/check_preset.py --name
+	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/unit-tests
 	@RANKLAB_BUILD=$(BUILD) NAME='$(NAME)' python3 tests/check_preset.py
 

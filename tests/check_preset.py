@@ -2,6 +2,7 @@
 import glob
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -45,17 +46,48 @@ def missing(preset, name):
         yield f"\"source\" names {paper}, which has no file in experiments/papers", "use one of " + ", ".join(f"[{each}]" for each in sorted(papers))
     if "toy" not in preset and f'"{preset["command"]} {study}"' not in text_of("tests", "unit", "experiments", "verdict_test.cpp"):
         yield f"the tests have no toy run of {preset['command']} {study}", "give the preset \"toy\": {FLAG: VALUE}, with which it runs in a moment"
-    if not unit_tests(study):
+    if not any("TEST_CASE" in text_of(os.path.relpath(path, ROOT)) for path in unit_tests(study)):
         yield f"no unit test of the study {study}", f"write tests/unit/experiments/.../{study.replace('-', '_')}_test.cpp"
+    yield from missing_in_catalog(paper)
     for file in ("results/reference/{}.json", "results/reference/{}.svg"):
         if not os.path.exists(os.path.join(ROOT, file.format(name))):
             yield file.format(name) + " is missing", f"`make reference NAME={name}` runs the preset in full, draws it and writes the pages"
             break
 
 
+def missing_in_catalog(paper):
+    """Statements of the paper without a claim or a reason, and pictures of presets that do not exist."""
+    files = glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))
+    catalog = next((each for each in (json_of(os.path.relpath(path, ROOT)) for path in files) if f"[{each['paper']}]" == paper), None)
+    if catalog is None:
+        return
+    file = f"experiments/papers/{catalog['anchor']}.json"
+    sources = "".join(text_of(os.path.relpath(path, ROOT)) for path in glob.glob(os.path.join(ROOT, "src", "experiments", "**", "*.[ch]pp"), recursive=True))
+    for statement in catalog["statements"]:
+        group, rest = statement["id"].split("/", 1)
+        constant = group.replace("-", "_") + "::" + re.sub("[./-]", "_", rest)
+        if "not_judged" not in statement and not re.search(rf"{constant}\b", sources):
+            yield f"{file}: no claim judges {statement['id']}", "judge it, or give it \"not_judged\": REASON"
+        for preset in statement.get("pictures", []):
+            if not os.path.exists(os.path.join(ROOT, "experiments", preset + ".json")):
+                yield f"{file}: the picture \"{preset}\" of {statement['id']} is no preset", "name presets, without .json"
+
+
 def unit_tests(study):
     pattern = os.path.join(ROOT, "tests", "unit", "experiments", "**", study.replace("-", "_") + "*_test.cpp")
     return glob.glob(pattern, recursive=True)
+
+
+def to_fill_in(name, preset):
+    """The lines of a new study in which capitals are left."""
+    study = preset["config"].get("study", "").replace("-", "_")
+    paths = [os.path.join(ROOT, "experiments", name + ".json"), *unit_tests(study),
+             *glob.glob(os.path.join(ROOT, "src", "experiments", "**", study + ".cpp"), recursive=True),
+             *glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))]
+    for path in paths:
+        for number, line in enumerate(text_of(os.path.relpath(path, ROOT)).splitlines(), 1):
+            if re.search(r"\b(SAY|WRITE) [A-Z]+|\b(SAY|WRITE) (IT|A|THE)\b|0000\.00000", line):
+                yield f"{os.path.relpath(path, ROOT)}:{number}: {line.strip()[:80]}"
 
 
 class Check:
@@ -76,9 +108,12 @@ class Check:
         return run
 
 
-def main(name):
+def refuse_unknown(name):
     if not name or not os.path.exists(os.path.join(ROOT, "experiments", name + ".json")):
         sys.exit(f"make check: NAME={name} is no preset; `build/ranklab list` shows all")
+
+
+def main(name):
     check = Check()
     preset = json_of("experiments", name + ".json")
     forgotten = list(missing(preset, name))
@@ -89,6 +124,8 @@ def main(name):
     schema = jsonschema.Draft7Validator(json_of("experiments", "experiment.schema.json"))
     errors = [error.message for error in schema.iter_errors(preset)]
     check.line(not errors, "the preset has the form of experiment.schema.json" + "".join("; " + each for each in errors))
+    for line in to_fill_in(name, preset):
+        print("        to fill in: " + line)
     study = preset["config"].get("study", "")
     files = ",".join("*" + os.path.relpath(path, ROOT) for path in unit_tests(study))
     unit = os.path.join(BUILD, "unit-tests")
@@ -126,4 +163,5 @@ def main(name):
 
 
 if __name__ == "__main__":
-    sys.exit(main(os.environ.get("NAME", "")))
+    refuse_unknown(os.environ.get("NAME", ""))
+    sys.exit(0 if "--name" in sys.argv else main(os.environ.get("NAME", "")))

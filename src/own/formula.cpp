@@ -198,7 +198,10 @@ class Parser {
       region_follows_ = true;
       out.first = either();
       region_follows_ = false;
+      const std::size_t column = now().column;
       out.allowed = region();
+      if (out.allowed.low > 1 || out.allowed.high < 0)
+        refuse(column, "a share of the trials is between 0 and 1");
     } else if (take_leading("slope")) {
       out.form = Form::slope;
       out.first = sum();

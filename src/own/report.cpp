@@ -49,8 +49,10 @@ void from_json_value(const Json& json, OwnCurve& curve) {
 void from_json_value(const Json& json, OwnLine& line) {
   Json full = json;
   if (const auto y = full.is_object() ? full.find("y") : full.end();
-      y != full.end() && y->is_number())
+      y != full.end() && !y->is_string()) {
+    if (!y->is_number()) throw ReadError("y", "must be a number, or a formula as text");
     *y = y->dump();
+  }
   read_known(full, line);
 }
 void from_json_value(const Json& json, OwnPanel& panel) {
@@ -236,6 +238,15 @@ std::vector<Coordinate> coordinates_of(const std::vector<Shown>& all, const std:
   return out;
 }
 
+// Those that are numbers.
+std::vector<double> numbers_of(const std::vector<Coordinate>& all) {
+  std::vector<double> out;
+  for (const Coordinate& each : all) {
+    if (const double* number = std::get_if<double>(&each)) out.push_back(*number);
+  }
+  return out;
+}
+
 std::vector<std::string> axes_of(const std::vector<Shown>& all) {
   std::set<std::string> out;
   for (const Shown& shown : all)
@@ -397,6 +408,12 @@ class PanelOf {
                                ", other curves of the "
                                "panel over " +
                                x_name_ + "; give it a panel of its own");
+    const std::vector<double> at =
+        over_places ? numbers_of(coordinates_of(all, x)) : all.front().series->x;
+    if (own_.x.scale == Scale::log &&
+        std::ranges::any_of(at, [](double value) { return value < 0; }))
+      throw KeyError("of", "'" + all.front().name + "' is over negative " + x +
+                               "; a log scale cannot show them");
     x_name_ = x;
     if (own.band == BandKind::trials && !over_places && all.front().series->trials.empty())
       throw KeyError("band", "the result has no curves of single trials of '" + all.front().name +
@@ -404,9 +421,12 @@ class PanelOf {
     Curve curve{over_places ? series_over_places(all, x, places, panel.x) : all.front().name,
                 filled(own.label, places), own.style, own.color};
     curve.band = own.band;
-    if (own.label.empty())
-      curve.label =
-          own.each.empty() ? label_of(own, all.front()) : legend_of(own.each, places.at(own.each));
+    if (!own.each.empty()) {
+      const std::string where = legend_of(own.each, places.at(own.each));
+      if (curve.label == own.label) curve.label += (own.label.empty() ? "" : ", ") + where;
+    } else if (own.label.empty()) {
+      curve.label = label_of(own, all.front());
+    }
     if (over_places && !panel.x.ticks.empty() && own.style == LineStyle::line)
       curve.style = LineStyle::points;
     panel.curves.push_back(std::move(curve));
@@ -515,7 +535,9 @@ std::string note_with_numbers(const std::string& note, const ResultFile& result)
     }
     at = place->end;
   }
-  if (note.find("{{", at) != std::string::npos) throw UsageError("a '{{' without '}}'");
+  const std::string_view rest = std::string_view(note).substr(at);
+  if (rest.find("{{") != rest.npos) throw UsageError("a '{{' without '}}'");
+  if (rest.find("}}") != rest.npos) throw UsageError("a '}}' without '{{'");
   return out + note.substr(at);
 }
 
@@ -527,10 +549,18 @@ void add_own_quantities(const OwnReport& report, ResultFile& result, Mistakes& m
     const OwnQuantity& own = report.quantities[i];
     const std::string place = say("quantities[{}]", i);
     const Run run(result, "");
+    const auto refuse_later = [&](const Node& name) {
+      const auto later = std::ranges::find(report.quantities, name.word, &OwnQuantity::name);
+      if (later - report.quantities.begin() >= static_cast<std::ptrdiff_t>(i) &&
+          later != report.quantities.end() && run.quantity(name.word) == nullptr)
+        own::refuse(name.column, "'" + name.word + "' is defined " +
+                                     (&*later == &own ? "by itself" : "further down; move it up"));
+    };
     attempt(place + ".name", mistakes, [&] {
       require_new_name(own.name, result, run);
       attempt(place + ".is", mistakes, [&] {
         const Formula formula = own::parse_value(own.is);
+        own::for_each_name(formula.first, refuse_later);
         std::vector<std::pair<Places, Measured>> values;
         for (const PlacedFormula& placed : own::at_each_place(formula, run))
           values.emplace_back(placed.at, measured(placed.formula, run));

@@ -268,6 +268,12 @@ std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) cons
                             did_you_mean(node.word, {kinds.begin(), kinds.end()}));
   std::vector<std::string> wanted;
   for (const auto& [axis, place] : node.at) wanted.push_back(axis + "=" + place);
+  const Quantity* curve = quantity(node.word);
+  if (curve != nullptr && curve->axis != nullptr && node.at.size() == 1 &&
+      curve->axis->name == node.at.front().first)
+    refuse(node.column,
+           say("'{}' is a curve over {}; at({}, {}) is its value there", printable_key(node.word),
+               curve->axis->name, printable_key(node.word), printable_key(node.at.front().second)));
   refuse(node.column,
          say("'{}' was not measured at {}; its axes: {}", printable_key(node.word),
              printable_key(joined(wanted)), joined({axes.begin(), axes.end()}, "; or ")));

@@ -200,7 +200,7 @@ void gpt2_step(std::size_t steps) {
   SequenceModel<float> model(shape, gpt_initial_weights("gpt2", shape, streams));
   std::vector<Trainer<float>::Trained> trained;
   for (const auto& weight : gpt_weights(model))
-    trained.push_back({weight.parameter, {.rule = Rule::adam}, 1e-3});
+    trained.push_back({{weight.parameter}, {.rule = Rule::adam}, 1e-3});
   Trainer<float> trainer(model, trained);
   Stream stream = streams.stream("batches");
   std::vector<std::uint32_t> text(4096);  // random, because the time does not depend on the tokens
