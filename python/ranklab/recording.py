@@ -18,7 +18,7 @@ class Recording:
 
     gradients: name -> sum of the gradients that arrived in a weight during all backward passes.
     between: name -> comparisons (pair()) of this sum with p.grad before each later one arrived.
-    states: name -> what the weight was at its first call, see state_of(). drift: name -> how much
+    states: name -> what the weight was at the first call with a gradient, see state_of(). drift: name -> how much
     its entries differed at later calls. refused: name -> (cause, reason); touched: name -> a function that used it in another way.
     """
 
@@ -234,8 +234,7 @@ class Recording:
         self.note_use([name], "transposed matrix" if place[2] else kind, [value], output)
         if not self.measure or output.is_complex():
             return
-        if name not in self.weights.sharded:
-            self.see(name)
+        states = self.states_of(name)
         self.listen(name, whole)
         if factor is not None:  # (factor W) a = W (factor a)
             plain, layout = inputs_of, None
@@ -257,6 +256,7 @@ class Recording:
                 return
             with self.aside([name]):
                 self.arrived = True
+                self.see(states)
                 self.settle()
 
                 def add(inputs):
@@ -323,20 +323,23 @@ class Recording:
             self.between.setdefault(name, []).append(
                 pair(total, parameter.grad.detach().clone(), self.before.get(name)))
 
-    def see(self, name):
-        """Notes a call of a weight, and whether the weight changed since its first call."""
-        for each in [name, *self.weights.computed.get(name, ())]:
-            parameter = self.parameters.get(each)
-            if parameter is None:
-                continue
-            with self.aside([each]):
-                now, first = state_of(parameter), self.states.get(each)
-                if first is None:
-                    self.states[each] = now
-                elif now[:2] != first[:2]:
-                    self.weights.refuse(each, "updated")
-                else:
-                    self.drift.setdefault(each, []).append((now[2] - first[2]).abs().max())
+    def states_of(self, name):
+        """Name -> state_of() of a weight, or of those behind a computed one, at a call."""
+        names = [] if name in self.weights.sharded else [
+            each for each in (name, *self.weights.computed.get(name, ()))
+            if each in self.parameters]
+        with self.aside(names):
+            return {each: state_of(self.parameters[each]) for each in names}
+        return {}
+
+    def see(self, states):
+        """Compares a call whose gradient arrives with the first one: an optimizer may have run."""
+        for name, state in states.items():
+            first = self.states.setdefault(name, state)
+            if state[:2] != first[:2]:
+                self.weights.refuse(name, "updated")
+            elif state is not first:
+                self.drift.setdefault(name, []).append((state[2] - first[2]).abs().max())
 
     def changed(self, name):
         """Whether a weight changed since its first call: True, or a number that is not 0."""

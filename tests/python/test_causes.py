@@ -140,6 +140,7 @@ STEPS = {
     "two passes, cleared between": (lambda m, x: (loss(m, x), m.zero_grad(True), loss(m, x)), "cleared", "cleared"),
     "two passes, set to zero between": (lambda m, x: (loss(m, x), m.zero_grad(False), loss(m, x)), "cleared", "cleared"),
     "two passes, added up": (lambda m, x: (loss(m, x), loss(m, x)), None, None),
+    "a pass without a backward pass after the update": (lambda m, x: (in_place(m, x), m(x)), None, None),
     "SAM": (sam, "updated", "updated"),
     "tensordot": (lambda m, x: m[2](torch.tensordot(x, m[0].weight, dims=([1], [1]))).square().sum().backward(), "tensordot", None),
     "an optimizer that works on p.grad in place": (in_place, None, None),
