@@ -6,7 +6,7 @@ import torch
 from . import calls, private, sums, uses
 from .causes import Refused, failure
 from .roles import Flow, Use
-from .weights import CASTS, SCALINGS, Weights, address
+from .weights import CASTS, SCALINGS, Weights, address, world_size
 
 SAMPLE = 64  # entries of a weight that tell whether it changed without a new version (p.data)
 ENTRIES = 2 ** 16  # that update_rms compares
@@ -317,9 +317,11 @@ class Recording:
 
     def compare_sum(self, name, parameter, total):
         """Compares the sum so far with p.grad, to which the next gradient is added."""
+        if name in self.weights.sharded:  # FSDP moves p.grad to its shards
+            return
         if parameter.grad is None:
             self.weights.refuse(name, "cleared")
-        elif not parameter.grad.is_sparse:
+        elif not parameter.grad.is_sparse and world_size() == 1:  # DDP averages p.grad in between
             self.between.setdefault(name, []).append(
                 pair(total, parameter.grad.detach().clone(), self.before.get(name)))
 
