@@ -27,8 +27,8 @@ REASONS = {
     "function": "used by {0}, but not as a matrix, or a block of its rows, that multiplies "
                 "activations; for example as an input, a term, a block of columns, or to compute "
                 "another weight",
-    "computed": "multiplied by activations only after a function of it, such as a mask, a norm or a "
-                "block of columns ({0}), which is not measured",
+    "computed": "multiplied by activations only after a function of it, such as a mask, a norm or "
+                "a block of columns ({0}), which is not measured",
     "lookup": "its rows are looked up by indexing or in a function of it, which is not measured",
     "tied": "tied: used as an embedding and as a matrix, which have different inputs; so it has a "
             "nuclear rank alone",
@@ -49,8 +49,8 @@ REASONS = {
     # its gradient
     "updated": "the weight changed between two of its calls (an optimizer step, a cast or a move); "
                "measure one update at a time: call step() after each",
-    "cleared": "the gradients of two backward passes were not added up in p.grad (cleared or changed "
-               "between them, or taken by torch.autograd.grad); measure one of them at a time",
+    "cleared": "the gradients of two backward passes were not added up in p.grad (cleared or "
+               "changed between them, or taken by torch.autograd.grad); measure one of them at a time",
     "overflow": "overflow: its inputs are too large for sums of squares in {0}",
     "underflow": "underflow: its {1} are too small for sums of squares in {0}",
     "not-finite": "its gradient is not finite",

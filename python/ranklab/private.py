@@ -1,4 +1,4 @@
-"""The names of PyTorch that are not documented and that this package uses, all of them in this file.
+"""All names of PyTorch that are not documented and that this package uses.
 
     torch.overrides._get_current_function_mode_stack, _pop_mode, _push_mode
         the modes that see each call of this thread. Without them the end of a measurement cannot

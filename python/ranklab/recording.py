@@ -18,8 +18,10 @@ class Recording:
 
     gradients: name -> sum of the gradients that arrived in a weight during all backward passes.
     between: name -> comparisons (pair()) of this sum with p.grad before each later one arrived.
-    states: name -> what the weight was at the first call with a gradient, see state_of(). drift: name -> how much
-    its entries differed at later calls. refused: name -> (cause, reason); touched: name -> a function that used it in another way.
+    states: name -> what the weight was at the first call with a gradient, see state_of(). drift:
+    name -> how much its entries differed at later calls. refused: name -> (cause, reason); touched:
+    name -> a function that used it in another way. data: nodes of the graph of products that depend
+    on more than parameters.
     """
 
     def __init__(self, model, measure=True):
@@ -31,7 +33,7 @@ class Recording:
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.shapes, self.cuts = {}, {}  # name -> the shape of the matrix; sizes of cut outputs
         self.between, self.states, self.drift, self.flow = {}, {}, {}, Flow(self.weights)
-        self.data = set()  # nodes of the graph that depend on more than parameters
+        self.data = set()
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
@@ -117,7 +119,7 @@ class Recording:
             if names:
                 uses.touch(self, function, names, operands, made_of, out)
         except Refused:
-            if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role all the same
+            if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role
                 uses.computed(self, function, args, operands, first)
             raise
         finally:
@@ -126,7 +128,7 @@ class Recording:
                 self.data.add(first.grad_fn)
 
     def note_cut(self, tensor, outs):
-        """Notes that the outputs of a matrix are cut into blocks, as those of a fused q, k and v."""
+        """Notes that the outputs of a matrix are cut into blocks, as of a fused q, k and v."""
         mark, shape = getattr(tensor, "_ranklab_output", None), tensor.shape
         if mark is None or mark.weights is not self.weights:
             return
@@ -154,7 +156,8 @@ class Recording:
                 continue
             with self.aside(names):
                 factor = factor if plain else factor.detach().reshape(())
-                self.weights.mark(out, names, source=weight, factor=1 / factor if divides else factor)
+                self.weights.mark(out, names, source=weight,
+                                  factor=1 / factor if divides else factor)
             return True
         return False
 
@@ -170,7 +173,8 @@ class Recording:
     def sources(self, tensor, always=False):
         """Names of the matrices of which alone a tensor is computed, by the graph. None if more
         enters: activations (unless `always`), or more numbers than the matrices have."""
-        stack, seen, names, size = [tensor.grad_fn] if tensor.grad_fn is not None else [], set(), [], 0
+        stack = [tensor.grad_fn] if tensor.grad_fn is not None else []
+        seen, names, size = set(), [], 0
         if not stack and isinstance(tensor, torch.nn.Parameter):
             own = self.weights.first_names.get(tensor)
             return [] if own is None or is_gain(tensor) else [own]

@@ -41,8 +41,8 @@ class Origin:
         return type(None), ()
 
 
-# A matrix found behind a tensor: W is the tensor times 1 / factor (None: 1), whole the weight, place
-# (first row, rows, transposed) in it, and size its shape, as a matrix if it was reshaped to one.
+# A matrix found behind a tensor, which is factor (None: 1) times it; whole: the weight; place:
+# (first row, rows, transposed) in it; size: its shape, as a matrix if it was reshaped to one.
 Found = namedtuple("Found", "name place whole size factor")
 
 
