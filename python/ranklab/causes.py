@@ -6,10 +6,9 @@ REASONS = {
     "frozen": "frozen (requires_grad is False)",
     "parametrized": "a part of {0}, which is measured instead",
     "uninitialized": "a lazy parameter without a shape; call the model once before the measurement",
-    "sharded": "sharded (FSDP or DTensor): this process did not see the whole matrix with its "
-               "whole gradient; use DDP or fully_shard",
+    "sharded": "sharded (DTensor): this process did not see the whole matrix with its whole "
+               "gradient; use DDP or fully_shard",
     "complex": "a complex matrix, which is not measured",
-    "compiled": "inside a module compiled by TorchScript, or by torch.compile before PyTorch 2.6",
     # how it is used
     "einsum": "used by einsum, which is not measured",
     "tensordot": "used by tensordot, which is not measured",
@@ -43,7 +42,8 @@ REASONS = {
     "no-backward": "its forward pass was observed, but no backward pass ran",
     "not-in-loss": "no gradient reached its output: the loss does not depend on it",
     "forward-before": "it received a gradient, but its forward pass ran before the measurement, in "
-                      "another thread, a torch.autograd.Function or torch.func",
+                      "another thread, a torch.autograd.Function, torch.func, TorchScript, or "
+                      "torch.compile before PyTorch 2.6",
     "gradient-not-seen": "torch.autograd.grad() hides its gradient before PyTorch 2",
     "inputs-freed": "its inputs were freed before its gradient arrived",
     # its gradient

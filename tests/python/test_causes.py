@@ -6,7 +6,6 @@ import tempfile
 import threading
 import unittest
 import warnings
-from unittest import mock
 
 import torch
 import torch.nn.functional as F
@@ -220,12 +219,12 @@ def self_and_cross_attention():
 
 def torchscript():
     model = nn.Sequential(torch.jit.script(nn.Linear(5, 7)), nn.Linear(7, 3))
-    return model, lambda: loss(model, torch.randn(4, 5)), {"0.weight": "compiled", "1.weight": None}
+    return model, lambda: loss(model, torch.randn(4, 5)), {"0.weight": "function", "1.weight": None}
 
 
 def lazy_and_sharded():
     model = nn.ModuleDict({"lazy": nn.LazyLinear(3, bias=False), "shard": nn.Linear(3, 3)})
-    model["shard"].weight = type("FlatParameter", (nn.Parameter,), {})(torch.randn(9))
+    model["shard"].weight = type("DTensor", (nn.Parameter,), {})(torch.randn(3, 3))
     return model, lambda: None, {"lazy.weight": "uninitialized", "shard.weight": "sharded"}
 
 
@@ -299,15 +298,9 @@ class CausesTest(unittest.TestCase):
                 self.assertEqual(causes(model, steps), expected)
 
     def test_every_cause_is_tested(self):
-        shown = {cause for _, *found in STEPS.values() for cause in found} | {"compiled"}
+        shown = {cause for _, *found in STEPS.values() for cause in found}
         shown |= {cause for kind in MODELS for cause in kind()[2].values()} | ELSEWHERE
         self.assertEqual(set(ranklab.causes.REASONS), shown - {None})
-
-    def test_torch_compile_before_2_6(self):
-        model = nn.Sequential(type("OptimizedModule", (nn.Sequential,), {})(nn.Linear(3, 3)), nn.Linear(3, 3))
-        model[1]._compiled_call_impl = lambda: None
-        with mock.patch.object(ranklab.private, "sees_compiled", lambda: False):
-            self.assertEqual(causes(model, lambda: None), {"0.0.weight": "compiled", "1.weight": "compiled"})
 
 
 class FieldTest(unittest.TestCase):
