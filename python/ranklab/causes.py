@@ -6,10 +6,9 @@ REASONS = {
     "frozen": "frozen (requires_grad is False)",
     "parametrized": "a part of {0}, which is measured instead",
     "uninitialized": "a lazy parameter without a shape; call the model once before the measurement",
-    "sharded": "sharded (FSDP or DTensor): this process did not see the whole matrix with its "
-               "whole gradient; use DDP or fully_shard",
+    "sharded": "sharded (DTensor): this process did not see the whole matrix with its whole "
+               "gradient; use DDP or fully_shard",
     "complex": "a complex matrix, which is not measured",
-    "compiled": "inside a module compiled by TorchScript, or by torch.compile before PyTorch 2.6",
     # how it is used
     "einsum": "used by einsum, which is not measured",
     "tensordot": "used by tensordot, which is not measured",
@@ -27,8 +26,8 @@ REASONS = {
     "function": "used by {0}, but not as a matrix, or a block of its rows, that multiplies "
                 "activations; for example as an input, a term, a block of columns, or to compute "
                 "another weight",
-    "computed": "multiplied by activations only after a function of it, such as a mask, a norm or a "
-                "block of columns ({0}), which is not measured",
+    "computed": "multiplied by activations only after a function of it, such as a mask, a norm or "
+                "a block of columns ({0}), which is not measured",
     "lookup": "its rows are looked up by indexing or in a function of it, which is not measured",
     "tied": "tied: used as an embedding and as a matrix, which have different inputs; so it has a "
             "nuclear rank alone",
@@ -43,14 +42,15 @@ REASONS = {
     "no-backward": "its forward pass was observed, but no backward pass ran",
     "not-in-loss": "no gradient reached its output: the loss does not depend on it",
     "forward-before": "it received a gradient, but its forward pass ran before the measurement, in "
-                      "another thread, a torch.autograd.Function or torch.func",
+                      "another thread, a torch.autograd.Function, torch.func, TorchScript, or "
+                      "torch.compile before PyTorch 2.6",
     "gradient-not-seen": "torch.autograd.grad() hides its gradient before PyTorch 2",
     "inputs-freed": "its inputs were freed before its gradient arrived",
     # its gradient
     "updated": "the weight changed between two of its calls (an optimizer step, a cast or a move); "
                "measure one update at a time: call step() after each",
-    "cleared": "the gradients of two backward passes were not added up in p.grad (cleared or changed "
-               "between them, or taken by torch.autograd.grad); measure one of them at a time",
+    "cleared": "the gradients of two backward passes were not added up in p.grad (cleared or "
+               "changed between them, or taken by torch.autograd.grad); measure one of them at a time",
     "overflow": "overflow: its inputs are too large for sums of squares in {0}",
     "underflow": "underflow: its {1} are too small for sums of squares in {0}",
     "not-finite": "its gradient is not finite",

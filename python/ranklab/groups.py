@@ -155,9 +155,9 @@ def describe(recording, name, parameter, roles, kinds, counts):
         fused = [parameter.shape[1]] * 3
     if role == "hidden" and fused:
         rule = len(fused) if len(set(fused)) == 1 else fused
-        notes.append(f"fused: {len(fused)} matrices of {', '.join(map(str, fused))} outputs, which "
-                     f'watch(parts={{"{layer_name(name)}": {rule}}}) measures apart, and Muon treats '
-                     "apart if each is a parameter of its own")
+        sizes, cut = ", ".join(map(str, fused)), f'{{"{layer_name(name)}": {rule}}}'
+        notes.append(f"fused: {len(fused)} matrices of {sizes} outputs, which watch(parts={cut}) "
+                     "measures apart, and Muon treats apart if each is a parameter of its own")
     return role, ", ".join(notes)
 
 

@@ -1,4 +1,4 @@
-"""The names of PyTorch that are not documented and that this package uses, all of them in this file.
+"""All names of PyTorch that are not documented and that this package uses.
 
     torch.overrides._get_current_function_mode_stack, _pop_mode, _push_mode
         the modes that see each call of this thread. Without them the end of a measurement cannot
@@ -13,8 +13,8 @@
     torch.UntypedStorage._new_with_weak_ptr
         a storage that autograd still keeps. Without it a second backward pass through a retained
         graph has the reason "inputs-freed".
-    Module._compiled_call_impl and the class OptimizedModule, FlatParameter, DTensor, ...
-        read by name, so that no import fails.
+    the class DTensor
+        read by name, so that no import fails. Under another name a sharded matrix has a reason.
     Tensor._base, Tensor._version, Parameter's class
         what a tensor is a view of, and how often it was changed in place. Inference tensors have no
         version: None.
@@ -138,17 +138,6 @@ def sees_compiled():
     """Whether torch.compile was used, and its compiled code can run uncompiled."""
     # The first call of torch.compile loads the module.
     return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
-
-
-def is_compiled(module):
-    """Whether torch.compile() made a module that shows nothing of its inside."""
-    return not sees_compiled() and (type(module).__name__ == "OptimizedModule" or getattr(
-        module, "_compiled_call_impl", None) is not None)
-
-
-def is_sharded(parameter):
-    return type(parameter).__name__ in ("FlatParameter", "DTensor", "ShardedTensor") or hasattr(
-        parameter, "_sharded_size") or getattr(parameter, "_fsdp_flattened", False)
 
 
 def is_dtensor(tensor):

@@ -76,7 +76,7 @@ def probe(model, loss, batch, other, optimizer=None):
         except NoScalar as error:
             raise TypeError(NO_SCALAR) from error
         weights = {name: p for name, p in model.named_parameters()
-                   if roles.get(name) == "hidden" and not private.is_sharded(p)}
+                   if roles.get(name) == "hidden" and not private.is_dtensor(p)}
         gradients = gradients_of(model, weights, lambda: run.loss(model, batch))
         if not gradients:
             raise ValueError("probe(): no hidden matrix of the model has a gradient")

@@ -6,7 +6,7 @@ import torch
 from . import calls, private, sums, uses
 from .causes import Refused, failure
 from .roles import Flow, Use
-from .weights import CASTS, SCALINGS, Weights, address
+from .weights import CASTS, SCALINGS, Weights, address, world_size
 
 SAMPLE = 64  # entries of a weight that tell whether it changed without a new version (p.data)
 ENTRIES = 2 ** 16  # that update_rms compares
@@ -18,8 +18,10 @@ class Recording:
 
     gradients: name -> sum of the gradients that arrived in a weight during all backward passes.
     between: name -> comparisons (pair()) of this sum with p.grad before each later one arrived.
-    states: name -> what the weight was at its first call, see state_of(). drift: name -> how much
-    its entries differed at later calls. refused: name -> (cause, reason); touched: name -> a function that used it in another way.
+    states: name -> what the weight was at the first call with a gradient, see state_of(). drift:
+    name -> how much its entries differed at later calls. refused: name -> (cause, reason); touched:
+    name -> a function that used it in another way. data: nodes of the graph of products that depend
+    on more than parameters.
     """
 
     def __init__(self, model, measure=True):
@@ -31,7 +33,7 @@ class Recording:
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.shapes, self.cuts = {}, {}  # name -> the shape of the matrix; sizes of cut outputs
         self.between, self.states, self.drift, self.flow = {}, {}, {}, Flow(self.weights)
-        self.data = set()  # nodes of the graph that depend on more than parameters
+        self.data = set()
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
@@ -117,7 +119,7 @@ class Recording:
             if names:
                 uses.touch(self, function, names, operands, made_of, out)
         except Refused:
-            if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role all the same
+            if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role
                 uses.computed(self, function, args, operands, first)
             raise
         finally:
@@ -126,7 +128,7 @@ class Recording:
                 self.data.add(first.grad_fn)
 
     def note_cut(self, tensor, outs):
-        """Notes that the outputs of a matrix are cut into blocks, as those of a fused q, k and v."""
+        """Notes that the outputs of a matrix are cut into blocks, as of a fused q, k and v."""
         mark, shape = getattr(tensor, "_ranklab_output", None), tensor.shape
         if mark is None or mark.weights is not self.weights:
             return
@@ -154,7 +156,8 @@ class Recording:
                 continue
             with self.aside(names):
                 factor = factor if plain else factor.detach().reshape(())
-                self.weights.mark(out, names, source=weight, factor=1 / factor if divides else factor)
+                self.weights.mark(out, names, source=weight,
+                                  factor=1 / factor if divides else factor)
             return True
         return False
 
@@ -170,7 +173,8 @@ class Recording:
     def sources(self, tensor, always=False):
         """Names of the matrices of which alone a tensor is computed, by the graph. None if more
         enters: activations (unless `always`), or more numbers than the matrices have."""
-        stack, seen, names, size = [tensor.grad_fn] if tensor.grad_fn is not None else [], set(), [], 0
+        stack = [tensor.grad_fn] if tensor.grad_fn is not None else []
+        seen, names, size = set(), [], 0
         if not stack and isinstance(tensor, torch.nn.Parameter):
             own = self.weights.first_names.get(tensor)
             return [] if own is None or is_gain(tensor) else [own]
@@ -234,8 +238,7 @@ class Recording:
         self.note_use([name], "transposed matrix" if place[2] else kind, [value], output)
         if not self.measure or output.is_complex():
             return
-        if name not in self.weights.sharded:
-            self.see(name)
+        states = self.states_of(name)
         self.listen(name, whole)
         if factor is not None:  # (factor W) a = W (factor a)
             plain, layout = inputs_of, None
@@ -257,6 +260,7 @@ class Recording:
                 return
             with self.aside([name]):
                 self.arrived = True
+                self.see(states)
                 self.settle()
 
                 def add(inputs):
@@ -317,26 +321,31 @@ class Recording:
 
     def compare_sum(self, name, parameter, total):
         """Compares the sum so far with p.grad, to which the next gradient is added."""
+        if name in self.weights.sharded:  # FSDP moves p.grad to its shards
+            return
         if parameter.grad is None:
             self.weights.refuse(name, "cleared")
-        elif not parameter.grad.is_sparse:
+        elif not parameter.grad.is_sparse and world_size() == 1:  # DDP averages p.grad in between
             self.between.setdefault(name, []).append(
                 pair(total, parameter.grad.detach().clone(), self.before.get(name)))
 
-    def see(self, name):
-        """Notes a call of a weight, and whether the weight changed since its first call."""
-        for each in [name, *self.weights.computed.get(name, ())]:
-            parameter = self.parameters.get(each)
-            if parameter is None:
-                continue
-            with self.aside([each]):
-                now, first = state_of(parameter), self.states.get(each)
-                if first is None:
-                    self.states[each] = now
-                elif now[:2] != first[:2]:
-                    self.weights.refuse(each, "updated")
-                else:
-                    self.drift.setdefault(each, []).append((now[2] - first[2]).abs().max())
+    def states_of(self, name):
+        """Name -> state_of() of a weight, or of those behind a computed one, at a call."""
+        names = [] if name in self.weights.sharded else [
+            each for each in (name, *self.weights.computed.get(name, ()))
+            if each in self.parameters]
+        with self.aside(names):
+            return {each: state_of(self.parameters[each]) for each in names}
+        return {}
+
+    def see(self, states):
+        """Compares a call whose gradient arrives with the first one: an optimizer may have run."""
+        for name, state in states.items():
+            first = self.states.setdefault(name, state)
+            if state[:2] != first[:2]:
+                self.weights.refuse(name, "updated")
+            elif state is not first:
+                self.drift.setdefault(name, []).append((state[2] - first[2]).abs().max())
 
     def changed(self, name):
         """Whether a weight changed since its first call: True, or a number that is not 0."""

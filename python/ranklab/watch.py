@@ -5,14 +5,14 @@
         optimizer.zero_grad()
         loss_fn(model(x), y).backward()
         optimizer.step()
-        found = watcher.step()  # a dict for every measured step, else None
+        found = watcher.step()  # a Found for every measured step, else None
 
 A step that is not measured runs as without watch(). A measured step has one more product per
 matrix (A A', k x k), about k / (5 m) of the work of its forward and backward pass, and then the
-ranks. On one CPU core it took 1.3 to 1.5 times a plain step of a Transformer (width 128 to 384,
-2,048 tokens), and 1.4 to 2 times that of a model of linear layers alone. On a GPU and with few
-samples the ranks cost more, several plain steps. tests/python/time_watch.py prints all of this.
-ranks.py says how accurate the ranks are.
+ranks. On one CPU core it took 1.2 to 1.5 times a plain step of a Transformer (width 128, 2,048
+tokens), and 1.4 to 2 times that of a model of linear layers alone. With few samples (a width of 64
+and 256 tokens: 4 plain steps), convolutions, LSTMs and on a GPU it costs several plain steps.
+tests/python/time_watch.py prints most of this. ranks.py says how accurate the ranks are.
 """
 import contextlib
 import math

@@ -41,8 +41,8 @@ class Origin:
         return type(None), ()
 
 
-# A matrix found behind a tensor: W is the tensor times 1 / factor (None: 1), whole the weight, place
-# (first row, rows, transposed) in it, and size its shape, as a matrix if it was reshaped to one.
+# A matrix found behind a tensor, which is factor (None: 1) times it; whole: the weight; place:
+# (first row, rows, transposed) in it; size: its shape, as a matrix if it was reshaped to one.
 Found = namedtuple("Found", "name place whole size factor")
 
 
@@ -91,9 +91,6 @@ class Weights:
             self.put(name, parameter)
 
     def add_module(self, prefix, module):
-        if isinstance(module, torch.jit.ScriptModule) or private.is_compiled(module):
-            for name, _ in module.named_parameters():
-                self.refuse(prefix + name, "compiled")
         if parametrize.is_parametrized(module):
             for own, weight in module.parametrizations.items():
                 inside = f"{prefix}parametrizations.{own}."
@@ -125,7 +122,7 @@ class Weights:
         kind = type(parameter).__name__
         if "Uninitialized" in kind:
             self.refuse(name, "uninitialized")
-        elif private.is_sharded(parameter):
+        elif private.is_dtensor(parameter):
             self.refuse(name, "sharded")
         elif parameter.is_complex():
             self.refuse(name, "complex")

@@ -6,7 +6,6 @@ import tempfile
 import unittest
 
 import torch
-import torch.nn.functional as F
 from torch import nn
 
 import ranklab
