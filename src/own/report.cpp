@@ -460,6 +460,7 @@ class PanelOf {
         find_named(added_, quantity.name) == nullptr) {
       added_.push_back(series_over_trials(quantity, axis, x, per_trial));
       added_.back().trials = std::move(per_trial);
+      added_.back().own = true;
     }
     return quantity.name;
   }
@@ -598,16 +599,10 @@ void remove_own_report(ResultFile& result, const OwnReport& next) {
              return own.name == quantity;
            }) != earlier.quantities.end();
   };
-  std::set<std::string> drawn;  // series that panels of the report have added
-  for (const Panel& panel : result.figure.panels)
-    for (const Curve& curve : panel.curves)
-      if (panel.own) drawn.insert(curve.series);
   std::erase_if(result.scalars, [&](const Scalar& each) { return is_own(each.quantity); });
   std::erase_if(result.means, [&](const auto& each) { return is_own(each.second.quantity); });
-  std::erase_if(result.series, [&](const Series& each) {
-    return is_own(each.quantity) ||
-           (drawn.contains(each.name) && each.quantity.ends_with(" over " + each.x_name));
-  });
+  std::erase_if(result.series,
+                [&](const Series& each) { return each.own || is_own(each.quantity); });
   std::erase_if(result.figure.panels, [](const Panel& panel) { return panel.own; });
   std::erase_if(result.claims, [&](const Claim& claim) {
     return claim.kind == Kind::own && std::ranges::find(earlier.claims, claim.statement_id,

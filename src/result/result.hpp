@@ -26,6 +26,7 @@ struct Series {
       {};                     // the values of every trial at x, if a curve shows them; else empty
   std::string quantity = {};  // what it is, and where
   std::map<std::string, Coordinate> at = {};
+  bool own = false;  // numbers at places, which a panel of one's own draws over an axis of these
 
   Series() = default;
   Series(Quantity of, std::string over, std::vector<double> xs, std::vector<double> means,

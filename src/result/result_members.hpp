@@ -167,7 +167,7 @@ struct Members<Series> {
       required("name", &Series::name), optional("quantity", &Series::quantity),
       optional("at", &Series::at), required("x_name", &Series::x_name), required("x", &Series::x),
       required("mean", &Series::mean), required("std", &Series::std), optional("n", &Series::n),
-      optional("trials", &Series::trials));
+      optional("trials", &Series::trials), optional("own", &Series::own));
 };
 template <>
 struct Members<ScalarMean> {
