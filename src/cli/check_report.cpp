@@ -72,14 +72,10 @@ void check_report(const ResolvedRun& run) {
                     label = preset.empty() ? "" : "preset " + preset + ": ";
   add_own_quantities(run.texts.report, file, mistakes);
   refuse(label);
-  add_own(file, judge_own(run.own, {{&file, ""}}, mistakes));
   const std::size_t of_report = run.texts.report.claims.size();
-  if (!mistakes.empty()) {
-    for (std::size_t i = 0; i < run.own.size(); ++i) {
-      const std::string& id = run.own[i].id;
-      if (!mistakes.front().starts_with(id + ": ")) continue;
-      refuse(i < of_report ? label + say("report.claims[{}]: ", i) : "--claim: ");
-    }
+  for (std::size_t i = 0; i < run.own.size(); ++i) {
+    add_own(file, judge_own({run.own[i]}, {{&file, ""}}, mistakes));
+    refuse(i < of_report ? label + say("report.claims[{}]: ", i) : "--claim: ");
   }
   add_own_panels(run.texts.report, file, mistakes);
   add_own_notes(run.texts.report, file, mistakes);

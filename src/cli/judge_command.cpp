@@ -166,8 +166,14 @@ int judge(const Arguments& given, const JudgeOptions& options) {
   apply(report, results, mistakes);
   if (refuses(mistakes, "--with " + options.with)) return 2;
   std::vector<Claim> claims = judge_own(statements.kept, all, earlier_mistakes);
-  std::ranges::move(judge_own(statements.asked, all, mistakes), std::back_inserter(claims));
-  if (refuses(mistakes, options.with.empty() ? "--claim" : "--with " + options.with)) return 2;
+  const auto typed = statements.asked.begin() + static_cast<std::ptrdiff_t>(report.claims.size());
+  const auto judge_these = [&](const std::vector<OwnStatement>& these) {
+    std::ranges::move(judge_own(these, all, mistakes), std::back_inserter(claims));
+  };
+  judge_these({statements.asked.begin(), typed});
+  if (refuses(mistakes, "--with " + options.with)) return 2;
+  judge_these({typed, statements.asked.end()});
+  if (refuses(mistakes, "--claim")) return 2;
   replace_own(results, std::move(claims));
   ResultFile& first = results.front();
   const std::size_t notes = first.notes.size();

@@ -58,10 +58,10 @@ void join_sentences(Json& value) {
   if (value.is_array())
     for (Json& each : value) join_sentences(each);
   if (!value.is_object()) return;
-  constexpr std::array<std::string_view, 8> sentences = {"title", "summary", "see",   "says",
-                                                         "trial", "claim",   "label", "sentence"};
+  constexpr std::array<std::string_view, 9> sentences = {
+      "title", "summary", "see", "says", "trial", "claim", "label", "sentence", "is"};
   for (auto& [key, member] : value.items()) {
-    if (std::ranges::find(sentences, key) != sentences.end() || key == "is") join(member);
+    if (std::ranges::find(sentences, key) != sentences.end()) join(member);
     if (key == "notes" && member.is_array())
       for (Json& note : member) join(note);
     if (key != "config") join_sentences(member);

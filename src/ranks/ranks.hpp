@@ -41,7 +41,7 @@ struct RanksConfig {
 std::unique_ptr<Study> make_ranks_study();
 
 /// The command `ranks`: one study, whose numbers are about the given files and not about a model of
-/// ours, so that it is none of the experiments of `list`.
+/// ours. It has no presets, so `list` does not show it.
 const Experiment& ranks_experiment();
 
 /// The flags that paths stand for, by what the files contain: recordings, or one archive of
