@@ -6,21 +6,14 @@
 #include <stdexcept>
 
 namespace ranklab {
-namespace {
-
-constexpr double momentum = 0.95;  // of muon, polar and sgd
-
-}  // namespace
-
 template <class T>
 void Optimizer<T>::adam(Parameter<T>& parameter, double lr) {
-  constexpr double beta_1 = 0.9, epsilon = 1e-8;
   const double t = static_cast<double>(steps_);
-  const T b1 = static_cast<T>(beta_1), b2 = static_cast<T>(settings_.beta_2),
+  const T b1 = static_cast<T>(adam_beta_1), b2 = static_cast<T>(settings_.beta_2),
           decay = static_cast<T>(1 - lr * settings_.decay),
-          rate = static_cast<T>(lr / (1 - std::pow(beta_1, t))),
+          rate = static_cast<T>(lr / (1 - std::pow(adam_beta_1, t))),
           correction = static_cast<T>(1 / std::sqrt(1 - std::pow(settings_.beta_2, t))),
-          guard = static_cast<T>(epsilon);
+          guard = static_cast<T>(adam_epsilon);
   T *const w = parameter.W.memptr(), *const m = m_.memptr(), *const v = v_.memptr();
   const T* const g = parameter.G.memptr();
   for (arma::uword i = 0; i < parameter.W.n_elem; ++i) {
@@ -41,7 +34,7 @@ void Optimizer<T>::step(Parameter<T>& parameter, double lr) {
     case Rule::adam:
       return adam(parameter, lr);
     case Rule::sgd:
-      m_ *= static_cast<T>(momentum);
+      m_ *= static_cast<T>(momentum_beta);
       m_ += G;
       parameter.W -= static_cast<T>(lr) * m_;
       return;
@@ -68,7 +61,7 @@ void Optimizer<T>::step(const std::vector<Parameter<T>*>& stacked, double lr) {
 template <class T>
 arma::Mat<T> Optimizer<T>::spectral_step(const arma::Mat<T>& G) {
   const auto [rows, columns] = settings_.cut;
-  if (muon_.empty()) muon_.assign(rows * columns, Muon<T>(momentum, settings_.rule == Rule::polar));
+  if (muon_.empty()) muon_.assign(rows * columns, Muon<T>(momentum_beta, settings_.rule == Rule::polar));
   if (muon_.size() == 1) return muon_.front().step(G);
   const arma::uword height = G.n_rows / rows, width = G.n_cols / columns;
   arma::Mat<T> out(arma::size(G));
@@ -132,7 +125,7 @@ double warmup_factor(std::uint64_t t, std::uint64_t warmup) {
 double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {
   const double at = static_cast<double>(t), end = static_cast<double>(steps),
                knee = decay_start * end, up = warmup_factor(t, warmup);
-  return at <= knee ? up : std::min(up, 1 - 0.9 * (at - knee) / (end - knee));
+  return at <= knee ? up : std::min(up, 1 - (1 - final_factor) * (at - knee) / (end - knee));
 }
 
 double stepped(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup) {

@@ -23,6 +23,11 @@ namespace ranklab {
 
 enum class Rule { adam, muon, polar, sgd };
 
+inline constexpr double momentum_beta = 0.95;  // of muon, polar and sgd
+inline constexpr double adam_beta_1 = 0.9, adam_epsilon = 1e-8;
+/// Steps over which learning rates rise, unless a caller has its own.
+inline constexpr std::uint64_t warmup_steps = 20;
+
 /// The parts of a matrix that muon and polar orthogonalize one by one, each with its own shape: so
 /// many of its rows (the outputs of heads) or of its columns (their inputs). They divide it.
 struct Cut {
@@ -71,11 +76,11 @@ template <class T>
 double gradient_norm(const std::vector<Parameter<T>*>& parameters);
 
 /// The fraction of a run after which trapezoid() decays.
-inline constexpr double decay_start = 0.6;
+inline constexpr double decay_start = 0.6, final_factor = 0.1;
 
 /// The factor on the learning rate at step t + 1 of T: min(1, (t + 1) / warmup), with a linear
-/// decay from 1 at decay_start T to 0.1 at the end.
-double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup = 20);
+/// decay from 1 at decay_start T to final_factor at the end.
+double trapezoid(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup = warmup_steps);
 
 /// min(1, (t + 1) / warmup) times 1, 1/5 from 70 % of the steps on, 1/25 from 90 % on.
 double stepped(std::uint64_t t, std::uint64_t steps, std::uint64_t warmup);

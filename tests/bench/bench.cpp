@@ -14,7 +14,8 @@
 
 #include "core/random.hpp"
 #include "ensembles/random_features.hpp"
-#include "io/tensors/stored_matrix.hpp"
+#include "io/atomic_file.hpp"
+#include "io/tensors/stored_bytes.hpp"
 #include "linalg/blas.hpp"
 #include "linalg/decompositions.hpp"
 #include "linalg/polar.hpp"
@@ -167,7 +168,9 @@ void write_layer(const std::string& folder, arma::uword side, arma::uword sample
       A.col(j) = arma::conv_to<arma::fvec>::from(column);
     }
     const std::string stem = folder + "/" + name + std::to_string(side);
-    write_npy(stem + ".npy", A);
+    write_file_atomically(
+        stem + ".npy", npy("<f4", "(" + std::to_string(side) + ", " + std::to_string(columns) + ")",
+                           bytes_of<float>(A.st())));
     write_safetensors(stem + ".safetensors", {tensor<float>("layer", A)});
     const std::string pair = folder + "/pair-" + name + std::to_string(side) + ".safetensors";
     write_safetensors(pair, {tensor<float>("first", A), tensor<float>("second", A)});

@@ -2,7 +2,6 @@
 #include <algorithm>
 
 #include "core/error.hpp"
-#include "io/atomic_file.hpp"
 #include "io/tensors/npy_header.hpp"
 #include "io/tensors/tensor_file.hpp"
 #include "io/tensors/tensor_reader.hpp"
@@ -39,38 +38,11 @@ class NpyReader : public TensorReader {
   TensorLayout layout_;
 };
 
-void write_matrix(const std::string& path, const char* descr, std::uint64_t rows,
-                  std::uint64_t cols, std::string_view entries) {
-  std::string header = std::string("{'descr': '") + descr +
-                       "', 'fortran_order': False, 'shape': (" + std::to_string(rows) + ", " +
-                       std::to_string(cols) + "), }";
-  // Magic, version and length take 10 bytes; the entries start at a multiple of 64.
-  header.append(63 - (10 + header.size()) % 64, ' ');
-  header += '\n';
-  std::string bytes("\x93NUMPY\x01\x00", 8);
-  bytes += static_cast<char>(header.size() & 0xFF);
-  bytes += static_cast<char>(header.size() >> 8);
-  bytes += header;
-  bytes += entries;
-  write_file_atomically(path, bytes);
-}
-
 }  // namespace
 
 std::shared_ptr<const TensorReader> read_npy(std::shared_ptr<const InputFile> file,
                                              const std::string& label) {
   return std::make_shared<NpyReader>(std::move(file), label);
-}
-
-void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols,
-               std::span<const double> entries) {
-  write_matrix(path, "<f8", rows, cols,
-               {reinterpret_cast<const char*>(entries.data()), entries.size_bytes()});
-}
-void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols,
-               std::span<const float> entries) {
-  write_matrix(path, "<f4", rows, cols,
-               {reinterpret_cast<const char*>(entries.data()), entries.size_bytes()});
 }
 
 }  // namespace ranklab

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <armadillo>
-#include <string>
 
 #include "io/tensors/stored_tensor.hpp"
 
@@ -12,10 +11,5 @@ namespace ranklab {
 arma::mat matrix_of(const StoredBlock& block);
 /// A whole stored matrix. Throws Failure if the tensor is not a matrix.
 arma::mat matrix_of(const StoredTensor& tensor);
-
-/// Writes a matrix as a .npy file of doubles or floats, atomically. Throws Failure as
-/// write_file_atomically does.
-void write_npy(const std::string& path, const arma::mat& A);
-void write_npy(const std::string& path, const arma::fmat& A);
 
 }  // namespace ranklab

@@ -8,7 +8,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -57,12 +56,5 @@ TensorAddress parse_tensor_address(const std::string& text);
 StoredTensor open_tensor(const std::string& address);
 /// As above for an open file: the tensor of a key or, for an empty key, the only tensor.
 StoredTensor open_tensor(const TensorFile& file, const std::string& key);
-
-/// Writes a rows x cols matrix, whose entries are given row by row, atomically as a .npy file
-/// (version 1.0, '<f8' or '<f4', row-major). Throws Failure as write_file_atomically does.
-void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols,
-               std::span<const double> entries);
-void write_npy(const std::string& path, std::uint64_t rows, std::uint64_t cols,
-               std::span<const float> entries);
 
 }  // namespace ranklab

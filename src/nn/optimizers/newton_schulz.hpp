@@ -12,11 +12,13 @@ struct NewtonSchulzCoefficients {
   double a = 3.4445, b = -4.7750, c = 2.0315;
 };
 
+inline constexpr int newton_schulz_steps = 5;
+
 /// The approximate polar factor of G (m, n): U p(p(...p(s / (||G||_F + 1e-7)))) V' with p as above.
 /// A zero matrix stays zero. Source: K. Jordan et al., "Muon: an optimizer for hidden layers",
 /// 2024. Differs from it: computes in T, not in bfloat16.
 template <class T>
-arma::Mat<T> newton_schulz(const arma::Mat<T>& G, int steps = 5,
+arma::Mat<T> newton_schulz(const arma::Mat<T>& G, int steps = newton_schulz_steps,
                            const NewtonSchulzCoefficients& coefficients = {});
 
 }  // namespace ranklab

@@ -38,17 +38,34 @@ const Run* adam_for(const Run& run, const Plan& plan) {
   return same_rate ? same_rate : plan.first_where(is_partner);
 }
 
-/// Whether runs choose the matrices or the scale of Muon.
+bool cuts(const Run& run) {
+  return run.config.muon_parts != std::vector<std::string>{"whole"};
+}
+
+/// Whether runs choose the matrices, their parts or the scale of Muon.
 bool chooses(const Plan& plan) {
   return plan.first_where([](const Run& run) {
-    return run.follows_criterion() || run.config.spectral_on.size() > 2 ||
+    return run.follows_criterion() || run.config.spectral_on.size() > 2 || cuts(run) ||
            run.config.muon_scale != "original";
   });
 }
 
-/// Runs that choose the matrices or the scale have rates of their own.
+/// Runs that choose have rates of their own.
 std::string same_settings(const Plan& plan) {
   return chooses(plan) ? "" : " with the same settings";
+}
+
+/// Each run that cuts matrices, and the run that has them whole.
+std::vector<RunPair> pairs_with_whole(const Plan& plan) {
+  std::vector<RunPair> out;
+  for (const Run& run : plan.runs) {
+    const Run* const whole = plan.first_where([&](const Run& other) {
+      return cuts(run) && !cuts(other) && other.optimizer == run.optimizer &&
+             other.same_workload(run) && other.same_on(run, {"spectral-on", "muon-scale"});
+    });
+    if (whole) out.push_back({&run, whole});
+  }
+  return out;
 }
 
 /// Each run that has a run of Adam to be compared with, and that run.
@@ -126,8 +143,19 @@ void add_criterion_table(Display& out, const Trained& all) {
       {}};
   const std::vector<std::string> blocks = all.plan.runs.front().blocks();
   table.columns.insert(table.columns.end(), blocks.begin(), blocks.end());
+  std::vector<const Run*> shown;
   for (const Run& run : all.plan.runs) {
     if (!run.follows_criterion() || run.blocks() != blocks) continue;
+    // Runs with the same rates of Adam share a row.
+    const auto decided_by = [](const Run& of) { return of.training().updates.at(criterion_word); };
+    const auto same = std::ranges::find_if(shown, [&](const Run* other) {
+      return other->same_workload(run) && decided_by(*other) == decided_by(run);
+    });
+    if (same != shown.end()) {
+      table.rows[static_cast<std::size_t>(same - shown.begin())][0] += "; " + run.figure_label();
+      continue;
+    }
+    shown.push_back(&run);
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells = {run.figure_label()};
     for (const std::string& block : blocks) {
@@ -139,7 +167,8 @@ void add_criterion_table(Display& out, const Trained& all) {
 }
 
 /// Adds a table of the losses after training of all comparable runs; if runs choose the matrices or
-/// the scale, of all runs. On the text of facts also those of frequent and rare facts.
+/// the scale, of all runs. With their differences to Adam's and, of runs that cut matrices, to
+/// those of whole ones. On the text of facts also those of frequent and rare facts.
 void add_loss_table(Display& out, const Trained& all) {
   const Plan& plan = all.plan;
   FigureTable table{
@@ -147,6 +176,8 @@ void add_loss_table(Display& out, const Trained& all) {
       {"run", "loss (\u00B1 99 %)", "minus Adam's" + same_settings(plan) + " (\u00B1 99 %)"},
       {}};
   const bool has_facts = plan.config().has_facts();
+  const std::vector<RunPair> cut = pairs_with_whole(plan);
+  if (!cut.empty()) table.columns.emplace_back("minus that of whole matrices (\u00B1 99 %)");
   if (has_facts) table.columns.insert(table.columns.end(), {"of frequent facts", "of rare facts"});
   for (const Run& run : plan.runs) {
     if (!is_comparable(run, plan) && !chooses(plan)) continue;
@@ -154,6 +185,10 @@ void add_loss_table(Display& out, const Trained& all) {
     std::vector<std::string>& cells = table.rows.emplace_back();
     cells = {run.figure_label(), mean_of(all, run, final_validation_loss),
              adam ? mean_difference(all, {&run, adam}) : ""};
+    if (!cut.empty()) {
+      const auto pair = std::ranges::find(cut, &run, &RunPair::first);
+      cells.push_back(pair == cut.end() ? "" : mean_difference(all, *pair));
+    }
     for (const Measure& loss : {frequent_loss, rare_loss}) {
       if (has_facts) cells.push_back(mean_of(all, run, loss));
     }
@@ -234,7 +269,9 @@ constexpr Measure loss_difference = {"validation_loss_difference", "",
                                      "held-out loss minus that of Adam, or of the first run",
                                      "nats"},
                   final_loss_difference = {"final_validation_loss_difference", "",
-                                           "final held-out loss minus Adam's", "nats"};
+                                           "final held-out loss minus Adam's", "nats"},
+                  loss_over_whole = {"final_validation_loss_over_whole", "",
+                                     "final held-out loss minus that with whole matrices", "nats"};
 
 /// Adds the differences of the validation losses from early_steps on; before, the learning rates
 /// still rise and the curves cross. Paired by seed, because losses of one seed differ less than
@@ -256,13 +293,16 @@ void derive_differences(Numbers& out, const Plan& plan) {
   }
 }
 
-/// The final losses minus those of adam_for(). One name below the axis for each run that has a run
-/// of Adam to be compared with, and one series for each optimizer.
-grid::DotPanel final_differences(const Plan& plan) {
-  grid::DotPanel panel{
-      "Final held-out loss minus Adam's" + same_settings(plan), "run", {""}, {"nats per token"}};
-  const std::vector<RunPair> pairs = pairs_with_adam(plan);
-  for (const RunPair& pair : pairs) panel.x.ticks.push_back(pair.first->tick_label(chooses(plan)));
+/// The final losses of the first runs of `pairs` minus those of the second. One name below the axis
+/// for each pair, and one series for each optimizer.
+grid::DotPanel differences_of(const std::vector<RunPair>& pairs, const std::string& title,
+                              const Measure& difference, const Plan& plan) {
+  grid::DotPanel panel{title, "run", {""}, {"nats per token"}};
+  const bool of_one = std::ranges::all_of(pairs, [&](const RunPair& pair) {
+    return pair.first->optimizer == pairs.front().first->optimizer;
+  });
+  for (const RunPair& pair : pairs)
+    panel.x.ticks.push_back(pair.first->tick_label(chooses(plan), of_one && chooses(plan)));
   for (const auto& runs : grid::grouped(
            plan.runs, [](const Run&a, const Run&b) { return a.optimizer == b.optimizer; })) {
     const Run& first = *runs.front();
@@ -272,7 +312,7 @@ grid::DotPanel final_differences(const Plan& plan) {
         places.push_back(static_cast<double>(i + 1));
     }
     if (places.empty()) continue;
-    panel.dots.push_back({At("optimizer", first.optimizer) / final_loss_difference, places,
+    panel.dots.push_back({At("optimizer", first.optimizer) / difference, places,
                           [=](const TrialRecord& record, std::size_t i) {
                             return final_difference(record,
                                                     pairs[static_cast<std::size_t>(places[i]) - 1]);
@@ -280,6 +320,19 @@ grid::DotPanel final_differences(const Plan& plan) {
                           optimizer_named(first.optimizer).figure_label, color_of(first, plan)});
   }
   return panel;
+}
+
+/// The final losses minus those of adam_for().
+grid::DotPanel final_differences(const Plan& plan) {
+  return differences_of(pairs_with_adam(plan),
+                        "Final held-out loss minus Adam's" + same_settings(plan),
+                        final_loss_difference, plan);
+}
+
+/// The final losses of runs that cut matrices minus those with whole ones.
+grid::DotPanel differences_to_whole(const Plan& plan) {
+  return differences_of(pairs_with_whole(plan), "Final held-out loss minus that of whole matrices",
+                        loss_over_whole, plan);
 }
 
 /// The look of a run in panels that compare runs: the same color in all of them.
@@ -546,6 +599,7 @@ void derive_comparisons(Numbers& out, const Trained& all) {
   const Plan& plan = all.plan;
   const bool is_first = has_table_2(all) || chooses(plan);
   if (is_first) final_differences(plan).derive(out);
+  if (!pairs_with_whole(plan).empty()) differences_to_whole(plan).derive(out);
   if (chooses(plan)) return;
   derive_differences(out, plan);
   if (!is_first) final_differences(plan).derive(out);
@@ -562,6 +616,8 @@ void draw(Display& out, const Trained& all) {
     add_loss_table(out, all);
     add_criterion_table(out, all);
   }
+  if (!pairs_with_whole(plan).empty())
+    differences_to_whole(plan).show(out).line(0.0, "whole matrices");
   if (shows_table_2 || has_choices) final_differences(plan).show(out).line(0.0, "Adam");
   if (has_choices) return;  // spectral-gpt draws the ranks and the curves
   if (shows_table_2) out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");

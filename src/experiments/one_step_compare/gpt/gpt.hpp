@@ -49,6 +49,7 @@ struct Config : Study {
   std::vector<std::string> muon_parts = {"whole"};  // how these cut Wq, Wk, Wv and Wo
   std::vector<std::string> also;                    // extra runs: "muon,spectral-on=W2"
   std::vector<std::uint64_t> measure_steps;         // empty: 0-4, 8, 16, 32, 64 and every 50
+  bool measure_heads = false;
   bool one_step = false;
   std::vector<std::uint64_t>
       one_step_at;               // empty: the measured ones of 4, 8, 16, 32, 100 and the last
@@ -145,6 +146,20 @@ inline constexpr MatrixMeasure stable_rank{"matrix",
                {"ratio_to_H", "nr(G) / st(H)",
                 "nuclear rank of the gradient of Wo over the stable rank of H"}};
 
+// Of --measure-heads, at the measured steps but the last, for matrices with heads.
+inline constexpr MatrixMeasure gradient_spread{
+    "block",
+    {"gradient_spread", "", "largest over smallest norm of the heads' parts of a gradient"}},
+    update_spread{
+        "block",
+        {"update_spread", "", "largest over smallest RMS of the heads' parts of an update"}},
+    momentum_rank{
+        "block",
+        {"momentum_rank", "nr(u)", "nuclear rank of the momentum that Muon orthogonalizes"}},
+    momentum_rank_by_head{"block",
+                          {"momentum_rank_by_head", "",
+                           "mean over the heads of the nuclear rank of their parts of it"}};
+
 /// What ranks are measured on: the batch of each step of run.measured, or held-out text at each
 /// step of run.probed.
 enum class MeasuredOn { training_batch, held_out_text };
@@ -179,8 +194,7 @@ inline constexpr Measure
     validation_loss = {"validation_loss", "", "cross-entropy on four batches of held-out text",
                        "nats"},
     final_validation_loss = {"final_validation_loss", "",
-                             "cross-entropy on 16 batches of held-out text, after training",
-                             "nats"},
+                             "cross-entropy on the whole held-out text, after training", "nats"},
     // On the text of facts.
     frequent_loss = {"final_loss_of_frequent_facts", "",
                      "mean loss at the objects of the frequent half of the facts", "nats"},
@@ -261,6 +275,14 @@ struct Update {
 /// Wo), or one matrix [Wq; Wk; Wv]. Also for one matrix, as "v=heads".
 inline const std::vector<std::string> parts_words = {"whole", "heads", "fused"};
 inline constexpr std::array<const char*, 4> matrices_of_heads = {"q", "k", "v", "o"};
+inline bool has_heads(const std::string& block) {
+  return std::ranges::any_of(matrices_of_heads,
+                             [&](const char* name) { return block == std::string("W") + name; });
+}
+/// The heads of a matrix: outputs of Wq, Wk and Wv, inputs of Wo.
+inline Cut cut_into_heads(const std::string& block, std::uint64_t heads) {
+  return block == "Wo" ? Cut{.columns = heads} : Cut{.rows = heads};
+}
 /// The word of --muon-parts for a block such as "Wv". Throws UsageError for a word that is not
 /// allowed.
 std::string parts_of(const Config& config, const std::string& block);
@@ -328,8 +350,9 @@ struct Run : grid::Run {
   std::string figure_label() const;
   /// A shorter name, for the ticks of an axis: "Muon on W2, SwiGLU"; "Adam, emb. rate 0.03".
   /// Without the learning rates if runs have rates of their own, as each choice of matrices has:
-  /// they would fill the axis.
-  std::string tick_label(bool hides_rates) const;
+  /// they would fill the axis. Without the optimizer if all runs on the axis have the same one:
+  /// "Wv+Wo".
+  std::string tick_label(bool hides_rates, bool hides_optimizer = false) const;
 };
 /// A run of a config, whose settings of these names vary.
 Run run_of(const Config& config, const std::string& optimizer,
@@ -390,6 +413,9 @@ struct RankSeries {
 };
 /// All of them of a run.
 std::vector<RankSeries> rank_series(const Run& run);
+/// Those of --measure-heads, and their steps.
+std::vector<RankSeries> head_series(const Run& run);
+std::vector<double> head_steps(const Run& run);
 /// The numbers of a run that are not series.
 std::vector<Quantity> scalars_of(const Run& run);
 /// All numbers of a run: its losses, the above on the batch and on held-out text, its single steps.

@@ -94,6 +94,11 @@ std::vector<Field> Config::flags() {
       or_empty(size_list_field("measure-steps", measure_steps, 0, most_steps, "",
                                "step counts after which ranks are measured, always after the last; "
                                "default: 0-4, 8, 16, 32, 64 and every 50")),
+      only_if([this] { return heads > 1; }, "several heads",
+              switch_field("measure-heads", measure_heads,
+                           "measure how far the heads' parts of the gradients and of the updates "
+                           "of Wq, Wk, Wv and Wo are apart, and the nuclear ranks of the momentum "
+                           "as a whole and by head")),
       switch_field("one-step", one_step,
                    "measure the actual loss decrease along G and along polar(G), for each matrix, "
                    "in the first optimizer's run"),
@@ -266,15 +271,21 @@ void derive_run(Numbers& out, const Run& run) {
   out.series(run.key(train_loss), "step");
   add(validation_loss, run.measured);
   const RunRecords view(run, out.records());
-  for (const auto& [name, layer, what] : rank_series(run)) {
-    if (run.is_main || !layer) add(name, run.measured);
-    if (run.is_main) add(place_of(MeasuredOn::held_out_text) / name, run.probed);
-    if (layer != 0) continue;
+  const auto add_mean_over_layers = [&](const Quantity& what, const std::vector<double>& steps) {
     std::vector<std::string> layers;
     for (std::size_t l = 0; l < run.config.layers; ++l) layers.push_back(in_layer(l, what));
     out.series(
-        run.key(over_layers(what)), "step", run.measured,
+        run.key(over_layers(what)), "step", steps,
         [&](const TrialRecord& record, std::size_t i) { return view.mean_at(record, layers, i); });
+  };
+  for (const auto& [name, layer, what] : rank_series(run)) {
+    if (run.is_main || !layer) add(name, run.measured);
+    if (run.is_main) add(place_of(MeasuredOn::held_out_text) / name, run.probed);
+    if (layer == 0) add_mean_over_layers(what, run.measured);
+  }
+  for (const auto& [name, layer, what] : head_series(run)) {
+    add(name, head_steps(run));
+    if (layer == 0) add_mean_over_layers(what, head_steps(run));
   }
   for (const Quantity& each : scalars_of(run)) out.scalar(run.key(each));
 }
@@ -347,6 +358,32 @@ void Config::judge(const Records& records, Claims& claims) const {
   gpt::judge({*this, records}, claims);
 }
 
+namespace {
+
+/// How the models are trained, as far as the config does not say it. experiments/gpt.md has all.
+std::string training_note(const Config& c) {
+  constexpr NewtonSchulzCoefficients p;
+  const auto runs_muon = [](const std::string& word) {
+    return parse_flag_word(word).head == "muon";
+  };
+  const std::string of_muon =
+      std::ranges::any_of(c.optimizer, runs_muon) || std::ranges::any_of(c.also, runs_muon)
+          ? say("Muon: average of the gradients with beta {}, Nesterov's form, {} Newton-Schulz "
+                "iterations with coefficients {}, {} and {}. ",
+                momentum_beta, newton_schulz_steps, p.a, p.b, p.c)
+          : "";
+  return say(
+      "A step draws {} windows of {} tokens with uniform starts and lowers the mean cross-entropy "
+      "of the next token. Learning rates rise over {} steps, stay until {} % of the steps and fall "
+      "in a line to {} % at the end. Adam: betas {} and {}, eps {}, no weight decay. {}{}"
+      "experiments/gpt.md, section Training, has the rest.",
+      c.batch, c.context + 1, warmup_steps, 100 * decay_start, 100 * final_factor, adam_beta_1,
+      Optimizer<double>::Settings{}.beta_2, adam_epsilon, of_muon,
+      c.has_facts() ? "" : "Every sixteenth block of the text is held out. ");
+}
+
+}  // namespace
+
 void Config::show(Display& out) const {
   const Trained all{*this, out.records()};
   draw(out, all);
@@ -356,6 +393,7 @@ void Config::show(Display& out) const {
           "with a vocabulary of {}.",
           read.text, read.bytes, read.checksum, read.training.size(), read.validation.size(),
           read.vocabulary));
+  out.note(training_note(*this));
   grid::note_divergences(
       out, all.plan.runs, [](const Run& run) { return run.figure_label(); },
       " After a divergence, its curves show the other trials only and look better than they are.");

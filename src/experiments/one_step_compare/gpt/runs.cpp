@@ -1,4 +1,5 @@
 // The runs of a config, what each of them records, and their names for readers.
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <stdexcept>
@@ -53,8 +54,8 @@ namespace {
 // Settings that --also may not change: all runs of a trial see the same batches, and the output
 // belongs to the first run.
 const std::set<std::string> common_to_all_runs = {
-    "precision",     "text",     "vocab",       "context", "batch",  "also",      "optimizer",
-    "measure-steps", "one-step", "one-step-at", "save",    "record", "save-steps"};
+    "precision",     "text",          "vocab",    "context",     "batch", "also",   "optimizer",
+    "measure-steps", "measure-heads", "one-step", "one-step-at", "save",  "record", "save-steps"};
 
 /// Equal ways to cut have one spelling: one word for all, or those of single matrices that are not
 /// whole.
@@ -252,12 +253,10 @@ Update Run::update_of(WeightRole role, const std::string& block, bool meets_crit
   const Rule of_block = chosen ? rule() : Rule::adam;
   if (role == WeightRole::in_layer) {
     Update out{of_block, chosen ? rate() : config.lr_adam};
-    const bool has_heads = std::ranges::any_of(
-        matrices_of_heads, [&](const char* name) { return block == std::string("W") + name; });
-    if (!takes_scale(of_block) || !has_heads) return out;
+    if (!takes_scale(of_block) || !has_heads(block)) return out;
     const std::string parts = parts_of(config, block);
     out.fused = parts == "fused";
-    if (parts == "heads") (block == "Wo" ? out.cut.columns : out.cut.rows) = config.heads;
+    if (parts == "heads") out.cut = cut_into_heads(block, config.heads);
     return out;
   }
   return {of_block, of_block == Rule::adam ? config.lr_embedding : config.lr_outer};
@@ -343,6 +342,27 @@ std::vector<RankSeries> rank_series(const Run& run) {
   return out;
 }
 
+std::vector<RankSeries> head_series(const Run& run) {
+  std::vector<RankSeries> out;
+  if (!run.config.measure_heads) return out;
+  for (std::size_t l = 0; l < run.config.layers; ++l) {
+    for (const std::string matrix : matrices_of_heads) {
+      for (const MatrixMeasure& measure :
+           {gradient_spread, update_spread, momentum_rank, momentum_rank_by_head}) {
+        const Quantity what = measure.of("W" + matrix);
+        out.push_back({in_layer(l, what), l, what});
+      }
+    }
+  }
+  return out;
+}
+
+std::vector<double> head_steps(const Run& run) {
+  std::vector<double> out = run.measured;
+  out.pop_back();  // no step follows the last measurement
+  return out;
+}
+
 std::vector<Quantity> scalars_of(const Run& run) {
   std::vector<Quantity> out = {final_validation_loss, late.violations, early.violations, diverged};
   if (run.config.has_facts()) out.insert(out.end(), {frequent_loss, rare_loss});
@@ -368,6 +388,7 @@ std::vector<Column> columns_of(const Run& run) {
     for (const MeasuredOn text : {MeasuredOn::training_batch, MeasuredOn::held_out_text})
       add(place_of(text) / each.name, run.steps_of(text));
   }
+  for (const RankSeries& each : head_series(run)) add(each.name, head_steps(run));
   const std::size_t matrices = run.config.layers * run.blocks().size() + 2;
   for (const Stage& stage : {early, late}) {
     const std::vector<double> steps = run.one_steps(stage);
@@ -444,7 +465,7 @@ std::string blocks_label(std::vector<std::string> blocks, bool is_short) {
   const auto hidden = std::find(blocks.begin(), blocks.end(), "hidden");
   const bool has_hidden = hidden != blocks.end();
   if (is_short) {
-    if (!has_hidden) return " on " + joined(blocks, " + ");
+    if (!has_hidden) return " on " + joined(blocks, "+");
     std::string out;
     blocks.erase(hidden);
     for (const std::string& block : blocks) out += " + " + block;
@@ -480,8 +501,15 @@ std::string Run::figure_label() const {
   return label_of(*this, false, false);
 }
 
-std::string Run::tick_label(bool hides_rates) const {
-  return label_of(*this, true, hides_rates || !grid::varying(on({"spectral-on"})).empty());
+std::string Run::tick_label(bool hides_rates, bool hides_optimizer) const {
+  const std::string whole =
+      label_of(*this, true, hides_rates || !grid::varying(on({"spectral-on"})).empty());
+  if (!hides_optimizer) return whole;
+  const std::string rest = whole.substr(std::strlen(optimizer_named(optimizer).figure_label));
+  for (const std::string before : {" on ", ", ", " "}) {
+    if (rest.starts_with(before)) return rest.substr(before.size());
+  }
+  return "all in layers";
 }
 
 }  // namespace ranklab::gpt

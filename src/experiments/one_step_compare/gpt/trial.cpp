@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "experiments/one_step_compare/gpt/claims.hpp"
+#include "experiments/one_step_compare/gpt/heads.hpp"
 #include "experiments/one_step_compare/gpt/measure.hpp"
 #include "nn/saved_weights.hpp"
 #include "nn/trainer.hpp"
@@ -9,9 +10,9 @@
 namespace ranklab::gpt {
 namespace {
 
-// Batches of held-out text: for the validation loss during training, for the final one, and for the
-// ranks at probed steps.
-constexpr std::uint64_t validation_batches = 4, final_batches = 16, probe_batches = 8;
+// Batches of held-out text: for the validation loss during training, and for the ranks at probed
+// steps.
+constexpr std::uint64_t validation_batches = 4, probe_batches = 8;
 
 bool has(const std::vector<double>& steps, std::uint64_t t) {
   return contains(steps, static_cast<double>(t));
@@ -45,8 +46,9 @@ class Training {
         batches_(trial.stream("batches")),
         independent_(trial.stream("independent")),
         track_(columns_of(run)) {
+    if (run.config.measure_heads) heads_.emplace(weights_, run.config.heads);
     Stream validation = trial.stream("validation");
-    for (std::uint64_t i = 0; i < final_batches; ++i)
+    for (std::uint64_t i = 0; i < validation_batches; ++i)
       validation_.push_back(windows(corpus.validation, validation));
     Stream probes = trial.stream("probe");
     for (std::uint64_t i = 0; i < probe_batches; ++i)
@@ -88,7 +90,9 @@ class Training {
       if (measured) measure(t, batch, moments);
       if (t == last) return;
       if (t == scale_step && run_.config.muon_scale == measured_scale) measure_scales(batch, loss);
+      if (heads_) heads_->before_step();
       trainer_.step(trapezoid(t, run_.config.steps), trial_);
+      if (heads_ && measured) heads_->add_to(track_);
       trial_.advance();
     }
   }
@@ -151,10 +155,26 @@ class Training {
         batch, false, [&](const auto&...) { trial_.check_interrupt(); }, trial_);
   }
 
-  double validation(std::uint64_t batches) {
+  double loss_on_batches() {
     double sum = 0;
-    for (std::uint64_t i = 0; i < batches; ++i) sum += loss_of(validation_[i]);
-    return sum / static_cast<double>(batches);
+    for (const SequenceBatch<T>& batch : validation_) sum += loss_of(batch);
+    return sum / static_cast<double>(validation_.size());
+  }
+
+  /// The mean loss over the whole held-out text, cut into windows of `context` tokens one after the
+  /// other; a rest that fills no window is left out.
+  double held_out_loss() {
+    const std::vector<std::uint32_t>& tokens = corpus_.validation;
+    const std::size_t context = run_.config.context, windows = (tokens.size() - 1) / context;
+    double sum = 0;
+    for (std::size_t first = 0; first < windows; first += run_.config.batch) {
+      const std::size_t count = std::min<std::size_t>(run_.config.batch, windows - first);
+      const auto begin = tokens.begin() + static_cast<std::ptrdiff_t>(first * context),
+                 end = begin + static_cast<std::ptrdiff_t>(count * context);
+      sum += static_cast<double>(count) *
+             loss_of(next_token_batch<T>({{begin, end}, {begin + 1, end + 1}}));
+    }
+    return sum / static_cast<double>(windows);
   }
 
   /// Multiplies the rates of the matrices inside layers that take spectral steps by their best
@@ -179,7 +199,7 @@ class Training {
   /// for the optimizer.
   void measure(std::uint64_t t, const SequenceBatch<T>& batch, const Moments& moments) {
     add_ranks(model_, moments, MeasuredOn::training_batch, track_);
-    track_.add(validation_loss, validation(validation_batches));
+    track_.add(validation_loss, loss_on_batches());
     if (has(run_.one_step_at, t)) one_step(t, batch, moments);
     if (!has(run_.probed, t)) return;
     std::vector<arma::Mat<T>> kept;
@@ -227,7 +247,7 @@ class Training {
   }
 
   TrialRecord record() {
-    track_.set(final_validation_loss, has_diverged_ ? undefined : validation(final_batches));
+    track_.set(final_validation_loss, has_diverged_ ? undefined : held_out_loss());
     track_.set(diverged, has_diverged_);
     count_violations();
     if (run_.config.has_facts()) {
@@ -285,6 +305,7 @@ class Training {
   const std::vector<Weight> weights_;  // of model_
   Trainer<T> trainer_;
   Stream batches_, independent_;
+  std::optional<HeadObserver<T>> heads_;
   std::vector<SequenceBatch<T>> validation_, probe_;
   Track track_;
   bool has_diverged_ = false;
@@ -299,6 +320,7 @@ Chosen chosen_along_adam(const Run& run, const Corpus& corpus, const Trial& tria
   adam.measured.assign(watched_steps.begin(), watched_steps.end());
   adam.probed.clear();
   adam.one_step_at.clear();
+  adam.config.measure_heads = false;
   adam.config.save.clear();
   adam.config.recordings.clear();
   return Training<T>(adam, {}, corpus, trial).chosen_by_criterion();

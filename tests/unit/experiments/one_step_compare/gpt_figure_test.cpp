@@ -124,7 +124,7 @@ TEST_CASE("runs have names for readers, while claims and series keep the words o
   CHECK(ticks[6] == "Muon + embedding");
   CHECK(plan.runs[4].tick_label(true) == "Muon");
   CHECK(ticks[7] == "Muon on W2");
-  CHECK(ticks[8] == "Muon on W1 + W2 + Wg, SwiGLU");
+  CHECK(ticks[8] == "Muon on W1+W2+Wg, SwiGLU");
   CHECK(plan.runs[2].label == "polar");
   CHECK(plan.runs[4].label == "Muon,lr-embedding=3e-2");
   CHECK(plan.runs[4].name() == "muon,lr-embedding=3e-2");
@@ -220,21 +220,45 @@ TEST_CASE("the first figure of runs that choose matrices has their losses and wh
   gpt::Config of = config();
   of.optimizer = {"adam"};
   of.also = {"muon,lr-embedding=0.01", "muon,lr-adam=0.1,spectral-on=criterion",
-             "muon,spectral-on=against-criterion", "muon,spectral-on=Wv+Wo+W1+W2"};
+             "muon,spectral-on=against-criterion", "muon,spectral-on=Wv+Wo+W1+W2",
+             "muon,lr-muon=0.01,spectral-on=criterion"};
   const Result result = drawn(of);
   REQUIRE(result.figure.tables.size() == 2);
-  CHECK(result.figure.tables[0].rows.size() == 5);
+  CHECK(result.figure.tables[0].rows.size() == 6);
   CHECK(result.figure.tables[0].rows[1].back() != "");  // against Adam at its own embedding rate
   const FigureTable& matrices = result.figure.tables[1];
   CHECK(matrices.columns == Words{"run", "Wq", "Wk", "Wv", "Wo", "W1", "W2"});
   REQUIRE(matrices.rows.size() == 2);
-  CHECK(matrices.rows[1] == Words{"Muon where (1.8) fails", "2 of 2", "2 of 2", "2 of 2", "2 of 2",
-                                  "2 of 2", "2 of 2"});
+  // The last run has the rates of Adam of the third one, which decide.
+  CHECK(matrices.rows[1] == Words{"Muon where (1.8) fails; Muon at rate 0.01 where (1.8) holds",
+                                  "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2", "2 of 2"});
   REQUIRE(result.figure.panels.size() == 1);
   CHECK(result.figure.panels[0].x.ticks ==
-        Words{"Muon", "Muon by (1.8)", "Muon against (1.8)", "Muon on Wv + Wo + W1 + W2"});
+        Words{"all in layers", "by (1.8)", "against (1.8)", "Wv+Wo+W1+W2", "by (1.8)"});
   const Series& differences = find_series(result, "muon.final_validation_loss_difference");
   CHECK(differences.mean[1] == doctest::Approx(0.2).epsilon(1e-9));  // third run minus the first
+}
+
+TEST_CASE(
+    "runs that cut matrices are compared with those that have them whole, at equally many heads") {
+  gpt::Config of = config();
+  of.heads = 4;
+  of.optimizer = {"adam"};
+  of.also = {"muon,lr-muon=0.01", "muon,muon-parts=heads", "muon,muon-parts=q=heads+k=heads",
+             "muon,heads=2,muon-parts=heads", "muon,heads=2"};
+  const Result result = drawn(of);
+  CHECK(result.figure.panels.at(0).x.ticks ==
+        Words{"by heads", "heads of q, k", "2 heads, by heads"});
+  // Each run's loss is 0.1 above that of the run before.
+  const Series& differences = find_series(result, "muon.final_validation_loss_over_whole");
+  const double expected[] = {0.1, 0.2, -0.1};
+  REQUIRE(differences.mean.size() == 3);
+  for (std::size_t i = 0; i < 3; ++i)
+    CHECK(differences.mean[i] == doctest::Approx(expected[i]).epsilon(1e-9));
+  const FigureTable& table = result.figure.tables.at(0);
+  CHECK(table.columns.at(3) == "minus that of whole matrices (\u00B1 99 %)");
+  CHECK(table.rows.at(1).at(3) == "");
+  CHECK(table.rows.at(2).at(3) != "");
 }
 
 TEST_CASE("the first figure of runs without the mean token compares them with those with it") {

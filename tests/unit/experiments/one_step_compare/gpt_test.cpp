@@ -9,6 +9,7 @@
 #include "experiments/one_step_compare/one_step_compare.hpp"
 #include "experiments/result_parts.hpp"
 #include "io/atomic_file.hpp"
+#include "io/tensors/tensor_file.hpp"
 #include "linalg/spectra.hpp"
 #include "ranks/ranks.hpp"
 #include "temporary_folder.hpp"
@@ -395,7 +396,9 @@ TEST_CASE("ranks on held-out text equal those of one batch eight times as large"
 }
 
 TEST_CASE(
-    "the loss on held-out text is computed on the same windows in all runs and at all steps") {
+    "the loss during training is over the same windows of held-out text at all steps, the final "
+    "one "
+    "over the whole text") {
   const Fixture fixture;
   const Result still = fixture.run(
       {{"init", "gauss"}, {"steps", "4"}, {"lr-adam", "1e-30"}, {"lr-embedding", "1e-30"}});
@@ -405,16 +408,87 @@ TEST_CASE(
   config.layers = 1, config.dim = 16, config.heads = 2, config.context = 8;
   const SequenceShape shape = gpt::plan_of(config).runs.front().shape(corpus.vocabulary);
   SequenceModel<double> model(shape, gpt_initial_weights("gauss", shape, trial));
-  const auto loss_over = [&](std::uint64_t batches) {
-    Stream stream = trial.stream("validation");
-    const auto batch =
-        next_token_batch<double>(draw_windows(corpus.validation, batches * 4, 8, stream));
+  const auto loss_of = [&](const TokenBatch& tokens) {
+    const auto batch = next_token_batch<double>(TokenBatch(tokens));
     model.forward(batch);
     return model.loss(batch, false);
   };
+  Stream stream = trial.stream("validation");
+  const double of_four = loss_of(draw_windows(corpus.validation, 4 * 4, 8, stream));
   for (const double loss : find_series(still, "adam.validation_loss").mean)
-    CHECK(std::fabs(loss - loss_over(4)) <= 1e-12);
-  CHECK(std::fabs(find_scalar(still, "adam.final_validation_loss").at(0) - loss_over(16)) <= 1e-12);
+    CHECK(std::fabs(loss - of_four) <= 1e-12);
+
+  // Window by window. The number of windows is no multiple of the batch's four.
+  double sum = 0, windows = 0;
+  const std::vector<std::uint32_t>& text = corpus.validation;
+  for (std::size_t i = 0; i + 8 < text.size(); i += 8, ++windows) {
+    TokenBatch one;
+    for (std::size_t k = i; k < i + 8; ++k)
+      one.ids.push_back(text[k]), one.targets.push_back(text[k + 1]);
+    sum += loss_of(one);
+  }
+  REQUIRE(windows > 64);
+  REQUIRE(std::fmod(windows, 4) != 0);
+  CHECK(std::fabs(find_scalar(still, "adam.final_validation_loss").at(0) - sum / windows) <= 1e-12);
+}
+
+TEST_CASE("the spread between heads and the ranks of the momentum follow from what a run writes") {
+  const Fixture fixture;
+  const TemporaryFolder folder;
+  // Weights and gradients before each of the first steps.
+  const std::uint64_t measured = 3;
+  const Result result = fixture.run({{"optimizer", "muon"},
+                                     {"muon-parts", "q=heads,o=heads"},
+                                     {"measure-heads", "on"},
+                                     {"measure-steps", "3"},
+                                     {"heads", "4"},
+                                     {"save", folder / "w.safetensors"},
+                                     {"record", folder / "rec"},
+                                     {"save-steps", "0,1,2,3,4"}});
+  const auto read = [&](const std::string& file, const std::string& name) {
+    const StoredTensor stored = TensorFile::open(folder / file).tensor(name);
+    const auto values = stored.values();
+    REQUIRE(stored.shape() == std::vector<std::uint64_t>{16, 16});
+    return arma::mat(arma::mat(values.data(), 16, 16).t());  // stored by rows
+  };
+  for (const std::string block : {"Wq", "Wk", "Wv", "Wo"}) {
+    CAPTURE(block);
+    const std::string name = "layer0." + block;
+    arma::mat m(16, 16, arma::fill::zeros), G;
+    for (std::uint64_t t = 0; t <= measured; ++t) {
+      G = read(say("rec/step{}.safetensors", t), name + ".gradient");
+      m = 0.95 * m + 0.05 * G;
+    }
+    const arma::mat u = 0.95 * m + 0.05 * G,
+                    change = read("w.step4.safetensors", name) - read("w.step3.safetensors", name);
+    const auto head = [&](const arma::mat& X, arma::uword h) -> arma::mat {
+      return block == "Wo" ? X.cols(4 * h, 4 * h + 3) : X.rows(4 * h, 4 * h + 3);
+    };
+    const auto ratio = [&](const arma::mat& X) {
+      double least = INFINITY, largest = 0;
+      for (arma::uword h = 0; h < 4; ++h) {
+        const double rms = std::sqrt(arma::accu(arma::square(head(X, h))) / 64);
+        least = std::min(least, rms), largest = std::max(largest, rms);
+      }
+      return largest / least;
+    };
+    const auto rank = [](const arma::mat& X) {
+      const arma::vec s = arma::svd(X);
+      return std::pow(arma::sum(s), 2) / arma::dot(s, s);
+    };
+    double by_head = 0;
+    for (arma::uword h = 0; h < 4; ++h) by_head += rank(head(u, h)) / 4;
+    const auto agrees = [&](const char* measure, double expected) {
+      const Series& found = find_series(result, "muon." + name + "." + measure);
+      CAPTURE(measure);
+      REQUIRE(found.x == std::vector<double>{3});
+      CHECK(std::fabs(found.mean[0] / expected - 1) <= 1e-9);
+    };
+    agrees("gradient_spread", ratio(G));
+    agrees("update_spread", ratio(change));
+    agrees("momentum_rank", rank(u));
+    agrees("momentum_rank_by_head", by_head);
+  }
 }
 
 TEST_CASE("a divergence is counted, and later values are undefined") {

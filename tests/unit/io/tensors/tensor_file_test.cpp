@@ -266,21 +266,4 @@ TEST_CASE("tensor file: a file that shrinks while it is open is an error") {
                     doctest::Contains("x.npy: it has become shorter since it was opened"));
 }
 
-TEST_CASE("tensor file: a written .npy is read back; its entries start at a multiple of 64 bytes") {
-  const TemporaryFolder folder;
-  arma::mat A(3, 5);
-  for (arma::uword i = 0; i < A.n_elem; ++i) A(i) = 0.1 * static_cast<double>(i);
-  write_npy(folder / "d/a.npy", A);
-  check_matrix(open_tensor(folder / "d/a.npy"), A);
-  CHECK((read_file(folder / "d/a.npy").size() - 15 * 8) % 64 == 0);
-  const arma::fmat B = arma::conv_to<arma::fmat>::from(A);
-  write_npy(folder / "b.npy", B);
-  const StoredTensor written = open_tensor(folder / "b.npy");
-  CHECK(written.dtype() == Dtype::f32);
-  check_matrix(written, arma::conv_to<arma::mat>::from(B));
-  write_npy(folder / "e.npy", arma::mat(0, 4));
-  CHECK(open_tensor(folder / "e.npy").shape_text() == "0 x 4");
-  CHECK(read_file(folder / "e.npy") == npy("<f8", "(0, 4)", ""));
-}
-
 }  // namespace tensor_file_test
