@@ -147,7 +147,7 @@ def describe(recording, name, parameter, roles, kinds, counts):
         notes.append(f"a part of {whole}")
     if name in recording.weights.tied:
         notes.append("tied to " + ", ".join(recording.weights.tied[name]))
-    if role == "hidden" and counts[whole] > 1:
+    if role == "hidden" and counts[whole] > 1 and parameter.dim() == 2:
         notes.append(f"shared: used {counts[whole]} times")
     fused = recording.cuts.get(whole)
     if fused is None and name.endswith("in_proj_weight") and (
@@ -163,6 +163,8 @@ def describe(recording, name, parameter, roles, kinds, counts):
 
 def without_role(recording, name, parameter):
     """(role, note) of a parameter that is not used as a matrix."""
+    if name in recording.custom:
+        return "unknown", "used inside a torch.autograd.Function"
     if name in recording.touched:
         function = recording.touched[name]
         data = function in TERMS or function.endswith("as an input")

@@ -162,6 +162,12 @@ USES = {
     "reshaped": (linear(lambda m: m.w.reshape(16, -1)), (16, 2, 6), True), "masked, by matmul": (lambda m, x: x @ (m.w * m.mask).t(), (16, 12), False),
     "inner": (lambda m, x: torch.inner(x, m.w), (16, 12), True), "tensordot": (lambda m, x: torch.tensordot(x, m.w, dims=([1], [1])), (16, 12), False),
     "baddbmm": (lambda m, x: torch.baddbmm(torch.zeros(4, 1, 16), x.view(4, 16, 12), m.w).view(64, 16), (4, 12, 16), True),
+    "mv": (lambda m, x: torch.stack([torch.mv(m.w, row) for row in x]), (16, 12), True),
+    "addmv": (lambda m, x: torch.stack([torch.addmv(m.fc.bias, m.w, row) for row in x]), (16, 12), True),
+    "a product and a sum": (lambda m, x: (x[:, None] * m.w).sum(-1), (16, 12), False),
+    "multi_dot": (lambda m, x: torch.linalg.multi_dot([x, m.w, torch.eye(16)]), (12, 16), False),
+    "experts by token": (lambda m, x: torch.einsum("nk,nmk->nm", x, m.w[torch.arange(64) % 4]), (4, 16, 12), False),
+    "a spectral norm": (linear(lambda m: m.w / (torch.ones(16) @ m.w @ torch.ones(12))), (16, 12), False),
     "einsum": (lambda m, x: torch.einsum("nd,hdk->nhk", x, m.w).flatten(1), (4, 12, 4), False),
 }
 
@@ -186,6 +192,36 @@ class UsesTest(unittest.TestCase):
                 elif names == ["w"]:
                     self.assertAlmostEqual(found["w"]["nuclear_rank"], nuclear_rank(net.w.grad.reshape(16, 12)), places=4)
                     self.assertAlmostEqual(found["w"]["stable_rank"], stable_rank(x), places=4)
+
+    def test_custom_functions(self):
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, w):
+                context.save_for_backward(x, w)
+                return x @ w.t()
+
+            @staticmethod
+            def backward(context, gradient):
+                x, w = context.saved_tensors
+                return gradient @ w, gradient.t() @ x
+
+        x, own = torch.randn(64, 12), lambda m, x: Linear.apply(x, m.w)
+        for kind, use, shape in (("plain", own, (16, 16)), ("cast", lambda m, x: Linear.apply(x.double(), m.w.double()).float(), (16, 16)),
+                                 ("view", lambda m, x: Linear.apply(x, m.w.view(16, 16)), (16, 4, 4)), ("also decayed", own, (16, 16))):
+            model = kinds.Model(lambda m, x: m.out(use(m, m.first(x)).tanh()), first=nn.Linear(12, 16), w=kinds.weight(*shape), out=nn.Linear(16, 5))
+            loss = lambda m: m(x).square().mean() + (m.w.square().sum() if kind == "also decayed" else 0)
+            with self.subTest(kind), ranklab.watch(model, every=1) as watcher:
+                loss(model).backward()
+                self.assertEqual(set(watcher.step()), {"first", "out"})
+                self.assertEqual(watcher.not_judged, {"w": "used inside a torch.autograd.Function, which is not measured"})
+                roles = ranklab.groups(model, loss).roles
+                self.assertEqual([roles[name] for name in ("first.weight", "w", "out.weight")], ["first", "hidden", "head"])
+        model = kinds.Model(lambda m, x: own(m, m.a(m.first(x)).tanh()), first=nn.Linear(12, 16), a=nn.Linear(16, 16), w=kinds.weight(5, 16))
+        with ranklab.watch(model, every=1) as watcher:  # as a fused head and loss
+            model(x).square().mean().backward()
+            self.assertEqual(watcher.step()["a"]["role"], "hidden")
+        self.assertIn("autograd.Function", watcher.not_judged["w"])
+        self.assertEqual(ranklab.groups(model, lambda m: m(x).square().mean()).muon_names, ["a.weight"])
 
     def test_two_scales_of_rows(self):
         """As the fused q, k, v and o of modded-nanogpt: the samples of W are the scaled ones."""
@@ -219,6 +255,7 @@ class UsesTest(unittest.TestCase):
                 self.assertEqual(self.roles(forward, data, **layers(), **more), {**dict.fromkeys(more, "table"), "fc.weight": "first", "out.weight": "head"})
         for kind, forward, more in (
                 ("a bag", lambda m, t: end(m, m.e(t)), {"e": nn.EmbeddingBag(9, 16)}), ("indices", lambda m, t: end(m, m.e[t]), {"e": table(9, 16)}),
+                ("a codebook", lambda m, t: end(m, F.embedding((m.e(t) @ m.e.weight.t()).argmax(-1), m.e.weight)), {"e": nn.Embedding(9, 16)}),
                 ("a scaled table", lambda m, t: end(m, F.embedding(t, 4 * m.e)), {"e": table(9, 16)})):
             with self.subTest(kind):
                 roles = self.roles(forward, ids, **layers(), **more)
