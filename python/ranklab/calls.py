@@ -68,7 +68,9 @@ class Observer(TorchFunctionMode):
                 weights = [name for t in tensors(args) for name in recording.weights.names(t)]
                 if weights:
                     with self:
-                        return recurrent.recurrent(name, *args)
+                        out = recurrent.recurrent(name, *args)
+                    return out if not private.autocasts() else recurrent.like(
+                        out, recurrent.one_step(function, name, *args))
             except Exception as error:  # PyTorch computes it, and reports errors of the caller
                 recording.fail(weights, error)
         if name == "backward" and args[0].grad_fn is not None:

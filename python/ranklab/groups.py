@@ -1,6 +1,7 @@
 """Which parameters Muon takes and which the other optimizer, by dataflow (see roles.py)."""
 import weakref
 from collections.abc import Mapping
+from enum import Enum
 
 import torch
 
@@ -241,10 +242,12 @@ def muon_of(optimizer):
                 unmarked.append(parameter)
             elif mark:
                 muon.append(parameter)
-    name = type(optimizer).__name__.lower()
+    # That of Accelerate holds another one.
+    name = type(getattr(optimizer, "optimizer", optimizer)).__name__.lower()
     if not unmarked or not any(word in name for word in MARKS[0]):
         return muon, True
-    several = any(word in name for word in MARKS[1]) or any(p.dim() < 2 for p in unmarked)
+    several = any(word in name.replace("adamuon", "") for word in MARKS[1]) or any(
+        p.dim() < 2 for p in unmarked)
     marked = len(unmarked) < sum(len(group["params"]) for group in optimizer.param_groups)
     if several and not marked:
         return muon, False
@@ -255,6 +258,10 @@ def mark_of(values):
     """Whether a group or a state says that it is Muon's; None if it says nothing."""
     for key, value in values.items():
         key = str(key).lower()
+        if isinstance(value, Enum):
+            value = value.name
+        if isinstance(value, (int, torch.Tensor)) and key.split("_")[0] in ("use", "is", "apply"):
+            value = bool(value)
         said = value.lower() if isinstance(value, str) else key if isinstance(value, bool) else ""
         if any(word in said for word in MARKS[0]):
             return value is not False

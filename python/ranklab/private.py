@@ -140,5 +140,10 @@ def sees_compiled():
     return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
 
 
+def autocasts():
+    """Whether autocast is on, on a GPU or a CPU."""
+    return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()
+
+
 def is_dtensor(tensor):
     return type(tensor).__name__ == "DTensor"

@@ -100,23 +100,35 @@ class StepsTest(unittest.TestCase):
 
     @torch.backends.mkldnn.flags(enabled=False)  # PyTorch 2 runs nn.LSTM in oneDNN, which rounds otherwise
     def test_recurrent_layers_keep_their_bits(self):
-        for kind in nn.LSTM, nn.GRU:
-            for packed in False, True:
+        for kind in nn.LSTM, nn.GRU, nn.RNN:
+            for packed, rounded in ((False, False), (True, False), (False, True), (True, True)):
                 torch.manual_seed(1)
                 model, x = kind(8, 6, num_layers=2, bidirectional=True, batch_first=True), torch.randn(5, 7, 8)
 
                 def step():
                     model.zero_grad()
-                    out = model(pack_padded_sequence(x, [7, 7, 4, 2, 1], batch_first=True) if packed else x)[0]
+                    with torch.autocast("cpu", torch.bfloat16, enabled=rounded):
+                        out = model(pack_padded_sequence(x, [7, 7, 4, 2, 1], batch_first=True) if packed else x)[0]
                     out = out.data if packed else out
-                    out.exp().sum().backward()
+                    out.float().exp().sum().backward()
                     return [out.detach().clone(), *(p.grad.clone() for p in model.parameters())]
 
                 plain = step()
                 with ranklab.watch(model, every=1) as watcher:
                     watched = step()
                     self.assertEqual(len(watcher.step()), 8)
-                self.assertTrue(all(map(torch.equal, plain, watched)), (kind, packed))
+                self.assertTrue(all(map(torch.equal, plain, watched)), (kind, packed, rounded))
+
+    def test_recurrent_layers_keep_their_type(self):
+        """oneDNN returns bfloat16 under autocast, and PyTorch's own loop does not."""
+        for model in nn.LSTM(8, 6), nn.GRU(8, 6), nn.LSTMCell(8, 6):
+            x = torch.randn((5, 8) if isinstance(model, nn.LSTMCell) else (7, 5, 8))
+            with torch.autocast("cpu", torch.bfloat16):
+                plain = model(x)
+                with ranklab.watch(model, every=1):
+                    watched = model(x)
+            flat = lambda out: [t.dtype for t in (out[0], *(out[1] if isinstance(out[1], tuple) else out[1:]))]
+            self.assertEqual(flat(watched), flat(plain))
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -132,6 +144,13 @@ class StepsTest(unittest.TestCase):
                 with open(name, encoding="utf-8") as file:
                     self.assertEqual(file.read(), "mine")
             self.assertEqual(sorted(os.listdir(folder)), ["step1.safetensors", "step1.safetensors.partial", "victim"])
+            start = os.getcwd()
+            self.addCleanup(os.chdir, start)
+            os.chdir(folder)
+            with ranklab.record(self.model, "here.safetensors"):
+                self.backward()
+                os.chdir(start)
+            self.assertIn("here.safetensors", os.listdir(folder))
 
 
 class Net(nn.Module):
