@@ -59,7 +59,7 @@ class Observer(TorchFunctionMode):
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
         # PyTorch turns the mode off in here; `with self` turns it on again.
         kwargs, recording = kwargs or {}, self.recording
-        if recording is None or recording.busy:
+        if recording is None or recording.busy or torch.jit.is_tracing():
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if name in recurrent.FUNCTIONS and torch.is_grad_enabled():

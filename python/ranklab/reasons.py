@@ -212,7 +212,10 @@ def why_not_seen(recording, name, judged):
     received = name in recording.gradients or has_new_gradient(
         parameter, recording.before.get(name))
     if name in recording.without_grad:
-        return why("custom-function" if received else "no-grad")
+        if not received:
+            return why("no-grad")
+        if not recording.losses:  # else the graph would show a custom function
+            return why("custom-function")
     return why("forward-before" if received else "not-called")
 
 

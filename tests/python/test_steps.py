@@ -52,6 +52,15 @@ class StepsTest(unittest.TestCase):
                 self.assertEqual(set(watcher.step()), {"0"})
                 watcher.close()
 
+    def test_a_trace_inside_a_step(self):
+        with ranklab.watch(self.model, every=1) as watcher:
+            traced = torch.jit.trace(self.model, self.x)  # runs the model twice and compares both
+            self.backward()
+            self.assertEqual(set(watcher.step()), {"0", "2", "4"})
+            self.backward(traced)
+            self.assertFalse(watcher.step())
+            self.assertIn("TorchScript", watcher.not_judged["2"])
+
     def test_optimizers_that_change_p_grad(self):
         changes = {"sign": lambda p: p.sub_(0.01 * p.grad.sign_()), "zero": lambda p: (p.sub_(p.grad), p.grad.zero_()),
                    "decay": lambda p: p.sub_(0.1 * p.grad.add_(p, alpha=5)), "noise by data": lambda p: p.data.sub_(0.01 * p.grad.normal_()),
