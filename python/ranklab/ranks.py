@@ -47,7 +47,9 @@ def stable_ranks(moments):
 
 
 def trace_and_largest(moment):
-    """[trace, largest eigenvalue] of A A', in float64."""
+    """[trace, largest eigenvalue] of A A', in float64; zeros for None."""
+    if moment is None:
+        return torch.zeros(2, dtype=torch.float64)
     if isinstance(moment, tuple):
         a = moment[1].double()
         moment = a @ a.t() if len(a) <= a.shape[1] else gram_of(a)

@@ -162,8 +162,8 @@ class Recording:
             divides = "div" in function
             if not names or weight.dim() < 2 or divides and weight is not args[0]:
                 continue
-            if not plain and self.leads_to(factor).intersection(names):  # a norm of the weight
-                continue
+            if not plain and any(name in names for *_, name in self.upstream(factor)):
+                continue  # a norm of the weight
             with self.aside(names):
                 factor = factor if plain else factor.detach().reshape(())
                 self.weights.mark(out, names, source=weight,
@@ -182,43 +182,35 @@ class Recording:
             self.add_use(Use(matrices[0], "frozen", outs[0].grad_fn))
         self.flow.follow(bool(matrices), operands, outs)
 
-    def leads_to(self, tensor):
-        """Names of the parameters of which a tensor is computed, at most MOST_NODES away."""
-        stack, seen, names = [tensor.grad_fn], {None}, set()
+    def upstream(self, tensor, stop=()):
+        """(node, leaf, name) of the graph upstream of a tensor: at most MOST_NODES, and nothing
+        behind the nodes `stop`. leaf: a tensor that no operation made; name: of a parameter."""
+        stack, seen = [tensor.grad_fn], {None}
         while stack and len(seen) <= MOST_NODES:
             node = stack.pop()
             if node not in seen:
                 seen.add(node)
-                names.add(self.weights.first_names.get(getattr(node, "variable", None)))
-                stack += [each for each, _ in node.next_functions]
-        return names
+                leaf = getattr(node, "variable", None)
+                yield node, leaf, None if leaf is None else self.weights.first_names.get(leaf)
+                stack += [each for each, _ in node.next_functions] if node not in stop else []
 
     def sources(self, tensor, always=False):
         """Names of the matrices of which alone a tensor is computed, by the graph. None if more
         enters: activations (unless `always`), or more numbers than the matrices have."""
-        stack = [tensor.grad_fn] if tensor.grad_fn is not None else []
-        seen, names, size, gathered, looked_up = set(), [], 0, False, False
-        if not stack and isinstance(tensor, torch.nn.Parameter):
+        if tensor.grad_fn is None and isinstance(tensor, torch.nn.Parameter):
             own = self.weights.first_names.get(tensor)
             return [] if own is None or is_gain(tensor) else [own]
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            leaf = getattr(node, "variable", None)
-            name = None if leaf is None else self.weights.first_names.get(leaf)
-            if node in self.data or leaf is not None and name is None or len(seen) > MOST_NODES:
+        names, size, stacked, looked_up = [], 0, False, False
+        for count, (node, leaf, name) in enumerate(self.upstream(tensor, self.data), 1):
+            if node in self.data or leaf is not None and name is None or count == MOST_NODES:
                 if not always:
                     return []
-                continue
-            if name is not None:
-                gathered |= leaf.dim() > 2 and leaf.shape[0] > 1
+            elif name is not None:
+                stacked |= leaf.dim() > 2 and leaf.shape[0] > 1
                 size += leaf.numel()
                 names += [] if is_gain(leaf) else [name]
             looked_up |= type(node).__name__.startswith("Index")
-            stack += [each for each, _ in node.next_functions if each is not None]
-        fits = always or tensor.numel() <= size or gathered and looked_up  # W[experts] of tokens
+        fits = always or tensor.numel() <= size or stacked and looked_up  # W[experts] of each token
         return names if fits else []
 
     def note_use(self, names, kind, operands, out):

@@ -29,7 +29,8 @@ def one_step(function, name, x, *args):
     """What PyTorch returns for one step of one sample: its types are those of a fused kernel, which
     rounds its outputs under autocast."""
     def first(state):
-        return state[..., :1, :] if isinstance(state, torch.Tensor) else [s[..., :1, :] for s in state]
+        return (state[..., :1, :] if isinstance(state, torch.Tensor) else
+                [s[..., :1, :] for s in state])
 
     args = list(args)
     packed = not isinstance(args[2], bool)
