@@ -74,7 +74,7 @@ class Observer(TorchFunctionMode):
             except Exception as error:  # PyTorch computes it, and reports errors of the caller
                 recording.fail(weights, error)
         if name == "backward" and args[0].grad_fn is not None:
-            recording.losses.append(args[0].grad_fn)
+            recording.losses.append(args[0])
         if private.opens(function, kinds):
             with self:
                 return private.body(function)(*args, **kwargs)

@@ -195,6 +195,8 @@ def why_not_seen(recording, name, judged):
             return why("gradient-not-seen")
         if all(sums.empty for sums in uses):
             return why("no-tokens")
+        if name in recording.gradients:  # by a way that was not observed
+            return why("forward-before")
         return why("not-in-loss" if recording.arrived else "no-backward")
     if recording.lost is not None:  # an error in a call whose weights are not known
         return failure(recording.lost)

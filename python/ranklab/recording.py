@@ -22,8 +22,8 @@ class Recording:
     states: name -> what the weight was at the first call with a gradient, see state_of(). drift:
     name -> how much its entries differed at later calls. refused: name -> (cause, reason); touched:
     name -> a function that used it in another way. custom: names of weights that enter a
-    torch.autograd.Function. losses: nodes of the graph whose backward pass ran. data: those of
-    products that depend on more than parameters.
+    torch.autograd.Function. losses: tensors whose backward pass ran, which keep their graph.
+    data: nodes of products that depend on more than parameters.
     """
 
     def __init__(self, model, measure=True):

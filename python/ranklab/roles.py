@@ -131,7 +131,7 @@ def find_roles(recording, roots):
     loss whose backward pass was seen."""
     uses = recording.uses
     graph, at, more = Graph(uses), {}, {}
-    seen, roots = set(graph.order(roots)), roots + recording.losses
+    seen, roots = set(graph.order(roots)), roots + [loss.grad_fn for loss in recording.losses]
     add_unseen(recording, graph, graph.order(roots), seen)
     for use in uses:
         at.setdefault(use.node, []).append(use)
@@ -157,22 +157,24 @@ def add_unseen(recording, graph, order, observed):
     """Adds what the graph alone shows of parameters: a lookup table[ids], of which PyTorch tells
     the modes nothing, custom functions, and other functions (at the nodes `observed`)."""
     weights = recording.weights
-    used = {use.name for use in recording.uses}
-    seen = used | set(recording.touched) | {
+    nodes = set(order)
+    used = {use.name for use in recording.uses if use.node in nodes}
+    seen = {use.name for use in recording.uses} | set(recording.touched) | {
         name for behind in weights.computed.values() for name in behind}
     for node in order:
         custom = isinstance(node, torch.autograd.function.BackwardCFunction)
         inputs = [(each, leaf_of(each, custom)) for each in graph.next(node)]
         for _, leaf in inputs:
             name = None if leaf is None else weights.first_names.get(leaf)
-            if name is None or name in used or leaf.dim() < 2:
+            if name is None or leaf.dim() < 2:
                 continue
-            if custom:
+            others = [each for each, other in inputs if other not in weights.first_names]
+            if custom and (others or name not in used):
                 recording.custom.add(name)
-                others = [each for each, other in inputs if other not in weights.first_names]
+                recording.touched.setdefault(name, CUSTOM)
                 if others:  # activations enter too
                     recording.uses.append(Use(name, f"{CUSTOM}, not measured", node, inputs=others))
-            elif name not in seen and node in observed:
+            elif not custom and name not in seen and node in observed:
                 function = type(node).__name__.split("Backward")[0]
                 if function in LOOKUPS and leaf.dim() == 2:
                     recording.uses.append(Use(name, "embedding", node))

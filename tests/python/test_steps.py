@@ -244,12 +244,33 @@ class UsesTest(unittest.TestCase):
                 self.assertEqual(watcher.not_judged, {"w": "used inside a torch.autograd.Function, which is not measured"})
                 roles = ranklab.groups(model, loss).roles
                 self.assertEqual([roles[name] for name in ("first.weight", "w", "out.weight")], ["first", "hidden", "head"])
-        model = kinds.Model(lambda m, x: own(m, m.a(m.first(x)).tanh()), first=nn.Linear(12, 16), a=nn.Linear(16, 16), w=kinds.weight(5, 16))
-        with ranklab.watch(model, every=1) as watcher:  # as a fused head and loss
-            model(x).square().mean().backward()
-            self.assertEqual(watcher.step()["a"]["role"], "hidden")
-        self.assertIn("autograd.Function", watcher.not_judged["w"])
-        self.assertEqual(ranklab.groups(model, lambda m: m(x).square().mean()).muon_names, ["a.weight"])
+
+    def test_a_fused_head_and_loss(self):
+        """It takes the gradients in its forward pass, as the kernels do that never hold all logits."""
+        class Loss(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, w):
+                with torch.enable_grad():
+                    x, w = (t.detach().requires_grad_() for t in (x, w))
+                    loss = F.cross_entropy(F.linear(x, w), torch.arange(64) % 9)
+                    context.gradients = torch.autograd.grad(loss, (x, w))
+                return loss.detach()
+
+            @staticmethod
+            def backward(context, gradient):
+                return tuple(gradient * each for each in context.gradients)
+
+        ids = torch.randint(9, (64,))
+        for kind in "head", "tied":
+            model = kinds.Model(lambda m, t: Loss.apply(m.a(m.first(m.table(t)).tanh()), m.table.weight if kind == "tied" else m.w),
+                                table=nn.Embedding(9, 16), first=nn.Linear(16, 16), a=nn.Linear(16, 16), w=kinds.weight(9, 16))
+            with self.subTest(kind), ranklab.watch(model, every=1) as watcher:
+                model(ids).backward()
+                found = watcher.step()
+                self.assertEqual([found[name]["role"] for name in ("first", "a")], ["hidden", "hidden"])
+                self.assertIn("autograd.Function", watcher.not_judged["table" if kind == "tied" else "w"])
+                groups = ranklab.groups(model, lambda m: m(ids))
+                self.assertEqual((groups.roles["table.weight" if kind == "tied" else "w"], groups.muon_names), (kind, ["first.weight", "a.weight"]))
 
     def test_two_scales_of_rows(self):
         """As the fused q, k, v and o of modded-nanogpt: the samples of W are the scaled ones."""
