@@ -142,7 +142,10 @@ def sees_compiled():
 
 def autocasts():
     """Whether autocast is on, on a GPU or a CPU."""
-    return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()
+    try:
+        return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+    except TypeError:  # before PyTorch 2.4
+        return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()
 
 
 def is_dtensor(tensor):

@@ -9,7 +9,7 @@
 Neither names nor the order of modules enter. A model may have several first matrices and heads.
 A matrix that is both first and head is a head. Upstream also counts what lies behind detach(),
 no_grad() and frozen matrices, since it shapes the input all the same; downstream does not, since no
-gradient comes back from there.
+gradient comes back from there. What leaves PyTorch, such as a NumPy array, is not followed.
 """
 import torch
 from torch import nn
