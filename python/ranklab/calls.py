@@ -17,7 +17,8 @@ PRODUCTS = {
     "linear": ("input", "weight"), "inner": ("input", "other"), "matmul": ("input", "other"),
     "__matmul__": ("input", "other"), "__rmatmul__": ("other", "input"),
     "mm": ("input", "mat2"), "bmm": ("input", "mat2"), "addmm": ("input", "mat1", "mat2"),
-    "baddbmm": ("input", "batch1", "batch2")}
+    "baddbmm": ("input", "batch1", "batch2"), "mv": ("input", "vec"),
+    "addmv": ("input", "mat", "vec")}
 SIGNATURES = {
     **PRODUCTS, "embedding": ("weight", "indices", "padding_idx", "scale_grad_by_freq"),
     **dict.fromkeys(("conv1d", "conv2d", "conv3d"),
@@ -26,6 +27,7 @@ SIGNATURES = {
 NOT_MEASURED = {
     "einsum": "einsum", "bilinear": "bilinear", "tensordot": "tensordot",
     "addbmm": "batched-product", "embedding_bag": "embedding-bag", **dict.fromkeys(
+        ("linalg_multi_dot", "chain_matmul"), "multi-dot"), **dict.fromkeys(
         ("conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), "transposed-convolution")}
 # Where the weight is among the arguments. Of the other functions each factor may be one.
 PLACES = {"linear": 1, "embedding": 0, "embedding_bag": 0, "bilinear": 2, **dict.fromkeys(
@@ -57,7 +59,7 @@ class Observer(TorchFunctionMode):
     def __torch_function__(self, function, kinds, args=(), kwargs=None):
         # PyTorch turns the mode off in here; `with self` turns it on again.
         kwargs, recording = kwargs or {}, self.recording
-        if recording is None or recording.busy:
+        if recording is None or recording.busy or torch.jit.is_tracing():
             return function(*args, **kwargs)
         name = getattr(function, "__name__", "")
         if name in recurrent.FUNCTIONS and torch.is_grad_enabled():
@@ -66,9 +68,13 @@ class Observer(TorchFunctionMode):
                 weights = [name for t in tensors(args) for name in recording.weights.names(t)]
                 if weights:
                     with self:
-                        return recurrent.recurrent(name, *args)
+                        out = recurrent.recurrent(name, *args)
+                    return out if not private.autocasts() else recurrent.like(
+                        out, recurrent.one_step(function, name, *args))
             except Exception as error:  # PyTorch computes it, and reports errors of the caller
                 recording.fail(weights, error)
+        if name == "backward" and args[0].grad_fn is not None:
+            recording.losses.append(args[0])
         if private.opens(function, kinds):
             with self:
                 return private.body(function)(*args, **kwargs)

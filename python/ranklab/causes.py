@@ -18,7 +18,9 @@ REASONS = {
     "grouped-convolution": "a convolution with {0} groups ({0} matrices), which is not measured",
     "projected-lstm": "a recurrent layer with proj_size, which is not measured",
     "batched-product": "used in a batched product, which is not measured",
-    "vector": "used in a product with a vector, which is not measured",
+    "multi-dot": "used by multi_dot or chain_matmul, which are not measured",
+    "elementwise": "multiplied elementwise (a gain, or a sum of products that is written out), "
+                   "which is not measured",
     "reshaped": "a vector that is reshaped to a matrix, which is not measured",
     "sparse-input": "its input is a sparse or nested tensor, which is not measured",
     "scaled-by-frequency": "scale_grad_by_freq=True: its gradient is not the sum over its samples",
@@ -50,8 +52,9 @@ REASONS = {
     "updated": "the weight changed between two of its calls (an optimizer step, a cast or a move); "
                "measure one update at a time: call step() after each",
     "cleared": "the gradients of two backward passes were not added up in p.grad (cleared or "
-               "changed between them, or taken by torch.autograd.grad); measure one of them at a time",
-    "overflow": "overflow: its inputs are too large for sums of squares in {0}",
+               "changed between them, or taken by torch.autograd.grad); measure one of them at a "
+               "time",
+    "overflow": "overflow: its inputs or gradients are too large for sums of squares in {0}",
     "underflow": "underflow: its {1} are too small for sums of squares in {0}",
     "not-finite": "its gradient is not finite",
     "zero-gradient": "its gradient is exactly zero (for example behind a layer with zero weights)",

@@ -1,6 +1,7 @@
 """Which parameters Muon takes and which the other optimizer, by dataflow (see roles.py)."""
 import weakref
 from collections.abc import Mapping
+from enum import Enum
 
 import torch
 
@@ -147,7 +148,7 @@ def describe(recording, name, parameter, roles, kinds, counts):
         notes.append(f"a part of {whole}")
     if name in recording.weights.tied:
         notes.append("tied to " + ", ".join(recording.weights.tied[name]))
-    if role == "hidden" and counts[whole] > 1:
+    if role == "hidden" and counts[whole] > 1 and parameter.dim() == 2:
         notes.append(f"shared: used {counts[whole]} times")
     fused = recording.cuts.get(whole)
     if fused is None and name.endswith("in_proj_weight") and (
@@ -163,6 +164,8 @@ def describe(recording, name, parameter, roles, kinds, counts):
 
 def without_role(recording, name, parameter):
     """(role, note) of a parameter that is not used as a matrix."""
+    if name in recording.custom:
+        return "unknown", "used inside a torch.autograd.Function"
     if name in recording.touched:
         function = recording.touched[name]
         data = function in TERMS or function.endswith("as an input")
@@ -239,10 +242,12 @@ def muon_of(optimizer):
                 unmarked.append(parameter)
             elif mark:
                 muon.append(parameter)
-    name = type(optimizer).__name__.lower()
+    # That of Accelerate holds another one.
+    name = type(getattr(optimizer, "optimizer", optimizer)).__name__.lower()
     if not unmarked or not any(word in name for word in MARKS[0]):
         return muon, True
-    several = any(word in name for word in MARKS[1]) or any(p.dim() < 2 for p in unmarked)
+    several = any(word in name.replace("adamuon", "") for word in MARKS[1]) or any(
+        p.dim() < 2 for p in unmarked)
     marked = len(unmarked) < sum(len(group["params"]) for group in optimizer.param_groups)
     if several and not marked:
         return muon, False
@@ -253,6 +258,10 @@ def mark_of(values):
     """Whether a group or a state says that it is Muon's; None if it says nothing."""
     for key, value in values.items():
         key = str(key).lower()
+        if isinstance(value, Enum):
+            value = value.name
+        if isinstance(value, (int, torch.Tensor)) and key.split("_")[0] in ("use", "is", "apply"):
+            value = bool(value)
         said = value.lower() if isinstance(value, str) else key if isinstance(value, bool) else ""
         if any(word in said for word in MARKS[0]):
             return value is not False

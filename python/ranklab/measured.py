@@ -39,12 +39,15 @@ def local(recording):
             except Exception as error:
                 layer.fail(error)
         found.append(layer)
+    # A use without a gradient, such as an argmax over a codebook, is none if there are others. A
+    # parameter behind a computed weight is a part of that one.
+    used = {layer.layer() for layer in found if layer.calls}
+    behind = {name for layer in found for name in recording.weights.computed.get(layer.name, ())}
+    found = [layer for layer in found if layer.name not in behind
+             and (layer.calls or layer.layer() not in used)]
     named = {layer.name for layer in found}
-    judged = {layer.name for layer in found if layer.why is None}
-    behind = {name for each in named for name in recording.weights.computed.get(each, ())}
-    others = {name: why_not_seen(recording, name, named | judged)
-              for name in recording.parameters if name not in named or name in behind - named}
-    return found, others
+    return found, {name: why_not_seen(recording, name, named)
+                   for name in recording.parameters if name not in named}
 
 
 def over_ranks(found, others, recording):

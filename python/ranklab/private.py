@@ -140,5 +140,13 @@ def sees_compiled():
     return "torch._dynamo" in sys.modules and hasattr(torch.compiler, "set_stance")
 
 
+def autocasts():
+    """Whether autocast is on, on a GPU or a CPU."""
+    try:
+        return torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda")
+    except TypeError:  # before PyTorch 2.4
+        return torch.is_autocast_enabled() or torch.is_autocast_cpu_enabled()
+
+
 def is_dtensor(tensor):
     return type(tensor).__name__ == "DTensor"

@@ -4,12 +4,15 @@ A matrix is judged only if the recorded calls explain its gradient: sum of e (a'
 vectors v, up to rounding and a common factor. G is the gradient as it arrives: what an optimizer
 does with p.grad in place afterwards does not matter.
 """
+import math
+
 import torch
 
 from . import private
 from .causes import failure, why
 from .ranks import on_host
 from .recording import pair, products
+from .uses import SUMMED
 from .weights import world_size
 
 EXPLAINED = 0.999  # least cosine of the angle between both sides
@@ -38,7 +41,8 @@ def judge(recording):
     for name, each in zip(asked, numbers):
         tied = common[name]
         common[name] = verdict(recording, name, each, tied is None) or tied
-    out = {sums: common[sums.name] or (why("no-tokens") if sums.empty else None)
+    out = {sums: common[sums.name] or (why("no-tokens") if sums.empty else
+                                       None if sums.calls else why("not-in-loss"))
            for sums in recording.matrices.values()}
     for sums, (count, square, faint) in zip(seen, numbers[len(asked):]):
         sums.n = int(count)
@@ -143,6 +147,8 @@ def verdict(recording, name, numbers, explained=True):
     between = [best_of(left[6 * at:6 * at + 6]) for at in range(count)]
     if any(cosine < EXPLAINED or abs(scale - 1) > 0.01 for cosine, scale in between):
         return why("cleared")
+    if not math.isfinite(ab + aa + bb + rest):
+        return why("overflow", str(dtype).replace("torch.", ""))
     cosine, kept, scale = compare(ab, aa, bb + rest)[0], 1.0, 1.0
     final = left[6 * count:]
     if final and final[2] > 0:  # else it was cleared
@@ -181,26 +187,37 @@ def why_not_seen(recording, name, judged):
             return why("parametrized", computed)
     if refused:
         return refused
+    if name in recording.custom:
+        return why("custom-function")
     uses = [sums for sums in recording.matrices.values() if sums.name == name]
     if uses:
         if any(sums.calls for sums in uses) and name not in recording.gradients:
             return why("gradient-not-seen")
         if all(sums.empty for sums in uses):
             return why("no-tokens")
+        if name in recording.gradients:  # by a way that was not observed
+            return why("forward-before")
         return why("not-in-loss" if recording.arrived else "no-backward")
     if recording.lost is not None:  # an error in a call whose weights are not known
         return failure(recording.lost)
     used = next((use.kind for use in recording.uses if use.name == name and use.kind != "frozen"),
                 None)
+    touched = recording.touched.get(name)
+    if used == "embedding":
+        return why("lookup")
+    if touched in ("mul", "multiply", "rmul") and used in (None, SUMMED):
+        return why("elementwise")
     if used is not None:
-        return why("lookup") if used == "embedding" else why(
-            "computed", recording.touched.get(name, used.split(",")[0]))
-    if name in recording.touched:
-        return why("function", recording.touched[name])
+        return why("computed", touched or used.split(",")[0])
+    if touched is not None:
+        return why("function", touched)
     received = name in recording.gradients or has_new_gradient(
         parameter, recording.before.get(name))
     if name in recording.without_grad:
-        return why("custom-function" if received else "no-grad")
+        if not received:
+            return why("no-grad")
+        if not recording.losses:  # else the graph would show a custom function
+            return why("custom-function")
     return why("forward-before" if received else "not-called")
 
 

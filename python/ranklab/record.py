@@ -58,13 +58,14 @@ def record(model, path, loss_scale=None, reduce=True):
     check_model("record()", model)
     if loss_scale is not None and not 0 < loss_scale < float("inf"):
         raise ValueError("record(): loss_scale must be a positive number")
-    folder = os.path.dirname(os.fspath(path))
-    if folder and not os.path.isdir(folder):
+    path = os.path.abspath(os.fspath(path))  # the block may change the folder
+    folder = os.path.dirname(path)
+    if not os.path.isdir(folder):
         raise FileNotFoundError(f"record(): the folder {folder} does not exist; create it first")
-    if not os.fspath(path).endswith(".safetensors") and not os.path.isdir(path):
-        raise ValueError(f"record(): {os.fspath(path)} must end in .safetensors")
     if os.path.isdir(path):
-        raise IsADirectoryError(f"record(): {os.fspath(path)} is a folder; name a file in it")
+        raise IsADirectoryError(f"record(): {path} is a folder; name a file in it")
+    if not path.endswith(".safetensors"):
+        raise ValueError(f"record(): {path} must end in .safetensors")
     recording = Recording(model)
     try:
         yield
@@ -74,7 +75,7 @@ def record(model, path, loss_scale=None, reduce=True):
     recording.stop()
     with recording.aside([]):
         measured, others = layers(recording, reduce)
-        write(os.fspath(path), measured, others, recording, loss_scale)
+        write(path, measured, others, recording, loss_scale)
         return
     raise recording.lost
 
@@ -116,7 +117,7 @@ def save(path, tensors, metadata):
         at += 4 * tensor.numel()
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    folder, name = os.path.split(os.path.abspath(path))
+    folder, name = os.path.split(path)
     number, partial = tempfile.mkstemp(prefix=f".{name[:100]}.", suffix=".partial", dir=folder)
     try:
         with os.fdopen(number, "wb") as file:

@@ -10,6 +10,7 @@ from .weights import CASTS, SCALINGS, Weights, address, world_size
 
 SAMPLE = 64  # entries of a weight that tell whether it changed without a new version (p.data)
 ENTRIES = 2 ** 16  # that update_rms compares
+COPIES = CASTS | SCALINGS  # of a frozen matrix, which have no mark of the weight
 MOST_NODES = 2000  # of the graph between a factor and the parameters that it is made of
 
 
@@ -20,8 +21,9 @@ class Recording:
     between: name -> comparisons (pair()) of this sum with p.grad before each later one arrived.
     states: name -> what the weight was at the first call with a gradient, see state_of(). drift:
     name -> how much its entries differed at later calls. refused: name -> (cause, reason); touched:
-    name -> a function that used it in another way. data: nodes of the graph of products that depend
-    on more than parameters.
+    name -> a function that used it in another way. custom: names of weights that enter a
+    torch.autograd.Function. losses: tensors whose backward pass ran, which keep their graph.
+    data: nodes of products that depend on more than parameters.
     """
 
     def __init__(self, model, measure=True):
@@ -33,7 +35,7 @@ class Recording:
         self.scales, self.weights_before, self.shared = {}, {}, sums.Shared()
         self.shapes, self.cuts = {}, {}  # name -> the shape of the matrix; sizes of cut outputs
         self.between, self.states, self.drift, self.flow = {}, {}, {}, Flow(self.weights)
-        self.data = set()
+        self.data, self.custom, self.losses = set(), set(), []
         self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
@@ -86,7 +88,8 @@ class Recording:
                     self.without_grad.update(names)
                     self.hidden |= private.region()[0] == "reentrant-forward"
                 return
-            if names or function in calls.PRODUCTS or function in calls.NOT_MEASURED:
+            if names or function in calls.PRODUCTS or function in calls.NOT_MEASURED or (
+                    function in uses.SUMS):
                 self.observe_weights(function, args, more, out, first, operands, made_of, names)
         except Exception as error:
             self.fail(names, error)
@@ -106,22 +109,27 @@ class Recording:
         if function in SCALINGS and self.scaled(function, args, first):
             return
         multiplies = function in calls.SIGNATURES or function in calls.NOT_MEASURED
+        weights = []
         try:
             if function in calls.SIGNATURES and uses.use(self, function, args, more, first):
                 return
-            if multiplies and uses.computed(self, function, args, operands, first):
-                if function in calls.NOT_MEASURED:
-                    raise Refused(calls.NOT_MEASURED[function])
-                if function not in calls.PLACES and max(t.dim() for t in operands) > 2:
-                    raise Refused("batched-product")
-            elif names:
+            if multiplies:
+                weights = uses.computed(self, function, args, operands, first)
+            if weights and function in calls.NOT_MEASURED:
+                raise Refused(calls.NOT_MEASURED[function])
+            if weights and function not in calls.PLACES and max(t.dim() for t in operands) > 2:
+                raise Refused("batched-product")
+            if not weights:
+                uses.summed(self, function, operands, names, first)
+            if names and not weights:
                 uses.lookup(self, function, args, first)
             if names:
                 uses.touch(self, function, names, operands, made_of, out)
-        except Refused:
+        except Refused as refused:
             if not self.uses or self.uses[-1].node is not first.grad_fn:  # it has a role
-                uses.computed(self, function, args, operands, first)
-            raise
+                weights = uses.computed(self, function, args, operands, first)
+            for name in names or weights:
+                self.refused.setdefault(name, refused.args)
         finally:
             factors = operands[function in uses.ADDING:]
             if multiplies and (function in calls.PLACES or not all(map(self.sources, factors))):
@@ -154,6 +162,8 @@ class Recording:
             divides = "div" in function
             if not names or weight.dim() < 2 or divides and weight is not args[0]:
                 continue
+            if not plain and any(name in names for *_, name in self.upstream(factor)):
+                continue  # a norm of the weight
             with self.aside(names):
                 factor = factor if plain else factor.detach().reshape(())
                 self.weights.mark(out, names, source=weight,
@@ -163,46 +173,56 @@ class Recording:
 
     def follow(self, function, operands, names, outs):
         """Marks what lies behind a call without a gradient, see Flow."""
-        matrices = [] if function not in calls.SIGNATURES and function not in calls.NOT_MEASURED \
-            else [name for t in operands if not (t.requires_grad and torch.is_grad_enabled())
-                  for name in self.weights.at(t) if self.parameters[name].dim() > 1]
+        matrices = [] if function not in COPIES and function not in calls.SIGNATURES and (
+            function not in calls.NOT_MEASURED) else [
+            name for t in operands if not (t.requires_grad and torch.is_grad_enabled())
+            for name in self.weights.names(t) or self.weights.at(t)
+            if name in self.parameters and self.parameters[name].dim() > 1]
         if matrices and outs[0].requires_grad and outs[0].grad_fn is not None:
             self.add_use(Use(matrices[0], "frozen", outs[0].grad_fn))
         self.flow.follow(bool(matrices), operands, outs)
 
+    def upstream(self, tensor, stop=()):
+        """(node, leaf, name) of the graph upstream of a tensor: at most MOST_NODES, and nothing
+        behind the nodes `stop`. leaf: a tensor that no operation made; name: of a parameter."""
+        stack, seen = [tensor.grad_fn], {None}
+        while stack and len(seen) <= MOST_NODES:
+            node = stack.pop()
+            if node not in seen:
+                seen.add(node)
+                leaf = getattr(node, "variable", None)
+                yield node, leaf, None if leaf is None else self.weights.first_names.get(leaf)
+                stack += [each for each, _ in node.next_functions] if node not in stop else []
+
     def sources(self, tensor, always=False):
         """Names of the matrices of which alone a tensor is computed, by the graph. None if more
         enters: activations (unless `always`), or more numbers than the matrices have."""
-        stack = [tensor.grad_fn] if tensor.grad_fn is not None else []
-        seen, names, size = set(), [], 0
-        if not stack and isinstance(tensor, torch.nn.Parameter):
+        if tensor.grad_fn is None and isinstance(tensor, torch.nn.Parameter):
             own = self.weights.first_names.get(tensor)
             return [] if own is None or is_gain(tensor) else [own]
-        while stack:
-            node = stack.pop()
-            if node in seen:
-                continue
-            seen.add(node)
-            leaf = getattr(node, "variable", None)
-            name = None if leaf is None else self.weights.first_names.get(leaf)
-            if node in self.data or leaf is not None and name is None or len(seen) > MOST_NODES:
+        names, size, stacked, looked_up = [], 0, False, False
+        for count, (node, leaf, name) in enumerate(self.upstream(tensor, self.data), 1):
+            if node in self.data or leaf is not None and name is None or count == MOST_NODES:
                 if not always:
                     return []
-                continue
-            if name is not None:
+            elif name is not None:
+                stacked |= leaf.dim() > 2 and leaf.shape[0] > 1
                 size += leaf.numel()
                 names += [] if is_gain(leaf) else [name]
-            stack += [each for each, _ in node.next_functions if each is not None]
-        return names if always or tensor.numel() <= size else []
+            looked_up |= type(node).__name__.startswith("Index")
+        fits = always or tensor.numel() <= size or stacked and looked_up  # W[experts] of each token
+        return names if fits else []
 
     def note_use(self, names, kind, operands, out):
         """Notes a use of matrices for the roles."""
         state, node = private.region()
         region, behind = node if state == "reentrant" else None, self.flow.behind(operands)
+        nodes = None if any(t.requires_grad and t.grad_fn is None for t in operands) else [
+            t.grad_fn for t in operands if t.grad_fn is not None]
         for name in names:
-            self.add_use(Use(name, kind, out.grad_fn, behind, region))
+            self.add_use(Use(name, kind, out.grad_fn, behind, region, nodes))
         if len(names) == 1 and not self.measure:
-            out._ranklab_output = Output(self.weights, names[0])
+            out._ranklab_output = uses.Mark(self.weights, names[0])
 
     def add_use(self, use):
         def arrive(_, gradients):
@@ -375,16 +395,6 @@ class Recording:
             self.busy = busy
             if own:
                 private.push(modes[-1])
-
-
-class Output:
-    """Marks a tensor as the output of a matrix."""
-
-    def __init__(self, weights, name):
-        self.weights, self.name = weights, name
-
-    def __reduce__(self):
-        return type(None), ()
 
 
 def is_gain(parameter):

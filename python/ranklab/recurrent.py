@@ -25,6 +25,32 @@ def cell(kind, gates_x, gates_h, state):
     return ((torch.relu if kind == "rnn_relu" else torch.tanh)(gates_x + gates_h),)
 
 
+def one_step(function, name, x, *args):
+    """What PyTorch returns for one step of one sample: its types are those of a fused kernel, which
+    rounds its outputs under autocast."""
+    def first(state):
+        return (state[..., :1, :] if isinstance(state, torch.Tensor) else
+                [s[..., :1, :] for s in state])
+
+    args = list(args)
+    packed = not isinstance(args[2], bool)
+    with torch.no_grad():
+        if name.endswith("_cell"):
+            return function(x[:1], first(args[0]), *args[1:])
+        if packed:
+            args[0] = torch.ones_like(args[0][:1])
+        args[packed] = first(args[packed])
+        args[4 + packed:6 + packed] = 0.0, False  # no dropout
+        return function(x[:1] if packed else x[:1, :1], *args)
+
+
+def like(outputs, others):
+    """Outputs in the types of others."""
+    if isinstance(outputs, torch.Tensor):
+        return outputs.to(others.dtype)
+    return tuple(out.to(each.dtype) for out, each in zip(outputs, others))
+
+
 def recurrent(function, x, *args):
     """torch.lstm, torch.gru, torch.rnn_tanh, torch.rnn_relu and their cells, with their arguments.
 
@@ -43,10 +69,7 @@ def recurrent(function, x, *args):
     if isinstance(args[2], bool):  # (steps, batch, k), or (batch, steps, k)
         hx, *args, batch_first = args
         x = x.transpose(0, 1) if batch_first else x
-        size = x.shape[:2]
-        out, last = layers(kind, x.reshape(-1, x.shape[-1]), [size[1]] * size[0], states_of(hx),
-                           *args)
-        out = out.reshape(*size, -1)
+        out, last = layers(kind, x, [x.shape[1]] * len(x), states_of(hx), *args)
         return (out.transpose(0, 1) if batch_first else out, *last)
     sizes, hx, *args = args  # packed sequences: the first sizes[t] rows take part in step t
     out, last = layers(kind, x, sizes.tolist(), states_of(hx), *args)
@@ -54,7 +77,8 @@ def recurrent(function, x, *args):
 
 
 def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bidirectional):
-    """x: samples x k, the steps one after another; states: layers and directions x batch x k."""
+    """x: steps x batch x k, or samples x k with the steps one after another; states: layers and
+    directions x batch x k."""
     each, directions, last = 4 if biases else 2, 2 if bidirectional else 1, []
     if len(weights) != each * count * directions:
         raise Refused("projected-lstm")
@@ -63,7 +87,8 @@ def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bi
         for direction in range(directions):
             at = layer * directions + direction
             w_ih, w_hh, b_ih, b_hh = (*weights[each * at:each * (at + 1)], None, None)[:4]
-            gates, start = F.linear(x, w_ih, b_ih).split(sizes), [s[at] for s in states]
+            gates, start = F.linear(x, w_ih, b_ih), [s[at] for s in states]
+            gates = gates.split(sizes) if x.dim() == 2 else gates.unbind(0)
             state = [s[:sizes[-1]] for s in start] if direction and sizes[-1] < sizes[0] else start
             ended, steps = [], [None] * len(sizes)
             for t in (reversed(range(len(sizes))) if direction else range(len(sizes))):
@@ -75,7 +100,7 @@ def layers(kind, x, sizes, states, weights, biases, count, dropout, training, bi
                     state = [torch.cat([s, first[before:runs]]) for s, first in zip(state, start)]
                 state = cell(kind, gates[t], F.linear(state[0], w_hh, b_hh), state)
                 steps[t] = state[0]
-            outputs.append(torch.cat(steps))
+            outputs.append(torch.cat(steps) if x.dim() == 2 else torch.stack(steps))
             last.append([torch.cat(parts) for parts in zip(state, *reversed(ended))])
         x = torch.cat(outputs, -1)
         if layer + 1 < count and dropout:

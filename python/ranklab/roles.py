@@ -9,12 +9,14 @@
 Neither names nor the order of modules enter. A model may have several first matrices and heads.
 A matrix that is both first and head is a head. Upstream also counts what lies behind detach(),
 no_grad() and frozen matrices, since it shapes the input all the same; downstream does not, since no
-gradient comes back from there.
+gradient comes back from there. What leaves PyTorch, such as a NumPy array, is not followed.
 """
 import torch
 from torch import nn
 
 FROZEN = "frozen"  # in place of a node: a matrix without a gradient
+CUSTOM = "torch.autograd.Function"
+LOOKUPS = {"Index", "IndexSelect", "Gather", "Take", "Embedding"}  # nodes of the graph
 
 
 class Behind:
@@ -71,13 +73,15 @@ class Use:
 
     kind: "matrix", "transposed matrix" (stored as k x m), "embedding",
     "convolution", the function that used it, or "frozen".
+    inputs: the nodes of its activations; None: all edges of `node`, of which some may lead to the
+    weight alone (the power iteration of a spectral norm is a use too).
     behind: what lies upstream of its input beside the graph, see Flow.
     region: the node of a reentrant checkpoint inside whose backward pass the use lies.
     arrived: whether a gradient came back.
     """
 
-    def __init__(self, name, kind, node, behind=(), region=None):
-        self.name, self.kind, self.node = name, kind, node
+    def __init__(self, name, kind, node, behind=(), region=None, inputs=None):
+        self.name, self.kind, self.node, self.inputs = name, kind, node, inputs
         self.behind, self.region, self.arrived = behind, region, False
         # The Python object of the region may outlive its node in the graph.
         self.before = region.next_functions if region is not None else ()
@@ -123,18 +127,19 @@ class Graph:
 
 
 def find_roles(recording, roots):
-    """name -> role of every matrix with a use upstream of the roots (nodes of the graph)."""
+    """name -> role of every matrix with a use upstream of the roots (nodes of the graph), or of a
+    loss whose backward pass was seen."""
     uses = recording.uses
     graph, at, more = Graph(uses), {}, {}
-    add_unseen(recording, graph, graph.order(roots))
+    seen, roots = set(graph.order(roots)), roots + [loss.grad_fn for loss in recording.losses]
+    add_unseen(recording, graph, graph.order(roots), seen)
     for use in uses:
         at.setdefault(use.node, []).append(use)
         more.setdefault(use.node, []).extend(node for node in use.behind if node is not FROZEN)
     order = graph.order(roots)
-    above, below = set(), set()  # nodes with a use strictly upstream, strictly downstream
+    above, below = set(), set()  # nodes with a use there or upstream; strictly downstream
     for node in graph.order(roots, more):
-        if any(each in at or each in above for each in graph.next(node, more)) or any(
-                FROZEN in use.behind for use in at.get(node, ())):
+        if node in at or any(each in above for each in graph.next(node, more)):
             above.add(node)
     for node in reversed(order):
         if node in at or node in below:
@@ -142,39 +147,57 @@ def find_roles(recording, roots):
     reached, by_name = set(order), {}
     for use in uses:
         if use.node in reached and use.kind != "frozen":
-            by_name.setdefault(use.name, []).append(use)
-    return {name: role_of(each, above, below) for name, each in by_name.items()}
+            inputs = graph.next(use.node) if use.inputs is None else use.inputs
+            first = FROZEN not in use.behind and above.isdisjoint([*inputs, *use.behind])
+            by_name.setdefault(use.name, []).append((use, first))
+    return {name: role_of(each, below) for name, each in by_name.items()}
 
 
-def add_unseen(recording, graph, order):
+def add_unseen(recording, graph, order, observed):
     """Adds what the graph alone shows of parameters: a lookup table[ids], of which PyTorch tells
-    the modes nothing, and other functions."""
+    the modes nothing, custom functions, and other functions (at the nodes `observed`)."""
     weights = recording.weights
+    nodes = set(order)
+    used = {use.name for use in recording.uses if use.node in nodes}
     seen = {use.name for use in recording.uses} | set(recording.touched) | {
         name for behind in weights.computed.values() for name in behind}
     for node in order:
-        for each in graph.next(node):
-            leaf = getattr(each, "variable", None)
+        custom = isinstance(node, torch.autograd.function.BackwardCFunction)
+        inputs = [(each, leaf_of(each, custom)) for each in graph.next(node)]
+        for _, leaf in inputs:
             name = None if leaf is None else weights.first_names.get(leaf)
-            if name is None or name in seen or leaf.dim() < 2:
+            if name is None or leaf.dim() < 2:
                 continue
-            if isinstance(node, torch.autograd.function.BackwardCFunction):
-                recording.without_grad.add(name)
-                continue
-            function = type(node).__name__.split("Backward")[0]
-            if function in ("Index", "IndexSelect", "Gather", "Take"):
-                recording.uses.append(Use(name, "embedding", node))
-            recording.touched.setdefault(name, function.lower())
+            others = [each for each, other in inputs if other not in weights.first_names]
+            if custom and (others or name not in used):
+                recording.custom.add(name)
+                recording.touched.setdefault(name, CUSTOM)
+                if others:  # activations enter too
+                    recording.uses.append(Use(name, f"{CUSTOM}, not measured", node, inputs=others))
+            elif not custom and name not in seen and node in observed:
+                function = type(node).__name__.split("Backward")[0]
+                if function in LOOKUPS and leaf.dim() == 2:
+                    recording.uses.append(Use(name, "embedding", node))
+                recording.touched.setdefault(name, function.lower())
 
 
-def role_of(uses, above, below):
-    kinds = {use.kind for use in uses}
+def leaf_of(node, through):
+    """The leaf at a node, or None; through: also one behind functions of it alone, as a cast."""
+    while through and not hasattr(node, "variable"):
+        before = [each for each, _ in node.next_functions if each is not None]
+        if len(before) != 1 or type(node).__name__.split("Backward")[0] in LOOKUPS:
+            return None
+        node, = before
+    return getattr(node, "variable", None)
+
+
+def role_of(uses, below):
+    """uses: pairs of a Use and whether no matrix lies upstream of its input."""
+    kinds = {use.kind for use, _ in uses}
     if "embedding" in kinds:
         return "embedding" if len(kinds) == 1 else "tied"
     if {"matrix", "transposed matrix"} <= kinds:
         return "tied"
-    if not any(use.node in below for use in uses):
+    if not any(use.node in below for use, _ in uses):
         return "head"
-    if not any(use.node in above for use in uses):
-        return "first"
-    return "hidden"
+    return "first" if all(first for _, first in uses) else "hidden"

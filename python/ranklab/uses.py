@@ -3,10 +3,21 @@ import torch
 
 from . import calls, sums
 from .causes import Refused
-from .weights import whole_of
+from .weights import SCALINGS, whole_of
 
-ADDING = {"addmm", "baddbmm", "addbmm"}  # whose first operand is no factor
+ADDING = {"addmm", "baddbmm", "addbmm", "addmv"}  # whose first operand is no factor
+SUMS, SUMMED = {"sum", "mean"}, "a product and a sum, not measured"
 INDEXING = {"__getitem__": 1, "index_select": 2, "gather": 2, "take": 1, "take_along_dim": 1}
+
+
+class Mark:
+    """Marks a tensor as the output of a matrix, or as the products of the weights `name`."""
+
+    def __init__(self, weights, name):
+        self.weights, self.name = weights, name
+
+    def __reduce__(self):  # the tensor may be saved
+        return type(None), ()
 
 
 def use(recording, function, args, more, out):
@@ -24,7 +35,7 @@ def use(recording, function, args, more, out):
 
 def computed(recording, function, args, operands, out):
     """Notes for the roles which weights are multiplied by activations after a function of them, as
-    after a mask, a normalization or a custom autograd function. True if any is."""
+    after a mask, a normalization or a custom autograd function. Returns their names."""
     place = calls.PLACES.get(function)
     if place is not None:
         factor = args[place] if place < len(args) else None
@@ -37,14 +48,25 @@ def computed(recording, function, args, operands, out):
         weights = [t for t, names in made if names]
         inputs = [t for t, names in made if not names]
         if not inputs:
-            return False
-    names = [name for t in weights for name in recording.sources(t, place is not None)]
+            return []
+    names = list(dict.fromkeys(
+        name for t in weights for name in recording.sources(t, place is not None)))
     if not names:
-        return False
+        return []
     kind = "embedding" if function.startswith("embedding") else (
         "convolution" if function.startswith("conv") else f"{function}, not measured")
-    recording.note_use(list(dict.fromkeys(names)), kind, inputs, out)
-    return True
+    recording.note_use(names, kind, inputs, out)
+    return names
+
+
+def summed(recording, function, operands, names, out):
+    """Notes a product that is written out: (x[:, None] * W).sum(-1)."""
+    mark = getattr(operands[0], "_ranklab_products", None) if operands else None
+    if function in SUMS and mark is not None and mark.weights is recording.weights:
+        recording.note_use(mark.name, SUMMED, operands, out)
+    sizes = [t.numel() for t in operands]
+    if function in SCALINGS and names and len(sizes) == 2 and max(sizes) < out.numel():
+        out._ranklab_products = Mark(recording.weights, names)
 
 
 def lookup(recording, function, args, out):
@@ -86,8 +108,6 @@ def columns(t):
 def product(recording, function, left, right, out, stored=None):
     """out = left @ right, where one factor is a weight or a stack of weights."""
     weights, record = recording.weights, recording.record_use
-    if right.dim() < 2:
-        raise Refused("vector")
     # A parameter with a batch axis is a sample (a learned query). Two matrices of parameters are a
     # regularizer or a product of weights, and their rows are no samples.
     if (function != "linear" and weights.names(left) and weights.names(right)
@@ -99,6 +119,10 @@ def product(recording, function, left, right, out, stored=None):
     of_right = None if right.dim() != 2 else weights.matrix(
         stored if stored is not None else right.t())
     of_left = weights.matrix(left) if left.dim() == 2 and of_right is None else None
+    if right.dim() == 1:
+        if of_left is not None:
+            record(of_left, "matrix", right, out, sums.rows)
+        return of_left is not None
     stack = [weights.matrix(w.t()) for w in right] if (
         right.dim() == left.dim() == 3 and len(left) == len(right)) else [None]
     if out is not None and not all(stack) and (of_right or of_left):

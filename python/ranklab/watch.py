@@ -9,10 +9,8 @@
 
 A step that is not measured runs as without watch(). A measured step has one more product per
 matrix (A A', k x k), about k / (5 m) of the work of its forward and backward pass, and then the
-ranks. On one CPU core it took 1.2 to 1.5 times a plain step of a Transformer (width 128, 2,048
-tokens), and 1.4 to 2 times that of a model of linear layers alone. With few samples (a width of 64
-and 256 tokens: 4 plain steps), convolutions, LSTMs and on a GPU it costs several plain steps.
-tests/python/time_watch.py prints most of this. ranks.py says how accurate the ranks are.
+ranks: python/README.md has the costs, which tests/python/time_watch.py measures. ranks.py says how
+accurate the ranks are.
 """
 import contextlib
 import math
@@ -192,33 +190,45 @@ def measure(recording, reduce, parts, optimizers):
     measured, others = layers(recording, reduce)
     found = values_of([layer for layer in measured if layer.why is None], recording, parts,
                       optimizers)
-    found.update(values_without_inputs(recording, measured, optimizers))
+    if world_size() == 1:
+        found.update(values_of(tied(measured, recording), recording, {}, optimizers))
     reasons = {layer.layer(): layer.why[1] for layer in measured if layer.why is not None}
     reasons.update({layer_name(name): reason for name, (cause, reason) in others.items()
                     if cause != "no-matrix"})
     return found, reasons
 
 
-def values_of(judged, recording, parts, optimizers):
+def tied(measured, recording):
+    """One layer for each matrix that has ranks of its gradient alone, with all of that."""
+    found = {layer.name: layer for layer in measured if layer.why is not None
+             and layer.why[0] in GRADIENT_ONLY and len(layer.size) == 2
+             and layer.name in recording.gradients}
+    for name, layer in found.items():
+        layer.gradient, layer.role, layer.n = recording.gradients[name], "tied", 0
+    return list(found.values())
+
+
+def values_of(given, recording, parts, optimizers):
     """Matrix -> the values that Watcher.step() describes, for each part of each layer."""
     try:
-        return together(judged, recording, parts, optimizers)
+        return together(given, recording, parts, optimizers)
     except Exception as error:
-        if len(judged) > 1:
-            return Found((name, values) for layer in judged for name, values in values_of(
+        if len(given) > 1:
+            return Found((name, values) for layer in given for name, values in values_of(
                 [layer], recording, parts, optimizers).items())
-        for layer in judged:
+        for layer in given:
             layer.fail(error)
         return Found()
 
 
-def together(judged, recording, parts, optimizers):
+def together(given, recording, parts, optimizers):
     moments = {}  # one object for equal tensors, so that they are worked on once
-    pieces = [(layer, name, moments.setdefault(id(moment), moment), piece)
-              for layer in judged for name, moment, piece in cut(layer, parts)]
+    pieces = [(layer, name, moments.setdefault(id(moment), moment), piece) for layer in given
+              for name, moment, piece in (cut(layer, parts) if layer.why is None else
+                                          [(layer.layer(), None, lambda g: g)])]
     stable = ranks.stable_ranks([moment for _, _, moment, _ in pieces])
     nuclear = ranks.nuclear_ranks([piece(layer.gradient) for layer, _, _, piece in pieces])
-    changes = updates({layer.name for layer in judged}, recording)
+    changes = updates({layer.name for layer in given}, recording)
     out = Found()
     for (layer, name, _, piece), st, (nr, square) in zip(pieces, stable, nuclear):
         shape = piece(layer.gradient).shape
@@ -227,27 +237,8 @@ def together(judged, recording, parts, optimizers):
         if optimizers:
             momentum = momentum_of(optimizers, recording.parameters.get(layer.name))
             out[name]["momentum_nuclear_rank"] = math.nan if momentum is None else (
-                ranks.nuclear_ranks([piece(layer.part(momentum))])[0][0])
-    return out
-
-
-def values_without_inputs(recording, measured, optimizers):
-    """Matrix -> values of the tied ones, of whose gradient alone there are ranks."""
-    names = {layer.name: layer.layer() for layer in measured
-             if layer.why is not None and layer.why[0] in GRADIENT_ONLY
-             and len(layer.size) == 2 and layer.name in recording.gradients}
-    if world_size() > 1:
-        return {}
-    out = {}
-    for name, title in names.items():
-        gradient = recording.gradients[name]
-        (nr, square), = ranks.nuclear_ranks([gradient])
-        out[title] = values(math.nan, nr, square, gradient.shape, 0, "tied",
-                            updates([name], recording).get(name, math.nan))
-        if optimizers:
-            momentum = momentum_of(optimizers, recording.parameters.get(name))
-            out[title]["momentum_nuclear_rank"] = math.nan if momentum is None else (
-                ranks.nuclear_ranks([momentum])[0][0])
+                ranks.nuclear_ranks([piece(momentum if layer.why is not None else
+                                           layer.part(momentum))])[0][0])
     return out
 
 

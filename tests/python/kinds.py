@@ -182,6 +182,31 @@ def batched_experts():
     return model, lambda: model(x).exp().sum(), raw
 
 
+def vision_transformer():
+    """With a class token and a table of positions."""
+    def forward(m, images):
+        h = m.patch(images).flatten(2).transpose(1, 2)
+        h = torch.cat([m.token.expand(len(h), -1, -1), h], 1) + m.places
+        h = h + m.out(attention(*m.qkv(h).chunk(3, -1)))
+        return m.head((h + m.down(F.gelu(m.up(h))))[:, 0])
+
+    return squares(Model(forward, patch=nn.Conv2d(2, 8, 3, 3), token=weight(1, 1, 8), places=weight(1, 10, 8), qkv=nn.Linear(8, 24), out=nn.Linear(8, 8),
+                         up=nn.Linear(8, 16), down=nn.Linear(16, 8), head=nn.Linear(8, 5)), torch.randn(IMAGES))
+
+
+def adapted_experts():
+    """A frozen matrix with a low-rank adapter, a router, and a stack of experts (3-D) for all tokens."""
+    def forward(m, x):
+        m.seen = (m.base(x) + m.b(m.a(x))).tanh()
+        shares = torch.softmax(m.router(m.seen), -1).t().unsqueeze(-1)  # experts x samples x 1
+        return m.head((shares * (m.seen.expand(4, -1, -1) @ m.experts)).sum(0))
+
+    model, x = Model(forward, base=nn.Linear(8, 8).requires_grad_(False), a=nn.Linear(8, 2), b=nn.Linear(2, 8), router=nn.Linear(8, 4),
+                     experts=weight(4, 8, 6), head=nn.Linear(6, 5)), torch.randn(24, 8)
+    raw = lambda: {f"experts.{e + 1}": (model.seen.detach(), model.experts.grad[e].t()) for e in range(4)}
+    return model, lambda: model(x).square().sum(), raw
+
+
 def one(parts, forward, *inputs):
     """A model of the given parts whose loss is the sum of exp(output / 4)."""
     model = Model(forward, **parts)

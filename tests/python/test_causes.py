@@ -142,6 +142,10 @@ STEPS = {
     "a pass without a backward pass after the update": (lambda m, x: (in_place(m, x), m(x)), None, None),
     "SAM": (sam, "updated", "updated"),
     "tensordot": (lambda m, x: m[2](torch.tensordot(x, m[0].weight, dims=([1], [1]))).square().sum().backward(), "tensordot", None),
+    "multi_dot": (lambda m, x: torch.linalg.multi_dot([x, m[0].weight.t(), m[2].weight.t()]).square().sum().backward(), "multi-dot", "multi-dot"),
+    "a product and a sum": (lambda m, x: m[2]((x[:, None] * m[0].weight).sum(-1)).square().sum().backward(), "elementwise", None),
+    "a gain": (lambda m, x: m[2](x[:, :1] * m[0].weight[:, 0]).square().sum().backward(), "elementwise", None),
+    "much too large": (lambda m, x: m.float()[0](1e38 * x.float()).mean().backward(), "overflow", "not-called"),
     "an optimizer that works on p.grad in place": (in_place, None, None),
     "too large": (lambda m, x: scaled_inputs(m, x, 1e20), "overflow", None),
     "too small": (lambda m, x: scaled_inputs(m, x, 1e-20), "underflow", None),
@@ -189,7 +193,7 @@ def other_functions():
         (total + m["empty"](x[:0]).sum()).backward()
 
     return model, steps, {
-        "e": "einsum", "b.weight": "bilinear", "c.weight": "transposed-convolution", "g.weight": "grouped-convolution", "v": "vector",
+        "e": "einsum", "b.weight": "bilinear", "c.weight": "transposed-convolution", "g.weight": "grouped-convolution", "v": None,
         "s": "batched-product", "flat": "reshaped", "table.weight": "scaled-by-frequency", "bag.weight": "embedding-bag", "frozen.weight": "frozen",
         "empty.weight": "no-tokens", "l.weight_ih_l0": "projected-lstm", "l.weight_hh_l0": "projected-lstm", "l.weight_hr_l0": "projected-lstm"}
 

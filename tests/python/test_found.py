@@ -10,7 +10,7 @@ from torch import nn
 
 import kinds
 import ranklab
-from test_steps import nuclear_rank, stable_rank
+from test_steps import nuclear_rank
 
 
 class FoundTest(unittest.TestCase):
@@ -44,20 +44,12 @@ class FoundTest(unittest.TestCase):
         self.assertIn("not_judged", str(ranklab.Found()))
 
     def test_parts(self):
+        """Their numbers: SevenTest."""
         with ranklab.watch(self.model, every=1, parts={"qkv": 3, "o": ("heads", 2), "out.weight": [2, 3]}) as watcher:
-            inputs = []
-            self.model.o.register_forward_pre_hook(lambda _, given: inputs.append(given[0].detach().reshape(-1, 8)))
             self.backward()
             found = watcher.step()
-        x, (a,), m = self.x.reshape(-1, 8), inputs, self.model
-        expected = {f"qkv.{i + 1}": (x, g) for i, g in enumerate(m.qkv.weight.grad.chunk(3))}
-        expected.update({f"o.{i + 1}": pair for i, pair in enumerate(zip(a.chunk(2, 1), m.o.weight.grad.chunk(2, 1)))})
-        expected.update({f"out.{i + 1}": (m.o(a), g) for i, g in enumerate(m.out.weight.grad.split([2, 3]))})
-        self.assertEqual(set(found), set(expected))
-        for name, (samples, gradient) in expected.items():
-            self.assertAlmostEqual(found[name]["stable_rank"] / stable_rank(samples), 1, places=5)
-            self.assertAlmostEqual(found[name]["nuclear_rank"] / nuclear_rank(gradient), 1, places=5)
-            self.assertEqual(found[name]["shape"], tuple(gradient.shape))
+        self.assertEqual({name: values["shape"] for name, values in found.items()}, {
+            **{f"qkv.{i}": (8, 8) for i in (1, 2, 3)}, "o.1": (8, 4), "o.2": (8, 4), "out.1": (2, 8), "out.2": (3, 8)})
         with ranklab.watch(self.model, every=1, parts={"o*": 3}) as watcher:
             self.backward()
             self.assertEqual(set(watcher.step()), {"qkv"})
@@ -67,17 +59,12 @@ class FoundTest(unittest.TestCase):
                 ranklab.watch(self.model, parts=parts)
 
     def test_momentum(self):
+        """Its numbers: SevenTest."""
         optimizer = torch.optim.SGD([self.model.qkv.weight, self.model.o.weight], 0.1, momentum=0.9)
-        with ranklab.watch(self.model, every=1, parts={"qkv": 3}, optimizer=[optimizer, torch.optim.Adam(self.model.out.parameters())]) as watcher:
-            for _ in range(2):
-                self.x = torch.randn(4, 6, 8)
-                self.model.zero_grad()
-                self.backward()
-                optimizer.step()
-                found = watcher.step()
-        buffers = [optimizer.state[p]["momentum_buffer"] for p in (self.model.qkv.weight, self.model.o.weight)]
-        for name, buffer in (("qkv.2", buffers[0][8:16]), ("o", buffers[1])):
-            self.assertAlmostEqual(found[name]["momentum_nuclear_rank"] / nuclear_rank(buffer), 1, places=5)
+        with ranklab.watch(self.model, every=1, optimizer=[optimizer, torch.optim.Adam(self.model.out.parameters())]) as watcher:
+            self.backward()
+            optimizer.step()
+            found = watcher.step()
         self.assertTrue(math.isnan(found["out"]["momentum_nuclear_rank"]))
         self.assertIn("nr of momentum", str(found))
         with self.assertRaisesRegex(TypeError, "watch\\(\\): needs an optimizer"):

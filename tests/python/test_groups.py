@@ -1,4 +1,5 @@
 """groups() and check_groups(): roles come from the flow of data, not from names, order or sizes."""
+import enum
 import unittest
 
 import torch
@@ -162,6 +163,48 @@ class GroupsTest(unittest.TestCase):
         for words in ("head.weight is in Muon, but its role is head", "table.weight is in Muon, but its role is embedding",
                       "head.bias is in no group", "table.weight is in 2 groups"):
             self.assertIn(words, said)
+
+    def test_marks_of_optimizers(self):
+        """As in the field: flags in the groups or in the state, a name, an enum, and a wrapper around the optimizer."""
+        class Any(torch.optim.Optimizer):
+            def __init__(self, groups, defaults=None):
+                super().__init__(groups, {"lr": 0.1, **(defaults or {})})
+
+        class Muon(Any):
+            pass
+
+        class AdaMuon(Any):
+            pass
+
+        class MuonAdamW(Any):
+            pass
+
+        class Accelerated:
+            def __init__(self, optimizer):
+                self.optimizer, self.param_groups, self.state = optimizer, optimizer.param_groups, optimizer.state
+
+        def by_state(hidden, rest):
+            optimizer = Muon(hidden + rest)
+            for p in hidden + rest:
+                optimizer.state[p]["use_muon"] = any(p is each for each in hidden)
+            return [optimizer]
+
+        def by_group(kind, muon, other, **more):
+            return lambda hidden, rest: [kind([{"params": hidden, **muon}, {"params": rest, **other}], **more)]
+
+        kinds, adam = enum.Enum("Kind", "MUON ADAMW"), torch.optim.AdamW
+        marks = {"flag": by_group(MuonAdamW, {"use_muon": True}, {"use_muon": False}), "number": by_group(Any, {"use_muon": 1}, {"use_muon": 0}),
+                 "algorithm": by_group(Any, {}, {"algorithm": "lion"}, defaults={"algorithm": "dion"}), "kind": by_group(MuonAdamW, {"kind": "muon"}, {"kind": "adamw"}),
+                 "enum": by_group(MuonAdamW, {"kind": kinds.MUON}, {"kind": kinds.ADAMW}), "state": by_state,
+                 "wrapper": lambda hidden, rest: [Accelerated(Muon(hidden)), adam(rest)], "AdaMuon": lambda hidden, rest: [AdaMuon(hidden), adam(rest)]}
+        model, ids = language_model(), torch.randint(11, (4, 6))
+        found = ranklab.groups(model, lambda model: model(ids).exp().mean())
+        rest = [p for p in found.other if p is not model.head.weight]
+        for kind, make in marks.items():
+            with self.subTest(kind):
+                self.assertEqual(ranklab.check_groups(make(found.muon, found.other), model), [])
+                self.assertEqual(ranklab.check_groups(make([*found.muon, model.head.weight], rest), model), ["head.weight is in Muon, but its role is head"])
+        self.assertIn("cannot be read", ranklab.check_groups(MuonAdamW(found.muon + found.other), model)[0])
 
 
 if __name__ == "__main__":

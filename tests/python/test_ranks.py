@@ -40,6 +40,13 @@ class RanksTest(unittest.TestCase):
                     self.assertLess(abs(value / expected - 1), 1e-6, (k, mean))
         self.assertTrue(torch.tensor(ranks.stable_ranks([torch.zeros(5, 5)])).isnan().all())
 
+    def test_largest_eigenvalue(self):
+        q = torch.linalg.qr(torch.randn(300, 300).double())[0]
+        for kind, s in {**spectra(300), "rank 1": torch.eye(300)[0].double(), "close": 1 - 1e-9 * torch.arange(300).double()}.items():
+            for scale in 1e-30, 1e30:
+                self.assertLess(abs(ranks.largest_eigenvalue(scale * (q * s) @ q.t()) / (scale * s[0]) - 1), 1e-8, kind)
+        self.assertEqual(ranks.largest_eigenvalue(torch.zeros(300, 300).double()), 0)
+
     def test_queries_keys_and_values_share_one_sum(self):
         def forward(m, x):
             h = kinds.attention(m.q(x), m.k(x), m.v(x))

@@ -52,6 +52,15 @@ class StepsTest(unittest.TestCase):
                 self.assertEqual(set(watcher.step()), {"0"})
                 watcher.close()
 
+    def test_a_trace_inside_a_step(self):
+        with ranklab.watch(self.model, every=1) as watcher:
+            traced = torch.jit.trace(self.model, self.x)  # runs the model twice and compares both
+            self.backward()
+            self.assertEqual(set(watcher.step()), {"0", "2", "4"})
+            self.backward(traced)
+            self.assertFalse(watcher.step())
+            self.assertIn("TorchScript", watcher.not_judged["2"])
+
     def test_optimizers_that_change_p_grad(self):
         changes = {"sign": lambda p: p.sub_(0.01 * p.grad.sign_()), "zero": lambda p: (p.sub_(p.grad), p.grad.zero_()),
                    "decay": lambda p: p.sub_(0.1 * p.grad.add_(p, alpha=5)), "noise by data": lambda p: p.data.sub_(0.01 * p.grad.normal_()),
@@ -100,23 +109,35 @@ class StepsTest(unittest.TestCase):
 
     @torch.backends.mkldnn.flags(enabled=False)  # PyTorch 2 runs nn.LSTM in oneDNN, which rounds otherwise
     def test_recurrent_layers_keep_their_bits(self):
-        for kind in nn.LSTM, nn.GRU:
-            for packed in False, True:
+        for kind in nn.LSTM, nn.GRU, nn.RNN:
+            for packed, rounded in ((False, False), (True, False), (False, True), (True, True)):
                 torch.manual_seed(1)
                 model, x = kind(8, 6, num_layers=2, bidirectional=True, batch_first=True), torch.randn(5, 7, 8)
 
                 def step():
                     model.zero_grad()
-                    out = model(pack_padded_sequence(x, [7, 7, 4, 2, 1], batch_first=True) if packed else x)[0]
+                    with torch.autocast("cpu", torch.bfloat16, enabled=rounded):
+                        out = model(pack_padded_sequence(x, [7, 7, 4, 2, 1], batch_first=True) if packed else x)[0]
                     out = out.data if packed else out
-                    out.exp().sum().backward()
+                    out.float().exp().sum().backward()
                     return [out.detach().clone(), *(p.grad.clone() for p in model.parameters())]
 
                 plain = step()
                 with ranklab.watch(model, every=1) as watcher:
                     watched = step()
                     self.assertEqual(len(watcher.step()), 8)
-                self.assertTrue(all(map(torch.equal, plain, watched)), (kind, packed))
+                self.assertTrue(all(map(torch.equal, plain, watched)), (kind, packed, rounded))
+
+    def test_recurrent_layers_keep_their_type(self):
+        """oneDNN returns bfloat16 under autocast, and PyTorch's own loop does not."""
+        for model in nn.LSTM(8, 6), nn.GRU(8, 6), nn.LSTMCell(8, 6):
+            x = torch.randn((5, 8) if isinstance(model, nn.LSTMCell) else (7, 5, 8))
+            with torch.autocast("cpu", torch.bfloat16):
+                plain = model(x)
+                with ranklab.watch(model, every=1):
+                    watched = model(x)
+            flat = lambda out: [t.dtype for t in (out[0], *(out[1] if isinstance(out[1], tuple) else out[1:]))]
+            self.assertEqual(flat(watched), flat(plain))
 
     def test_files(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -132,6 +153,13 @@ class StepsTest(unittest.TestCase):
                 with open(name, encoding="utf-8") as file:
                     self.assertEqual(file.read(), "mine")
             self.assertEqual(sorted(os.listdir(folder)), ["step1.safetensors", "step1.safetensors.partial", "victim"])
+            start = os.getcwd()
+            self.addCleanup(os.chdir, start)
+            os.chdir(folder)
+            with ranklab.record(self.model, "here.safetensors"):
+                self.backward()
+                os.chdir(start)
+            self.assertIn("here.safetensors", os.listdir(folder))
 
 
 class Net(nn.Module):
@@ -162,6 +190,12 @@ USES = {
     "reshaped": (linear(lambda m: m.w.reshape(16, -1)), (16, 2, 6), True), "masked, by matmul": (lambda m, x: x @ (m.w * m.mask).t(), (16, 12), False),
     "inner": (lambda m, x: torch.inner(x, m.w), (16, 12), True), "tensordot": (lambda m, x: torch.tensordot(x, m.w, dims=([1], [1])), (16, 12), False),
     "baddbmm": (lambda m, x: torch.baddbmm(torch.zeros(4, 1, 16), x.view(4, 16, 12), m.w).view(64, 16), (4, 12, 16), True),
+    "mv": (lambda m, x: torch.stack([torch.mv(m.w, row) for row in x]), (16, 12), True),
+    "addmv": (lambda m, x: torch.stack([torch.addmv(m.fc.bias, m.w, row) for row in x]), (16, 12), True),
+    "a product and a sum": (lambda m, x: (x[:, None] * m.w).sum(-1), (16, 12), False),
+    "multi_dot": (lambda m, x: torch.linalg.multi_dot([x, m.w, torch.eye(16)]), (12, 16), False),
+    "experts by token": (lambda m, x: torch.einsum("nk,nmk->nm", x, m.w[torch.arange(64) % 4]), (4, 16, 12), False),
+    "a spectral norm": (linear(lambda m: m.w / (torch.ones(16) @ m.w @ torch.ones(12))), (16, 12), False),
     "einsum": (lambda m, x: torch.einsum("nd,hdk->nhk", x, m.w).flatten(1), (4, 12, 4), False),
 }
 
@@ -186,6 +220,57 @@ class UsesTest(unittest.TestCase):
                 elif names == ["w"]:
                     self.assertAlmostEqual(found["w"]["nuclear_rank"], nuclear_rank(net.w.grad.reshape(16, 12)), places=4)
                     self.assertAlmostEqual(found["w"]["stable_rank"], stable_rank(x), places=4)
+
+    def test_custom_functions(self):
+        class Linear(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, w):
+                context.save_for_backward(x, w)
+                return x @ w.t()
+
+            @staticmethod
+            def backward(context, gradient):
+                x, w = context.saved_tensors
+                return gradient @ w, gradient.t() @ x
+
+        x, own = torch.randn(64, 12), lambda m, x: Linear.apply(x, m.w)
+        for kind, use, shape in (("plain", own, (16, 16)), ("cast", lambda m, x: Linear.apply(x.double(), m.w.double()).float(), (16, 16)),
+                                 ("view", lambda m, x: Linear.apply(x, m.w.view(16, 16)), (16, 4, 4)), ("also decayed", own, (16, 16))):
+            model = kinds.Model(lambda m, x: m.out(use(m, m.first(x)).tanh()), first=nn.Linear(12, 16), w=kinds.weight(*shape), out=nn.Linear(16, 5))
+            loss = lambda m: m(x).square().mean() + (m.w.square().sum() if kind == "also decayed" else 0)
+            with self.subTest(kind), ranklab.watch(model, every=1) as watcher:
+                loss(model).backward()
+                self.assertEqual(set(watcher.step()), {"first", "out"})
+                self.assertEqual(watcher.not_judged, {"w": "used inside a torch.autograd.Function, which is not measured"})
+                roles = ranklab.groups(model, loss).roles
+                self.assertEqual([roles[name] for name in ("first.weight", "w", "out.weight")], ["first", "hidden", "head"])
+
+    def test_a_fused_head_and_loss(self):
+        """It takes the gradients in its forward pass, as the kernels do that never hold all logits."""
+        class Loss(torch.autograd.Function):
+            @staticmethod
+            def forward(context, x, w):
+                with torch.enable_grad():
+                    x, w = (t.detach().requires_grad_() for t in (x, w))
+                    loss = F.cross_entropy(F.linear(x, w), torch.arange(64) % 9)
+                    context.gradients = torch.autograd.grad(loss, (x, w))
+                return loss.detach()
+
+            @staticmethod
+            def backward(context, gradient):
+                return tuple(gradient * each for each in context.gradients)
+
+        ids = torch.randint(9, (64,))
+        for kind in "head", "tied":
+            model = kinds.Model(lambda m, t: Loss.apply(m.a(m.first(m.table(t)).tanh()), m.table.weight if kind == "tied" else m.w),
+                                table=nn.Embedding(9, 16), first=nn.Linear(16, 16), a=nn.Linear(16, 16), w=kinds.weight(9, 16))
+            with self.subTest(kind), ranklab.watch(model, every=1) as watcher:
+                model(ids).backward()
+                found = watcher.step()
+                self.assertEqual([found[name]["role"] for name in ("first", "a")], ["hidden", "hidden"])
+                self.assertIn("autograd.Function", watcher.not_judged["table" if kind == "tied" else "w"])
+                groups = ranklab.groups(model, lambda m: m(ids))
+                self.assertEqual((groups.roles["table.weight" if kind == "tied" else "w"], groups.muon_names), (kind, ["first.weight", "a.weight"]))
 
     def test_two_scales_of_rows(self):
         """As the fused q, k, v and o of modded-nanogpt: the samples of W are the scaled ones."""
@@ -219,6 +304,7 @@ class UsesTest(unittest.TestCase):
                 self.assertEqual(self.roles(forward, data, **layers(), **more), {**dict.fromkeys(more, "table"), "fc.weight": "first", "out.weight": "head"})
         for kind, forward, more in (
                 ("a bag", lambda m, t: end(m, m.e(t)), {"e": nn.EmbeddingBag(9, 16)}), ("indices", lambda m, t: end(m, m.e[t]), {"e": table(9, 16)}),
+                ("a codebook", lambda m, t: end(m, F.embedding((m.e(t) @ m.e.weight.t()).argmax(-1), m.e.weight)), {"e": nn.Embedding(9, 16)}),
                 ("a scaled table", lambda m, t: end(m, F.embedding(t, 4 * m.e)), {"e": table(9, 16)})):
             with self.subTest(kind):
                 roles = self.roles(forward, ids, **layers(), **more)

@@ -12,6 +12,7 @@ from torch import nn
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import kinds  # noqa: E402
 import ranklab  # noqa: E402
+from test_steps import nuclear_rank, stable_rank  # noqa: E402
 
 
 def modes():
@@ -63,6 +64,72 @@ class KindsTest(unittest.TestCase):
             if kind not in ("autocast", "cast weight"):
                 with self.subTest(kind):
                     self.compare(kind, True, 1e-13)
+
+
+# name -> (builder, parts, optimizer)
+SEVEN = {"MLP": (lambda: kinds.squares(kinds.mlp(), torch.randn(20, 8)), {"0": [4, 8]}, "Adam"),
+         "convolutions": (kinds.KINDS["strided Conv2d"][0], {}, "SGD"),
+         "LSTM": (kinds.KINDS["LSTM"][0], {"weight_ih_l0": 4, "weight_hh_l0": [10, 10]}, "Adam"),
+         "GPT": (kinds.causal_block, {"qkv": 3, "out": ("heads", 2)}, "SGD"),
+         "ViT": (kinds.vision_transformer, {"qkv": 3, "out": ("heads", 2)}, "Adam"),
+         "tied table": (lambda: kinds.language_model(True), {"body": 2}, "SGD"),
+         "adapter and experts": (kinds.adapted_experts, {"b": 2}, "SGD")}
+
+
+class SevenTest(unittest.TestCase):
+    """st, nr, nr of the momentum and the parts are those of singular values in float64, of activations and gradients from hooks on the modules."""
+
+    def expected(self, model, raw, rules, optimizer):
+        """matrix -> (A', G, momentum) in float64."""
+        def momentum(name):
+            weights = dict(model.named_parameters())
+            parameter = weights.get(name, weights.get(name + ".weight"))
+            at = () if parameter is not None else (int(name.split(".")[-1]) - 1,)  # an expert
+            parameter = weights[name.rsplit(".", 1)[0]] if at else parameter
+            buffer = optimizer.state[parameter].get("momentum_buffer", optimizer.state[parameter].get("exp_avg"))
+            return buffer[at[0]].t() if at else buffer.flatten(1)
+
+        out = {}
+        for name, (a, g) in raw.items():
+            rule, b = rules.get(name), momentum(name)
+            if rule is None:
+                out[name] = a, g, b
+            elif isinstance(rule, tuple):
+                out.update({f"{name}.{i + 1}": each for i, each in enumerate(zip(*(t.chunk(rule[1], 1) for t in (a, g, b))))})
+            else:
+                sizes = rule if isinstance(rule, list) else len(g) // rule
+                out.update({f"{name}.{i + 1}": (a, *each) for i, each in enumerate(zip(g.split(sizes), b.split(sizes)))})
+        return out
+
+    def compare(self, builder, rules, kind, tolerance):
+        torch.manual_seed(4)
+        model, loss, *more = builder()
+        own = [p for p in model.parameters() if p.requires_grad]
+        optimizer = torch.optim.Adam(own, 1e-3) if kind == "Adam" else torch.optim.SGD(own, 1e-3, momentum=0.9)
+        with ranklab.watch(model, every=1, parts=rules, optimizer=optimizer) as watcher:
+            for _ in range(3):
+                optimizer.zero_grad()
+                raw = kinds.raw(model, loss, more[0] if more else None)
+                if hasattr(model, "table"):  # its two uses have no one A
+                    raw = {"body": raw["body"], "table": (None, model.table.weight.grad)}
+                optimizer.step()
+                found = watcher.step()
+                expected = self.expected(model, raw, rules, optimizer)
+                self.assertEqual(set(found), set(expected))
+                for name, (a, g, b) in expected.items():
+                    values = found[name]
+                    wanted = {"nuclear_rank": nuclear_rank(g), "momentum_nuclear_rank": nuclear_rank(b)}
+                    wanted.update({} if a is None else {"stable_rank": stable_rank(a), "samples": len(a)})
+                    for key, value in wanted.items():
+                        self.assertLess(abs(values[key] / value - 1), tolerance, (name, key))
+
+    def test_against_singular_values(self):
+        self.addCleanup(torch.set_default_dtype, torch.get_default_dtype())
+        for dtype, tolerance in ((torch.float32, 2e-5), (torch.float64, 1e-12)):
+            torch.set_default_dtype(dtype)
+            for name, case in SEVEN.items():
+                with self.subTest(name, dtype=dtype):
+                    self.compare(*case, tolerance)
 
 
 class WatchTest(unittest.TestCase):
