@@ -15,7 +15,7 @@ CLANG    := $(findstring clang,$(shell $(CXX) --version 2>/dev/null))
 
 # Older compilers fail with pages of template errors, so stop with one line instead.
 OLDEST   := $(if $(CLANG),14,12)
-ifneq ($(filter-out help fetch-help deps clean format dist,$(or $(MAKECMDGOALS),build)),)
+ifneq ($(filter-out help deps clean format dist,$(or $(MAKECMDGOALS),build)),)
 MAJOR    := $(firstword $(subst ., ,$(shell $(CXX) -dumpversion 2>/dev/null)))
 ifeq ($(MAJOR),)
 $(error compiler $(CXX) not found: install g++ 12 or newer, or set CXX= to another compiler)
@@ -71,15 +71,14 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help fetch-help deps build test new-study check reference fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS)
+.PHONY: help deps build test new-study check reference fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS)
 
+# `##` lists a target for users, `###` one for work on ranklab itself.
 help: ## list the targets
-	@{ grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/'; \
-	   printf '%s\t%s\n' '<preset>' 'run one preset into results/<preset>.json and draw results/<preset>.svg: $(PRESETS)'; } | \
-	  while IFS=$$'\t' read -r target text; do fold -sw 82 <<< "$$text" | sed "1s/^/$$(printf '%-16s' "$$target")/; 2,\$$s/^/                /; s/ *$$//"; done
-
-fetch-help: ## show which published weights to download and what to run on them
-	@cat experiments/published-weights.md
+	@list() { grep -hE "^[a-z-]+:[^#]* $$1 " $(MAKEFILE_LIST) | sed -E 's/:[^#]*#+ /\t/' | \
+	   while IFS=$$'\t' read -r target text; do fold -sw 80 <<< "$$text" | sed "1s/^/  $$(printf '%-16s' "$$target")/; 2,\$$s/^/                  /; s/ *$$//"; done; }; \
+	 list '##'; printf '  %-16s%s\n' '<preset>' 'run one preset into results/ and draw its figure; `build/ranklab list` names them'; \
+	 printf '\nFor work on ranklab itself (tests/README.md):\n'; list '###'
 
 # yes: Debian packages can be installed here.
 APT := $(shell command -v apt-get >/dev/null && command -v dpkg-query >/dev/null && { [ "$$(id -u)" = 0 ] || command -v sudo; } >/dev/null && echo yes)
@@ -102,7 +101,7 @@ deps:
 	@$(look_for_libraries)
 	@command -v rsvg-convert >/dev/null || echo "rsvg-convert not found: figures can be drawn as SVG, but not as PNG or PDF"
 else
-deps: ## install missing Debian packages
+deps: ### install missing Debian packages
 	@tools="$(RUN_PACKAGES) $(TEST_PACKAGES) $(EXTRA_PACKAGES)"; missing=; \
 	for p in $$tools; do dpkg-query -W -f='$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || missing="$$missing $$p"; done; \
 	if [ -n "$$missing" ]; then \
@@ -329,41 +328,41 @@ test: deps ## build, then run unit tests, end-to-end tests, smoke runs and schem
 	@$(MAKE) --no-print-directory $(JOBS) $(BINARY) $(BUILD)/unit-tests $(BUILD)/bench $(BUILD)/speedup
 	@RANKLAB_BUILD=$(BUILD) RANKLAB_BUILD_SECONDS=$$(($$(date +%s) - $$(< $(BUILD)/test-start))) python3 tests/run_tests.py
 
-new-study: ## write a new study, its test and its preset: COMMAND=random-features NAME=gaussian-product [PAPER=products]
+new-study: ### write a new study, its test and its preset: COMMAND=random-features NAME=gaussian-product [PAPER=products]
 	@COMMAND='$(COMMAND)' NAME='$(NAME)' PAPER='$(PAPER)' python3 src/experiments/template/new_study.py
 
-check: ## check one preset (NAME=my-preset): what is missing, its tests, toy run, picture, reference, memory
+check: ### check one preset (NAME=my-preset): what is missing, its tests, toy run, picture, reference, memory
 	@RANKLAB_BUILD=$(BUILD) NAME='$(NAME)' python3 tests/check_preset.py --name
 	@$(MAKE) --no-print-directory build
 	@$(MAKE) --no-print-directory $(JOBS) $(BUILD)/unit-tests
 	@RANKLAB_BUILD=$(BUILD) NAME='$(NAME)' python3 tests/check_preset.py
 
-smoke: build ## run each command and study at toy size, in seconds
+smoke: build ### run each command and study at toy size, in seconds
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke
 
-fresh-test: ## test the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); about 45 minutes
+fresh-test: ### test the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); about 45 minutes
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES=mmdebstrap
 	@tests/fresh/test.sh
 
 # With sanitizers GCC gives false warnings about uninitialized values in the standard library.
-sanitize: deps ## run the tests with the address and undefined-behavior sanitizers
+sanitize: deps ### run the tests with the address and undefined-behavior sanitizers
 	@$(MAKE) --no-print-directory test BUILD=build-sanitize OPTIMIZE='-O1 -g -march=$(MARCH)' \
 	  SANITIZE='-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer -Wno-maybe-uninitialized'
 
 # The program computes the checksum of its own file, which takes ten seconds with debugging
 # information, so a file of its own keeps that.
-tsan: deps ## run every study and command under ThreadSanitizer; SECONDS=900 limits the runs
+tsan: deps ### run every study and command under ThreadSanitizer; SECONDS=900 limits the runs
 	@$(MAKE) --no-print-directory $(JOBS) build-tsan/ranklab BUILD=build-tsan OPTIMIZE='-O1 -g -march=$(MARCH)' \
 	  LIGHT='-O1 -g -march=$(MARCH)' SANITIZE='-fsanitize=thread -Wno-tsan -Wno-maybe-uninitialized'
 	@cd build-tsan && { [ ranklab.debug -nt ranklab ] || { objcopy --only-keep-debug ranklab ranklab.debug && \
 	  objcopy --strip-debug --add-gnu-debuglink=ranklab.debug ranklab && touch ranklab.debug; }; }
 	@RANKLAB_BUILD=build-tsan python3 tests/soak/tsan.py --seconds $(or $(SECONDS),900)
 
-soak: build ## kill runs, fill disks, interrupt, limit memory and files, for half an hour; SECONDS=1800 limits the time
+soak: build ### kill runs, fill disks, interrupt, limit memory and files, for half an hour; SECONDS=1800 limits the time
 	@RANKLAB_BUILD=$(BUILD) python3 tests/soak/soak.py --seconds $(or $(SECONDS),1800)
 
 # FUZZ selects targets: FUZZ='npy npz'.
-fuzz: ## give every reader mutated files, with clang's libFuzzer and sanitizers; SECONDS=60 per reader
+fuzz: ### give every reader mutated files, with clang's libFuzzer and sanitizers; SECONDS=60 per reader
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(FUZZ_PACKAGES)'
 	@$(MAKE) --no-print-directory $(JOBS) CXX=clang++ BUILD=build-fuzz OPTIMIZE='-O1 -gline-tables-only -march=$(MARCH)' \
 	  LIGHT='-O1 -gline-tables-only -march=$(MARCH)' WARNINGS=-w \
@@ -371,36 +370,36 @@ fuzz: ## give every reader mutated files, with clang's libFuzzer and sanitizers;
 	  build-fuzz/fuzz
 	@python3 tests/fuzz/fuzz.py $(or $(SECONDS),60) $(FUZZ)
 
-test-page: build ## test the report in a headless browser: widths, console, figures, print
+test-page: build ### test the report in a headless browser: widths, console, figures, print
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(PAGE_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) python3 tests/browser/test_page.py
 
 test-torch: test-python
-test-python: ## test the Python package in python/ with Debian's PyTorch
+test-python: ### test the Python package in python/ with Debian's PyTorch
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(TORCH_PACKAGES)'
 	@PYTHONPATH=python /usr/bin/python3 -m unittest discover -s tests/python -p "test_*.py"
 
-cluster-test: build ## test shards on a Slurm cluster of four nodes on this machine, with a killed task and a dead node; needs root
+cluster-test: build ### test shards on a Slurm cluster of four nodes on this machine, with a killed task and a dead node; needs root
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(CLUSTER_PACKAGES)'
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/test.sh
 	@RANKLAB_BUILD=$(BUILD) tests/cluster/parallel.sh
 
 # Row names are in tests/bench/rows.py: ROWS=figure-3,files-2048.
-bench: build ## measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows, sizes and threads
+bench: build ### measure the speed next to peers and to the machine's limits, into results/bench/bench.json and .svg; FULL=1: all rows, sizes and threads
 	@$(MAKE) --no-print-directory $(BUILD)/bench $(if $(FULL),$(BUILD)/speedup)
 	@python3 tests/bench/bench.py --build $(BUILD) $(if $(FULL),--full) $(if $(ROWS),--rows $(ROWS))
 
-memory: build ## measure the largest memory of the presets (ONLY=spectral-fig03,...: these), into experiments/*.json and results/bench/memory.csv
+memory: build # measure the largest memory of the presets (ONLY=spectral-fig03,...: these), into experiments/*.json and results/bench/memory.csv
 	@python3 tests/bench/memory.py $(BINARY) $(if $(ONLY),--presets $(ONLY))
 
 # Needs no build: A and B are two folders of builds, or two results of `make bench`.
-bench-compare: ## what became slower between two builds (A=build B=build-other) or two results (A=a.json B=b.json)
+bench-compare: ### what became slower between two builds (A=build B=build-other) or two results (A=a.json B=b.json)
 	@[ -n "$(A)" ] && [ -n "$(B)" ] || { echo "usage: make bench-compare A=build B=build-other [ROWS=figure-3,...], or A=a.json B=b.json" >&2; exit 2; }
 	@python3 tests/bench/compare.py $(A) $(B) $(if $(ROWS),--rows $(ROWS))
 
 FORMATTED = $(shell find src tests -name '*.hpp' -o -name '*.cpp')
 
-lint: ## check with clang-format, compiler warnings as errors (build-strict) and clang-tidy
+lint: ### check with clang-format, compiler warnings as errors (build-strict) and clang-tidy
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES='$(LINT_PACKAGES)'
 	@clang-format --dry-run -Werror $(FORMATTED)
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
@@ -408,7 +407,7 @@ lint: ## check with clang-format, compiler warnings as errors (build-strict) and
 	@printf '%s\n' $(sort $(shell find src -name '*.cpp')) | \
 	  xargs -P $$(nproc) -n 1 sh -c 'clang-tidy --quiet "$$0" -- -std=c++20 $(ARMA) $(INCLUDE) 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }'
 
-format: ## run clang-format on all sources
+format: ### run clang-format on all sources
 	@clang-format -i $(FORMATTED)
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -417,7 +416,7 @@ $(PRESETS): build
 	@$(BINARY) plot results/$@.json --out results/$@.svg
 
 # Presets that read trained weights, which another preset writes.
-TRAINED := results/lambda-skip-trained.mamba2.safetensors
+TRAINED := results/lambda-skip-trained/model.mamba2.safetensors
 lambda-skip-fig01-trained lambda-skip-fig02-trained lambda-skip-fig03-trained: $(TRAINED)
 $(TRAINED): | build
 	@$(MAKE) --no-print-directory lambda-skip-trained
@@ -433,7 +432,7 @@ CHEAP = $(shell grep -lE '^  "seconds": ([1-3]?[0-9]|40),' experiments/*.json | 
 # The results go to results/reference when all are there: a program with other published verdicts is
 # another program, which would start over.
 reference: RUNS = $(BUILD)/reference$(NAME:%=-%)
-reference: build ## run every preset (hours), or NAME=my-preset, in full into results/reference, then make gallery
+reference: build ### run every preset (hours), or NAME=my-preset, in full into results/reference, then make gallery
 	@[ -z '$(NAME)' ] || { rm -rf $(RUNS) && $(MAKE) --no-print-directory memory ONLY='$(NAME)' && $(MAKE) --no-print-directory build; }
 	@$(BINARY) reproduce $(NAME) --full --out $(RUNS)
 	@cp $(RUNS)/*.json $(RUNS)/*.svg results/reference
@@ -444,7 +443,7 @@ REFERENCES = $(sort $(patsubst results/%,%,$(wildcard results/reference/*.json))
 # Where texts refer to numbers of the reference results.
 NUMBERED = README.md python/README.md results/README.md $(wildcard experiments/*.md) $(PRESET_FILES) $(PAPER_FILES) $(addprefix results/,$(REFERENCES))
 
-gallery: build ## write README.md, statements.md, a page per paper and reference/report.html in results/ from all reference results
+gallery: build ### write README.md, statements.md, a page per paper and reference/report.html in results/ from all reference results
 	@$(BINARY) numbers $(NUMBERED)
 	@$(MAKE) --no-print-directory build
 	@cd results && ../$(BINARY) report $(REFERENCES) --out ../$(BUILD)/gallery.md --quiet
@@ -452,15 +451,16 @@ gallery: build ## write README.md, statements.md, a page per paper and reference
 	@cd results && ../$(BINARY) papers --results reference --out statements.md
 	@cd results && for paper in $(basename $(notdir $(PAPER_FILES))); do ../$(BINARY) papers $$paper --results reference --out $$paper.md || exit; done
 	@cd results/reference && ../../$(BINARY) report $(notdir $(REFERENCES)) --out report.html --quiet
+	@python3 packaging/codecheck.py > codecheck.yml
 
-words: build ## collect every sentence that a user can see in build/words.txt
+words: build # collect every sentence that a user can see in build/words.txt
 	@python3 tests/words.py $(BUILD)/ranklab $(BUILD)/words.txt
 	@echo $(BUILD)/words.txt
 
-check-verdicts: ## check that no claim holds in one of results/ and results/reference and fails in the other
+check-verdicts: # check that no claim holds in one of results/ and results/reference and fails in the other
 	@python3 tests/check_verdicts.py results results/reference
 
-check-reference: build ## rerun the cheap presets and compare with results/reference
+check-reference: build ### rerun the cheap presets and compare with results/reference
 	@$(BINARY) verify $(CHEAP)
 
 # --- installing ------------------------------------------------------------------------------------------------------
@@ -477,7 +477,7 @@ PYTHON_PLACE ?= $(shell python3 -c 'import site, sys, sysconfig; prefix = sys.ar
 
 .PHONY: man install install-files dist deb wheel
 
-man: build ## write the man page, build/ranklab.1
+man: build ### write the man page, build/ranklab.1
 	@$(MAKE) --no-print-directory $(BUILD)/ranklab.1
 
 $(BUILD)/ranklab.1: $(BINARY)

@@ -20,6 +20,10 @@ _ranklab() {
   elif [ "$previous" = --preset ] || [ "$name $at" = 'run 2' ] ||
        [[ $name == reproduce && $previous != -* && $current != -* ]]; then
     words=$("$ranklab" list | sed -n 's/^\([a-z][^ ]*\) .*/\1/p')
+  elif [ "$name $at" = 'papers 2' ] && [[ $current != -* ]]; then
+    words=$("$ranklab" papers --json | sed -n 's|^  *"id": "\([^/]*\)/.*|\1|p' | sort -u)
+  elif [ "$name $at" = 'papers 3' ] && [[ $current != -* ]]; then  # the id of a statement
+    words=$("$ranklab" papers "$previous" --json | sed -n 's|^   "id": "[^/]*/\(.*\)",|\1|p')
   elif help=$("$ranklab" "${typed[@]}" --help || "$ranklab" "$name" --help) && [[ $current == -* ]]; then
     words="--help $(sed -nE 's/^  (-., )?(--[^ ]+).*/\2/p' <<< "$help")"
   else  # the help of a flag ends in its allowed values, such as (f64|f32)

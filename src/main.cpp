@@ -88,6 +88,8 @@ int run_command_line(const std::string& program_name, const std::vector<std::str
     throw UsageError("'" + command + "' is a preset; `ranklab run " + command + "` runs it");
   if (command.starts_with('-')) refuse_flag_before_command(argv);
   if (command == "advise") throw UsageError("`ranklab ranks` replaced `ranklab advise`");
+  if (command == "status")
+    throw UsageError("`ranklab merge --dry-run PART...` replaced `ranklab status`");
   throw UsageError("unknown command '" + printable_key(command) + "'" +
                    did_you_mean(command, names, "; `ranklab --help` lists the commands"));
 }

@@ -35,18 +35,25 @@ const Experiment* find_experiment(const std::string& name) {
 const Experiment& experiment_of(const std::string& command, const std::string& file) {
   const Experiment* found = find_experiment(command);
   if (found != nullptr) return *found;
-  throw Failure(printable(file) + ": unknown command '" + printable_key(command) + "'");
+  std::vector<std::string> names;
+  for (const Experiment& experiment : experiments()) names.push_back(experiment.name);
+  throw UsageError(printable(file) + ": command: '" + printable_key(command) +
+                   "' is not allowed; allowed: " + joined(names, "|") +
+                   did_you_mean(command, names));
 }
 
 const Experiment& writer_of(const std::string& command, const std::string& file) {
-  return command == ranks_experiment().name ? ranks_experiment() : experiment_of(command, file);
+  if (command == ranks_experiment().name) return ranks_experiment();
+  const Experiment* found = find_experiment(command);
+  if (found != nullptr) return *found;
+  throw Failure(printable(file) + ": unknown command '" + printable_key(command) + "'");
 }
 
 std::vector<Utility> utilities() {
-  return {ranks_command(),   run_command(),       plot_command(),   report_command(),
-          verify_command(),  reproduce_command(), merge_command(),  status_command(),
-          compare_command(), export_command(),    papers_command(), judge_command(),
-          numbers_command(), list_command(),      man_command()};
+  return {ranks_command(),  run_command(),       plot_command(),  report_command(),
+          verify_command(), reproduce_command(), merge_command(), compare_command(),
+          export_command(), papers_command(),    judge_command(), numbers_command(),
+          list_command(),   man_command()};
 }
 
 namespace {

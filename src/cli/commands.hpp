@@ -20,11 +20,11 @@ const std::vector<Experiment>& experiments();
 
 /// The experiment with this name, or null.
 const Experiment* find_experiment(const std::string& name);
-/// The experiment that a preset names. Throws a Failure that starts with `file` for an unknown
+/// The experiment that a preset names. Throws a UsageError that starts with `file` for an unknown
 /// command.
 const Experiment& experiment_of(const std::string& command, const std::string& file);
-/// The experiment that wrote a file: one of these, or `ranks`, which has no presets. Throws as
-/// experiment_of().
+/// The experiment that wrote a file: one of these, or `ranks`, which has no presets. Throws a
+/// Failure that starts with `file`.
 const Experiment& writer_of(const std::string& command, const std::string& file);
 
 inline constexpr std::size_t any_number = std::numeric_limits<std::size_t>::max();
@@ -71,7 +71,6 @@ Utility report_command();
 Utility verify_command();
 Utility reproduce_command();
 Utility merge_command();
-Utility status_command();
 Utility compare_command();
 Utility export_command();
 Utility papers_command();

@@ -1,5 +1,8 @@
 #include "cli/deliver.hpp"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -17,17 +20,26 @@
 namespace ranklab {
 namespace {
 
-void print_summary(const ResolvedRun& run, const Execution& execution) {
+// Standard output, unless the result goes there: `--out -`, `--out /dev/stdout`.
+std::FILE* summary_stream(const std::string& out) {
+  struct stat named = {}, standard = {};
+  const bool is_same =
+      out == "-" || (::stat(out.c_str(), &named) == 0 && ::fstat(STDOUT_FILENO, &standard) == 0 &&
+                     named.st_dev == standard.st_dev && named.st_ino == standard.st_ino);
+  return is_same ? stderr : stdout;
+}
+
+void print_summary(const ResolvedRun& run, const Execution& execution, std::FILE* to) {
   if (run.prints_table) {
-    print_result_table(*execution.result, stdout);
-    std::fflush(stdout);  // before the path on standard error
-    return;
+    print_result_table(*execution.result, to);
+  } else {
+    std::fprintf(to, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
+                 run.options().study.c_str(), plural(execution.completed, "trial").c_str(),
+                 execution.result->timing.wall,
+                 std::string(name_of(execution.result->status)).c_str());
+    print_findings(*execution.result, run.options().claims == "all", to);
   }
-  std::fprintf(stderr, "%s %s: %s in %.1f s, %s\n", run.experiment->name.c_str(),
-               run.options().study.c_str(), plural(execution.completed, "trial").c_str(),
-               execution.result->timing.wall,
-               std::string(name_of(execution.result->status)).c_str());
-  print_findings(*execution.result, run.options().claims == "all");
+  std::fflush(to);  // before the path on standard error
 }
 
 void write_result(const std::string& out, const ResultFile& result) {
@@ -98,6 +110,7 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
              keeps_earlier = execution.signal != 0 && !options.force && to_file &&
                              !is_special_file(options.out) && is_complete_result(options.out),
              writes = has_result && !keeps_earlier && !options.out.empty();
+  std::FILE* const summary = summary_stream(options.out);  // before the file is replaced
   if (writes) {
     const bool is_regular = to_file && !is_special_file(options.out);
     const std::string folder = is_regular ? working_directory_relative_to(options.out) : "";
@@ -116,7 +129,7 @@ int deliver(const ResolvedRun& run, Execution& execution, Journal* journal) {
                  "ranklab: the result keeps the curves of its trials: `ranklab judge %s --claim "
                  "TEXT` judges them\n",
                  printable(options.out).c_str());
-  if (has_result && !options.quiet) print_summary(run, execution);
+  if (has_result && !options.quiet) print_summary(run, execution, summary);
   if (execution.signal != 0 && !options.quiet) {
     std::fprintf(stderr, "ranklab: interrupted; %s of %llu finished%s\n",
                  plural(execution.completed, "trial").c_str(),

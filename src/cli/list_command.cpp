@@ -108,7 +108,7 @@ int list_quantities(const std::vector<std::string>& names, bool as_json) {
     throw UsageError(
         "list --quantities takes one preset, as in `ranklab list spectral-fig03 "
         "--quantities`");
-  const Preset preset = read_preset(names[0]);
+  const Preset preset = read_preset(names[0], "list");
   const ResolvedRun run =
       resolve(experiment_of(preset.command, "preset " + preset.name), {preset, {}, {}});
   check_report(run);

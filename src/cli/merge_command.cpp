@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -141,9 +143,37 @@ Execution judged(ResolvedRun& run, Parts& parts, std::chrono::steady_clock::time
   }
 }
 
+// Also while the shards run.
+void print_progress(const std::vector<std::string>& paths) {
+  std::optional<RunHeader> run;
+  std::set<std::uint64_t> shards;
+  std::vector<std::vector<std::string>> rows;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (std::filesystem::is_regular_file(path, error) && std::filesystem::is_empty(path, error)) {
+      rows.push_back({printable(path), "", "has just been created"});
+      continue;
+    }
+    const PartFile part = read_part(path);
+    if (!run) run = part.header;
+    require_same_run(*run, part.header);
+    shards.insert(part.header.shard.index);
+    rows.push_back({printable(path), "shard " + part.header.shard.text(),
+                    part.is_complete() ? "complete" : part.progress()});
+  }
+  if (!run) throw Failure("no shard has started");
+  std::printf("%s %s: %s in %s\n", printable(run->command).c_str(),
+              printable(value_or(run->config, "study", std::string())).c_str(),
+              plural(run->trials, "trial").c_str(), plural(run->shard.count, "shard").c_str());
+  for (const std::string& row : in_columns(rows)) std::printf("  %s\n", row.c_str());
+  const std::string missing = missing_shards(shards, run->shard.count);
+  if (!missing.empty()) std::printf("  %s\n", missing.c_str());
+}
+
 struct MergeOptions {
   std::string out, claim;
-  bool quiet = false, strict = false, expect = false, force = false, keep_trials = false;
+  bool quiet = false, strict = false, expect = false, force = false, keep_trials = false,
+       dry_run = false;
 };
 
 int merge(const Arguments& arguments, const MergeOptions& options) {
@@ -189,6 +219,9 @@ Utility merge_command() {
       .flags = {text_field("out", options->out,
                            "path of the result; - is standard output (not given: the path of the "
                            "unsharded run)"),
+                switch_field("dry-run", options->dry_run,
+                             "show how many of its trials each part has, also while the shards "
+                             "run; merge nothing"),
                 switch_field("quiet", options->quiet, "print only errors on standard error"),
                 switch_field("strict", options->strict,
                              "exit with status 3 if a claim fails, except slips as printed and "
@@ -202,7 +235,12 @@ Utility merge_command() {
                                         "repeated; `ranklab help claim`")),
                 switch_field("keep-trials", options->keep_trials,
                              "store the curves of every trial")},
-      .run = [options](const Arguments& given) { return merge(given, *options); },
+      .run =
+          [options](const Arguments& given) {
+            if (!options->dry_run) return merge(given, *options);
+            print_progress(given.positional);
+            return 0;
+          },
   };
 }
 

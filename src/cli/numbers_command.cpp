@@ -60,7 +60,7 @@ Utility numbers_command() {
           "formula. FORMAT is .2f, .3g, .0% or ,d; +- after it adds the half width of the 99 % "
           "interval. Only the values change. "
           "Prints the name of each file that changes.",
-      .takes = {1, any_number},
+      .takes = {1, any_number, "texts"},
       .flags = {text_field("results", options->folder, "folder of the results"),
                 switch_field("check", options->check,
                              "write nothing; exit with status 3 if a number would change")},

@@ -73,23 +73,36 @@ Judges read_folder(const std::string& folder) {
 
 const Paper& paper_named(const std::string& word) {
   std::vector<std::string> names;
+  for (const Paper& paper : papers()) names.push_back(paper.anchor);
+  const std::string name = completed(word, names);
   for (const Paper& paper : papers()) {
-    if (is_named(paper, word)) return paper;
-    names.push_back(paper.anchor);
+    if (is_named(paper, name)) return paper;
   }
   throw UsageError("papers: unknown paper '" + printable_key(word) + "'" +
                    did_you_mean(word, names, "; allowed: " + joined(names)));
 }
 
+// By its name or id, or the beginning of one.
 const JudgedStatement& statement_named(const std::string& word, const Paper& paper,
                                        const std::vector<JudgedStatement>& statements) {
-  std::vector<std::string> names;
+  std::vector<std::string> names, ids;
   for (const JudgedStatement& statement : statements) {
-    if (is_named(*statement.entry, word)) return statement;
     names.push_back(statement.entry->name);
+    ids.push_back(statement.entry->id.substr(statement.entry->id.find('/') + 1));
   }
+  const std::string as_name = in_full(word), name = completed(as_name, names),
+                    id = completed(word, ids);
+  for (const std::string& wanted : {word, name, id}) {
+    for (const JudgedStatement& statement : statements) {
+      if (is_named(*statement.entry, wanted)) return statement;
+    }
+  }
+  std::string hint = several_begin(as_name, names);
+  if (hint.empty()) hint = several_begin(word, ids);
+  if (hint.empty())
+    hint = did_you_mean(word, names, "; `ranklab papers " + paper.anchor + "` lists them");
   throw UsageError("papers: " + paper.key + " has no statement '" + printable_key(word) + "'" +
-                   did_you_mean(word, names, "; `ranklab papers " + paper.anchor + "` lists them"));
+                   hint);
 }
 
 OrderedJson slip_json(const Slip& slip) {
@@ -397,10 +410,12 @@ Utility papers_command() {
       .summary = "show what each paper says, statement by statement, with its verdict",
       .details =
           "Lists the statements of a paper if one is named, and shows a named statement in "
-          "full: `ranklab papers spectral Theorem 3.7`. The verdicts are those published with this "
+          "full: `ranklab papers spectral Theorem 3.7`. The beginning of a name is enough, if no "
+          "other one begins so. The verdicts are those published with this "
           "program, unless --results names results. With --out, a paper's page has every "
           "statement with its verdict, evidence and pictures; without a paper, the page lists the "
-          "verdicts and links to the pages of the papers next to it, such as spectral.md.",
+          "verdicts and links to the pages of the papers next to it, such as spectral.md. "
+          "results/verdicts.md says what the verdicts of --json are called in other collections.",
       .takes = {0, any_number},
       .flags = {switch_field("json", options->as_json,
                              "print the statements with verdict, claims and presets as JSON"),

@@ -169,17 +169,51 @@ std::vector<std::string> presets_of_figure(const std::string& words) {
   return out;
 }
 
-Preset read_preset(const std::string& name) {
+namespace {
+
+constexpr std::size_t most_beginnings = 6;
+
+std::vector<std::string> beginning_with(const std::string& beginning,
+                                        const std::vector<std::string>& names) {
+  std::vector<std::string> out;
+  std::ranges::copy_if(names, std::back_inserter(out), [&](const std::string& name) {
+    return !beginning.empty() && name.starts_with(beginning);
+  });
+  return out;
+}
+
+}  // namespace
+
+std::string completed(const std::string& beginning, const std::vector<std::string>& names) {
+  const std::vector<std::string> found = beginning_with(beginning, names);
+  return found.size() == 1 ? found[0] : beginning;
+}
+
+std::string several_begin(const std::string& beginning, const std::vector<std::string>& names) {
+  std::vector<std::string> found = beginning_with(beginning, names);
+  if (found.size() < 2) return "";
+  const std::string head = "; " + std::to_string(found.size()) + " names begin so: ";
+  const bool is_long = found.size() > most_beginnings;
+  if (is_long) found.resize(most_beginnings);
+  return head + joined(found) + (is_long ? ", ..." : "");
+}
+
+Preset read_preset(const std::string& name, const std::string& where) {
   if (!is_preset(name)) {
     const std::string stem = fs::path(name).stem().string();
-    std::string hint = did_you_mean(name, preset_names(), "; `ranklab list` shows all presets");
+    // Many begin with spectral-fig1, for spectral-fig01.
+    const std::string several = several_begin(name, preset_names());
+    std::string hint = several;
+    if (several.empty() || beginning_with(name, preset_names()).size() > most_beginnings)
+      hint = did_you_mean(name, preset_names(),
+                          several.empty() ? "; `ranklab list` shows all presets" : several);
     if (name.ends_with(".json") && is_preset(stem))
       hint = "; leave out the folder and .json: " + stem;
     else if (name.ends_with(".json"))
       hint = "; a preset is a file of the folder experiments/, run by its name without .json";
     if (const auto presets = presets_of_figure(name); !presets.empty())
       hint = "; presets of " + printable_key(name) + ": " + joined(presets);
-    throw UsageError("--preset: unknown preset '" + printable_key(name) + "'" + hint);
+    throw UsageError(where + ": unknown preset '" + printable_key(name) + "'" + hint);
   }
   const std::string path = (folder().path / (name + ".json")).string();
   Preset out = preset_from(read_written_json(path), "preset " + name);
@@ -207,6 +241,10 @@ Preset preset_from(const Json& file, const std::string& label) {
                       "is missing: an object of the flags of the command line, without "
                       "their dashes");
     read_known(document, out);
+    for (const auto& [key, value] :
+         {std::pair("seconds", out.seconds), std::pair("memory_mb", out.memory_mb)}) {
+      if (value && *value < 0) throw ReadError(key, "must be at least 0");
+    }
     refuse_unknown_in<Source>(document, "source");
     refuse_unknown_in<PresetFinding>(document, "finding");
     refuse_unknown_in<ShorterRun>(document, "reproduce");

@@ -64,9 +64,16 @@ bool is_preset(const std::string& name);
 /// The presets of "Figure 3" or "Thm 4.1", of all papers.
 std::vector<std::string> presets_of_figure(const std::string& words);
 
-/// Throws UsageError for an unknown name (with the nearest known one), an unknown key and a value
-/// that is not allowed; Failure for a file that cannot be read.
-Preset read_preset(const std::string& name);
+/// The one name that begins with `beginning`, as "spectral-thm1" for "spectral-thm1.5". Returns
+/// `beginning` itself if it is a name, and if no or several names begin with it.
+std::string completed(const std::string& beginning, const std::vector<std::string>& names);
+/// The end of an error message: "; 2 names begin so: a, b" if several do, else "".
+std::string several_begin(const std::string& beginning, const std::vector<std::string>& names);
+
+/// Throws UsageError that starts with `where` for an unknown name (with those that begin with it,
+/// or the nearest known one), UsageError for an unknown key and a value that is not allowed;
+/// Failure for a file that cannot be read.
+Preset read_preset(const std::string& name, const std::string& where = "--preset");
 
 /// A JSON file that people write: with // comments, and a list of strings where a sentence is.
 /// Throws Failure that names the file.

@@ -88,9 +88,12 @@ void prepare(Task& task, const Options& options) {
 std::vector<Task> tasks_of(std::vector<std::string> requested, const Options& options) {
   std::map<std::string, Preset> read;
   // A preset may need the files of another one. Throws for an unknown name.
+  std::vector<std::string> places(requested.size(), "reproduce");  // where each is named
   for (std::size_t i = 0; i < requested.size(); ++i) {
-    const Preset& preset = read[requested[i]] = read_preset(requested[i]);
-    if (!preset.after.empty()) requested.push_back(preset.after);
+    const Preset& preset = read[requested[i]] = read_preset(requested[i], places[i]);
+    if (preset.after.empty()) continue;
+    places.push_back("preset " + requested[i] + ": after");
+    requested.push_back(preset.after);
   }
   std::vector<Task> tasks;
   for (const auto& name : preset_names()) {

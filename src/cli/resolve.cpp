@@ -82,6 +82,9 @@ AllGiven given_by(const ParameterFile& file, const Experiment& experiment, const
     const Field* field = find_field(fields, key);
     if (field == nullptr) {
       refuse_parameter_of_another_study(experiment, study, key, label);
+      CommonOptions options;
+      if (find_field(session_fields(options), key) != nullptr)
+        throw UsageError(label + ": is no parameter of the run; give the flag --" + key);
       std::vector<std::string> names;
       for (const Field& each : fields) names.push_back(each.name);
       throw UsageError(
@@ -253,7 +256,8 @@ ResolvedRun configured(const Experiment& experiment, const RunRequest& request, 
   } catch (const UsageError& error) {
     const std::string files = givers.explicit_files();
     const std::string message = error.what();
-    if (files.empty() || message.starts_with(files)) throw;
+    const auto begins = [&](const ParameterFile& file) { return message.starts_with(file.label); };
+    if (files.empty() || std::ranges::any_of(givers.files(), begins)) throw;
     throw UsageError("with " + files + ": " + message);
   }
   for (std::size_t i = 0; i < givers.files().size(); ++i) {

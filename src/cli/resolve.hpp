@@ -103,7 +103,7 @@ struct ResolvedRun {
   std::vector<std::string> repeated;     // a sentence for each flag with several values
   std::vector<std::string> notes;        // on values that give way, for the result
   nlohmann::ordered_json trials_of;      // the other build that ran the trials; null: none
-  bool prints_table = false;             // only the table, to standard output; else all findings
+  bool prints_table = false;             // only the table; else all findings
 
   CommonOptions& options() { return parameters->options; }
   const CommonOptions& options() const { return parameters->options; }

@@ -16,23 +16,26 @@ int run_preset(const std::vector<std::string>& words) {
   }
   if (words.empty() || words[0].starts_with('-'))
     throw UsageError("run takes a preset as its first argument; `ranklab list` shows all presets");
-  const Preset preset = read_preset(words[0]);
-  std::vector<std::string> all = {"--preset"};
-  all.insert(all.end(), words.begin(), words.end());
+  const Preset preset = read_preset(completed(words[0], preset_names()), "run");
+  std::vector<std::string> all = {"--preset", preset.name};
+  all.insert(all.end(), words.begin() + 1, words.end());
   return run_experiment(experiment_of(preset.command, "preset " + preset.name), all, preset);
 }
 
 }  // namespace
 
 Utility run_command() {
-  return {.name = "run",
-          .usage = "PRESET [flags]",
-          .summary = "run a preset",
-          .details =
-              "Calls its command with --preset PRESET and the given flags. `ranklab list` "
-              "shows the presets, `ranklab run PRESET --help` the flags of one.",
-          .passes_words_on = true,
-          .run = [](const Arguments& given) { return run_preset(given.words); }};
+  return {
+      .name = "run",
+      .usage = "PRESET [flags]",
+      .summary = "run a preset",
+      .details =
+          "Calls its command with --preset PRESET and the given flags. PRESET may be the "
+          "beginning of a name, if no other one begins so. `ranklab list` shows the presets, "
+          "`ranklab run PRESET --help` the flags of one. Prints the verdicts on standard output, "
+          "or with --out - on standard error.",
+      .passes_words_on = true,
+      .run = [](const Arguments& given) { return run_preset(given.words); }};
 }
 
 }  // namespace ranklab

@@ -104,9 +104,9 @@ void print_result_table(const Result& result, std::FILE* to) {
   }
 }
 
-void print_findings(const Result& result, bool all_claims) {
-  print_result_table(result, stderr);
-  const ClaimPrinter print(stderr);
+void print_findings(const Result& result, bool all_claims, std::FILE* to) {
+  print_result_table(result, to);
+  const ClaimPrinter print(to);
   const auto is_listed = [](const Claim& claim) {
     return claim.judged_in.empty() && claim.kind != Kind::own;
   };

@@ -46,6 +46,15 @@ class StrictCallback {
   std::vector<std::set<std::string>> keys_;  // of the objects that are open, by depth
 };
 
+// "at byte 12" of a text of one line, such as a header; else "at line 3, column 5".
+std::string place_of(std::size_t byte, std::string_view text) {
+  const std::string_view before = text.substr(0, byte == 0 ? 0 : byte - 1);
+  const auto breaks = std::ranges::count(before, '\n');
+  if (breaks == 0) return "at byte " + std::to_string(byte);
+  return "at line " + std::to_string(breaks + 1) + ", column " +
+         std::to_string(byte - 1 - before.rfind('\n'));
+}
+
 void parse(std::string_view text, const std::string& label, const json::parser_callback_t& callback,
            Comments comments = Comments::refused) {
   // A zero byte is not allowed anywhere, but the library takes it for the end of the text.
@@ -55,13 +64,12 @@ void parse(std::string_view text, const std::string& label, const json::parser_c
         json::parse(text.begin(), text.end(), callback, true, comments == Comments::skipped);
   } catch (const json::parse_error& error) {
     // The library counts from 1; its position is one past the end if the text ends too soon.
-    throw Failure(label + ": not valid JSON, at byte " +
-                  std::to_string(std::min(error.byte, text.size())));
+    throw Failure(label + ": not valid JSON, " + place_of(std::min(error.byte, text.size()), text));
   } catch (const json::out_of_range&) {
     throw Failure(label + ": a number is larger than any double");
   }
   if (zero != std::string_view::npos)
-    throw Failure(label + ": not valid JSON, at byte " + std::to_string(zero + 1));
+    throw Failure(label + ": not valid JSON, " + place_of(zero + 1, text));
 }
 
 }  // namespace

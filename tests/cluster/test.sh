@@ -50,7 +50,7 @@ wait_for "$folder/parts/run.1-of-$n.part"
 for pid in $(processes_with "SLURM_ARRAY_TASK_ID=1"); do
   [ "$(readlink "/proc/$pid/exe")" = "$(realpath "$RANKLAB")" ] && kill -9 "$pid" && say "killed the program of shard 1, $pid"
 done
-"$RANKLAB" status "$folder"/parts/run.*-of-$n.part
+"$RANKLAB" merge --dry-run "$folder"/parts/run.*-of-$n.part
 
 wait_for "$folder/parts/run.3-of-$n.part"
 node=$(squeue -h -j "${job}_3" -t RUNNING -o %N)

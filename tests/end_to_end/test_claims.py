@@ -352,9 +352,9 @@ class OwnStatementTest(ProgramTest):
         own = own_claims(result)
         self.assertEqual([claim["id"] for claim in own], ["mine/criterion", "mine/monotone", "mine/3", "mine/4"])
         self.assertEqual([claim["verdict"] for claim in own], ["holds", "fails", "holds", "holds"])
-        self.assertIn("does not hold   mine/monotone: ", run.stderr)
-        self.assertIn("says: nr/st <falls> along GD", run.stderr)
-        self.assertIn("3 of 4 of your own hold", run.stderr)
+        self.assertIn("does not hold   mine/monotone: ", run.stdout)
+        self.assertIn("says: nr/st <falls> along GD", run.stdout)
+        self.assertIn("3 of 4 of your own hold", run.stdout)
         self.assertNotIn("trials", result["series"][0])
         self.run_program("report r.json --out page.html")
         page = self.read("page.html")
@@ -525,8 +525,8 @@ class TerminalTest(ProgramTest):
     LONG = "spiked-model --study features --k 8,16 --trials 3"
 
     def test_a_long_run_counts_by_statement(self):
-        brief = self.run_program(self.LONG + " --out a.json --force").stderr
-        every = self.run_program(self.LONG + " --out a.json --force --claims all").stderr
+        brief = self.run_program(self.LONG + " --out a.json --force").stdout
+        every = self.run_program(self.LONG + " --out a.json --force --claims all").stdout
         claims = [claim for claim in loads(self.read("a.json"))["claims"] if "judged_in" not in claim]
         self.assertGreater(len(claims), 20)
         self.assertTrue(all(f" {claim['id']}: " in every for claim in claims))
@@ -539,7 +539,7 @@ class TerminalTest(ProgramTest):
         undecided = [claim for claim in loads(self.read("a.json"))["claims"] if claim.get("undecided")]
         self.assertTrue(undecided)
         for claim in undecided:
-            self.assertIn("says: " + claim["statement"], " ".join(run.stderr.split()))
+            self.assertIn("says: " + claim["statement"], " ".join(run.stdout.split()))
 
 
 if __name__ == "__main__":

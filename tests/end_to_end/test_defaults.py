@@ -91,8 +91,8 @@ class FittingDefaultsTest(ProgramTest):
         self.assertEqual(self.notes("run shallow-fig06"), [])
         run = f"{TRAIN} --task recall --model attention --dim 16 --batch 2 --length 8 --steps 2 --trials 2"
         note = "Assumed: --pairs 2 instead of the default 4, because --pairs 4 is not allowed; allowed: 1 to 2, a quarter of --length 8."
-        stderr = self.run_program(f"{run} --out out.json").stderr
-        self.assertEqual([line for line in stderr.splitlines() if "assumed" in line], ["  assumed         " + note[len("Assumed: "):]])
+        summary = self.run_program(f"{run} --out out.json").stdout
+        self.assertEqual([line for line in summary.splitlines() if "assumed" in line], ["  assumed         " + note[len("Assumed: "):]])
         notes = loads(self.read("out.json"))["notes"]
         self.assertEqual([text for text in notes if text.startswith("Assumed")], [note])
         # A replay has the same notes, so that verify finds the same result. Parts of a run have them, too.

@@ -7,14 +7,14 @@ import subprocess
 import sys
 import unittest
 
-from program import BINARY, PRESETS, ROOT, TINY, ProgramTest
+from program import BINARY, PRESETS, ROOT, TINY, ProgramTest, loads
 
 sys.path.insert(0, os.path.join(ROOT, "tests"))
 from words import EXPERIMENTS, words  # noqa: E402
 
 FILES = sorted(os.path.relpath(path, ROOT) for pattern in ("*.md", "*/*.md") for path in glob.glob(os.path.join(ROOT, pattern))
                if not os.path.relpath(path, ROOT).startswith("build"))
-UTILITIES = ("ranks", "plot", "report", "verify", "list", "compare", "export", "merge", "status", "run", "reproduce", "man", "help")
+UTILITIES = ("ranks", "plot", "report", "verify", "list", "compare", "export", "merge", "run", "reproduce", "man", "help")
 
 
 # Poetic or elliptic words, ambiguous ones ("all but", "but for"), and British spelling.
@@ -108,6 +108,20 @@ class DocumentsTest(ProgramTest):
         for what, columns in rows:
             header = self.run_program(f"export out.json --what {what}").stdout.splitlines()[0]
             self.assertEqual(header[:len(columns)] if what == "claims" else header, columns)
+
+    def test_every_verdict_has_its_words_in_other_collections(self):
+        section = text_of("results/verdicts.md").split("\n## Verdicts in other words\n")[1].split("\n## ")[0]
+        named = {verdict for row in re.findall(r"^\| (`.*?`) \|", section, re.MULTILINE) for verdict in re.findall(r"`([\w-]+)`", row)}
+        seen = {statement["verdict"] for paper in loads(self.run_program("papers --json").stdout) for statement in paper["statements"]}
+        self.assertLessEqual(seen, named)
+
+    def test_codecheck_yml_lists_every_picture_of_a_figure_or_table(self):
+        listed = subprocess.run([sys.executable, os.path.join(ROOT, "packaging", "codecheck.py")], capture_output=True, text=True, check=True)
+        self.assertEqual(text_of("codecheck.yml"), listed.stdout, "`make gallery` writes codecheck.yml")
+        files = re.findall(r"^  - file: (.*)$", listed.stdout, re.MULTILINE)
+        self.assertGreater(len(files), 60)
+        self.assertEqual([file for file in files if not os.path.isfile(os.path.join(ROOT, file))], [])
+        self.assertEqual(len(set(files)), len(files))
 
     def test_no_sentence_that_a_user_sees_has_an_odd_word(self):
         for place, sentences in words(BINARY):

@@ -233,7 +233,9 @@ class PapersCommandTest(ProgramTest):
             self.assertEqual(loads(self.papers([paper, words, "--json"]).stdout)["id"], f"{paper}/{statement}")
 
     def test_mistakes_are_named(self):
-        for words, message in ((["spectra"], "did you mean 'spectral'?"), (["spectral", "Theorem 3.77"], "did you mean 'Theorem 3.7'?"),
+        for words, message in ((["spectrl"], "did you mean 'spectral'?"), (["s"], "allowed: spectral, lambda-skip, shallow"),
+                               (["spectral", "Theorem 3"], " names begin so: Theorem 3.2, "), (["spectral", "thm-3"], " names begin so: thm-3.2, "),
+                               (["spectral", "Theorem 3.77"], "did you mean 'Theorem 3.7'?"),
                                (["spectral", "x" * 50], "`ranklab papers spectral` lists them"), (["--out", "a.html"], "must end in .md"),
                                (["spectral", "Theorem 3.7", "--out", "a.md"], "--out writes the page of a paper")):
             run = self.papers(words, exit_code=2)

@@ -77,6 +77,37 @@ class UselessFlagsTest(ProgramTest):
             self.assertEqual(set(config) & set(others), set(), name)
 
 
+class MistakesTest(ProgramTest):
+    """Mistakes in a preset of one's own: one line that names the preset, the key and what is allowed."""
+
+    def test_each_is_one_line(self):
+        os.mkdir(self.path("experiments"))
+        self.write("experiments/other.json", PRESET)
+        for change, message in (({"command": "random-feature"}, "command: 'random-feature' is not allowed; allowed: rank-collapse|random-features|"),
+                                ({"command": "plot"}, "command: 'plot' is not allowed; allowed: rank-collapse|"),
+                                ({"seconds": -3}, "seconds: must be at least 0"), ({"memory_mb": -1}, "memory_mb: must be at least 0"),
+                                ({"seconds": "x"}, "seconds: must be a number"), ({"config": [1]}, "config: must be an object"),
+                                ({"title": 3}, "title: must be text"), ({"sumary": "x"}, "unknown key 'sumary'; did you mean 'summary'?"),
+                                ({"source": {"paper": "[Spectral]"}}, "source.figure: is missing"),
+                                ({"config": PRESET["config"] | {"threads": 3}}, "threads: is no parameter of the run; give the flag --threads"),
+                                ({"config": PRESET["config"] | {"out": "x.json"}}, "out: is no parameter of the run; give the flag --out"),
+                                ({"config": PRESET["config"] | {"stepz": 3}}, "stepz: unknown parameter; did you mean 'steps'?"),
+                                ({"config": PRESET["config"] | {"from-peak": "yes"}}, 'from-peak: "yes" is not allowed; allowed: true|false'),
+                                ({"config": PRESET["config"] | {"trials": 3.5}}, "trials: '3.5' is not allowed; allowed: integer from 1 to 1000000"),
+                                ({"report": {"note": ["x"]}}, "report: unknown key 'note'; did you mean 'notes'?")):
+            with self.subTest(change):
+                self.write("experiments/mine.json", PRESET | change)
+                self.refused("run mine", "ranklab: preset mine: " + message)
+        self.write("experiments/mine.json", json.dumps(PRESET, indent=1).replace('"title"', '"title" "x"'))
+        self.refused("run mine", "mine.json: not valid JSON, at line 3, column 12", exit_code=1)
+        self.write("experiments/mine.json", PRESET | {"after": "othr"})
+        self.refused("reproduce mine", "preset mine: after: unknown preset 'othr'; did you mean 'other'?")
+        self.write("experiments/mine.json", PRESET | {"reproduce": {"config": {"trails": 2}, "seconds": 1}})
+        failed = self.run_program("reproduce mine", exit_code=1)
+        self.assertIn("failed: preset mine: reproduce: trails: unknown parameter; did you mean 'trials'?\n", failed.stderr)
+        self.refused("numbers", "numbers takes texts, none given")
+
+
 class PresetTest(ProgramTest):
     """Sets up a folder of presets with one small, fast preset."""
 

@@ -238,7 +238,7 @@ class RefusalTest(ShardsTest):
         a, b, c = self.parts(SMALL, 3)
         self.write(b, self.bytes_of(b)[:end_of_record(self.bytes_of(b), 1) + 9])
         self.write("new.part", "")
-        self.assertEqual(self.run_program(f"status {a} {b} new.part").stdout,
+        self.assertEqual(self.run_program(f"merge --dry-run {a} {b} new.part").stdout,
                          "random-features trajectory: 6 trials in 3 shards\n"
                          "  p.1-of-3.part  shard 1/3  complete\n"
                          "  p.2-of-3.part  shard 2/3  1 of 2 trials\n"
@@ -246,11 +246,12 @@ class RefusalTest(ShardsTest):
                          "  no part of shard 3/3; run it with --shard 3/3 --resume\n")
         self.shard(f"{SMALL} --seed 2", 1, 3, out="x")
         self.write("x.part", "nothing")
-        self.fails(f"status {c} x.1-of-3.part", "x.1-of-3.part: belongs to a different run", "seed is 1 there, 2 here")
-        self.fails("status x.part", "x.part: is not a journal or part")
-        self.fails("status new.part", "no shard has started")
-        self.fails("status nothing.part", "nothing.part")
-        self.refused("status", "none given")
+        self.fails(f"merge --dry-run {c} x.1-of-3.part", "x.1-of-3.part: belongs to a different run", "seed is 1 there, 2 here")
+        self.fails("merge --dry-run x.part", "x.part: is not a journal or part")
+        self.fails("merge --dry-run new.part", "no shard has started")
+        self.fails("merge --dry-run nothing.part", "nothing.part")
+        self.refused("merge --dry-run", "none given")
+        self.refused("status a.part", "merge --dry-run PART...` replaced `", "status`")
 
 
 def record(content):
@@ -297,7 +298,7 @@ class ForeignPartsTest(ShardsTest):
                 self.fails("merge x.part --out m.json", "x.part", *needles)
         many = self.replaced("config", "trials", 4_000_000_000).replace(self.line("part", "shards"), b"part shards: 4000000000")
         self.write_part(many, self.trials)
-        self.fails("status x.part", "trial 2 does not belong to shard 1/4000000000")
+        self.fails("merge --dry-run x.part", "trial 2 does not belong to shard 1/4000000000")
         self.write_part(many, self.trials[:16 + struct.unpack("<Q", self.trials[:8])[0]])
         self.fails("merge x.part --out m.json", "2/4000000000", "and 3999999979 more")
 
@@ -317,7 +318,7 @@ class ForeignPartsTest(ShardsTest):
         os.mkfifo(self.path("fifo"))
         self.write("notes.journal", "my notes")
         for name in ("fifo", "notes.journal", "."):
-            self.refused(["status", name], name, exit_code=1)
+            self.refused(["merge", "--dry-run", name], name, exit_code=1)
 
 
 class FileSystemTest(ShardsTest):

@@ -131,7 +131,7 @@ class TrainTest(ProgramTest):
         self.refused(f"rank-collapse --study ablation --also {files[0]}", "--also", files[0], "weights files of further trainings")
 
     def test_a_preset_without_its_trained_weights_names_the_missing_files(self):
-        self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained.", "ranklab run lambda-skip-trained`",
+        self.refused("run lambda-skip-fig01-trained --out out.json", "results/lambda-skip-trained/model.", "ranklab run lambda-skip-trained`",
                      exit_code=1)
 
     def test_reproduce_first_runs_the_preset_that_another_one_reads(self):

@@ -234,6 +234,16 @@ class WhatPeopleTypeTest(ProgramTest):
         for command in ("verify", "plot", "judge"):
             self.refused([command, "spectral-fig03"], f"{command} takes results, and spectral-fig03 is a preset; `", "writes results/spectral-fig03.json")
 
+    def test_the_beginning_of_a_name_is_enough_if_no_other_one_begins_so(self):
+        for typed, name in (("spectral-thm1", "spectral-thm1.5"), ("spectral-fig04", "spectral-fig04"), ("lambda-skip-sys2", "lambda-skip-sys2")):
+            plan = loads(self.run_program(f"run {typed} --dry-run").stdout)
+            self.assertEqual((plan["config"]["preset"], plan["out"]), (name, f"results/{name}.json"))
+        self.refused("run spectral-fig15", "run: unknown preset 'spectral-fig15'; 2 names begin so: spectral-fig15a, spectral-fig15b\n")
+        self.refused("run spectral", " names begin so: spectral-fig01, ", ", ...\n")
+        self.refused("random-features --preset spectral-thm1", "--preset: unknown preset")  # scripts give whole names
+        for typed in ("Section 4.2, scaling", "Sec. 4.2, scaling with"):
+            self.assertIn("Section 4.2, scaling with the number of samples", self.run_program(["papers", "spec", typed]).stdout)
+
     def test_help_of_a_preset_a_figure_and_a_term_of_two_words(self):
         self.assertIn("[Spectral] Figure 3", self.run_program("help spectral-fig03").stdout)
         self.assertNotIn("\\x0a", self.run_program("help spectral-fig03").stdout)
@@ -430,18 +440,21 @@ class ThreadsTest(ProgramTest):
 
 
 class SummaryTest(ProgramTest):
-    """The summary that a run prints on standard error. On a terminal it has color and the width of the terminal."""
+    """The summary that a run prints on standard output, or with `--out -` on standard error. On a terminal it has color and the width of the terminal."""
 
     # Zero weights: the norm does not grow, and two trials are too few for the other claims.
     ARGUMENTS = ("rank-collapse --study layers --model pre-norm --layers 5 --tokens 6 --dim 8 --heads 1 --trials 2 --weight-scale 0 "
-                 "--progress never -o -")
+                 "--progress never --force")
 
-    def stderr_on_terminal(self, columns, **env):
-        master, slave = pty.openpty()
+    def summary_on_terminal(self, columns, **env):
+        try:
+            master, slave = pty.openpty()
+        except OSError as error:  # in a container without pseudo-terminals
+            self.skipTest(f"no terminal can be opened here: {error}")
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         environment = {k: v for k, v in os.environ.items() if k != "NO_COLOR"} | {"TERM": "xterm", "LC_ALL": "C"} | env
-        process = subprocess.Popen([BINARY] + self.ARGUMENTS.split(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                   stderr=slave, env=environment)
+        process = subprocess.Popen([BINARY] + self.ARGUMENTS.split(), cwd=self.folder, stdin=subprocess.DEVNULL, stdout=slave,
+                                   stderr=subprocess.DEVNULL, env=environment)
         os.close(slave)
         shown = b""
         try:
@@ -466,7 +479,7 @@ class SummaryTest(ProgramTest):
         return "slip" if "slip" in claim else "fails" if claim["kind"] == "theorem" else "not seen"
 
     def test_claims_that_fail_come_first_and_verdicts_are_counted(self):
-        run = self.run_program(self.ARGUMENTS)
+        run = self.run_program(self.ARGUMENTS + " -o -")
         verdicts = [self.standing(claim) for claim in loads(run.stdout)["claims"]]
         shown = re.findall(r"(?m)^  (fails|slip|not seen|does not hold|holds|consistent|undecided|not applicable) ", run.stderr)
         self.assertEqual(sorted(shown), sorted(verdicts))
@@ -477,20 +490,32 @@ class SummaryTest(ProgramTest):
         self.assertIn(f"{not_seen} not seen", run.stderr)
         self.assertNotIn("\x1b", run.stderr)
 
+    def test_it_is_on_standard_output_unless_the_result_is(self):
+        without_time = lambda text: re.sub(r"in [\d.]+ s,", "", text)
+        with_result = self.run_program(self.ARGUMENTS + " -o -")
+        run = self.run_program(self.ARGUMENTS + " -o out.json")
+        self.assertEqual((without_time(run.stdout), run.stderr), (without_time(with_result.stderr), "out.json\n"))
+        for out in ("/dev/stdout", "-"):
+            with open(self.path("piped.json"), "wb") as file:
+                subprocess.run(f"{BINARY} {self.ARGUMENTS} -o {out} | cat", shell=True, cwd=self.folder, stdout=file, stderr=subprocess.DEVNULL, check=True)
+            self.assertEqual(loads(self.read("piped.json"))["claims"], loads(with_result.stdout)["claims"])
+        self.assertEqual(without_time(self.run_program(self.ARGUMENTS + " -o /dev/null").stdout), without_time(run.stdout))
+        self.assertEqual(self.run_program(self.ARGUMENTS + " -q -o out.json").stdout, "")
+
     def test_a_terminal_in_utf_8_shows_symbols(self):
-        plain, symbols = (self.stderr_on_terminal(100, LC_ALL=locale) for locale in ("C", "C.UTF-8"))
+        plain, symbols = (self.summary_on_terminal(100, LC_ALL=locale) for locale in ("C", "C.UTF-8"))
         self.assertTrue(plain.isascii())
         self.assertRegex(symbols, "[\u00b1\u03bc\u03bb\u2264\u2265\u2212]")
 
     def test_a_terminal_shows_color_unless_turned_off(self):
-        self.assertIn("  \x1b[33mnot seen\x1b[0m", self.stderr_on_terminal(100))
-        self.assertNotIn("\x1b", self.stderr_on_terminal(100, NO_COLOR="1"))
-        self.assertNotIn("\x1b", self.stderr_on_terminal(100, TERM="dumb"))
+        self.assertIn("  \x1b[33mnot seen\x1b[0m", self.summary_on_terminal(100))
+        self.assertNotIn("\x1b", self.summary_on_terminal(100, NO_COLOR="1"))
+        self.assertNotIn("\x1b", self.summary_on_terminal(100, TERM="dumb"))
 
     def test_lines_fit_the_terminal_and_details_are_complete(self):
-        details = [claim["detail"] for claim in loads(self.run_program(self.ARGUMENTS).stdout)["claims"]]
+        details = [claim["detail"] for claim in loads(self.run_program(self.ARGUMENTS + " -o -").stdout)["claims"]]
         for columns in (72, 100):
-            shown = self.stderr_on_terminal(columns, NO_COLOR="1")
+            shown = self.summary_on_terminal(columns, NO_COLOR="1")
             self.assertLessEqual(max(map(len, shown.splitlines())), columns)
             self.assertGreater(max(map(len, shown.splitlines())), columns - 12)  # a line is filled up to a long word
             for detail in details:

@@ -173,7 +173,7 @@ class WeightsTest(ProgramTest):
         self.write("again.json", text)
         self.run_program("verify again.json")
 
-        message = self.run_program(run + " --out one.json").stderr
+        message = self.run_program(run + " --out one.json").stdout
         document = loads(self.read("one.json"))
         self.check_states(document, [models.mamba2(w, ids, 2, groups=1) for ids in IDS])
         self.assertEqual([document["config"][key] for key in ("ssm-groups", "state")], [1, 6])
@@ -186,7 +186,7 @@ class WeightsTest(ProgramTest):
         self.refused(run + " --ssm-groups 0", "--ssm-groups")
         self.refused("rank-collapse --model bert --layers 2 --ssm-groups 2", "--ssm-groups 2", "bert", "mamba2")
         self.write("config.json", {"model_type": "mamba2", "hidden_size": 8, "num_hidden_layers": 2, "num_heads": 4, "n_groups": 2})
-        self.assertNotIn("ssm-groups", self.run_program(run + " --model-config config.json --out two.json").stderr)
+        self.assertNotIn("ssm-groups", self.run_program(run + " --model-config config.json --out two.json").stdout)
         self.refused(run + " --model-config config.json --ssm-groups 4", "--ssm-groups 4", "config.json", "2")
 
     def test_types(self):
@@ -457,7 +457,7 @@ class WeightsTest(ProgramTest):
         with open(os.path.join(ROOT, "experiments", "shallow-fig01.json"), encoding="utf-8") as file:
             preset = loads(file.read())["config"]
         run = "run shallow-fig01 --weights w.safetensors --tokens-file ids.json --heads 2 --out out.json --force --trials 1"
-        note = next(line for line in self.run_program(run).stderr.splitlines() if line.startswith("  assumed"))
+        note = next(line for line in self.run_program(run).stdout.splitlines() if line.startswith("  assumed"))
         self.assertIn("of preset shallow-fig01, because the input files say so", note)
         self.assertIn(f"--layers 2 instead of {preset['layers']}", note)
 

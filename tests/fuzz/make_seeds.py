@@ -55,7 +55,7 @@ LINES = {
     "compare": "compare A.json B.json",
     "export": "export A.json --what series --out A.csv",
     "merge": "merge x.1-of-2.part x.2-of-2.part --out x.json --force",
-    "status": "status x.1-of-2.part",
+    "progress": "merge --dry-run x.1-of-2.part",
     "plot": "plot A.json --out A.png --keep-script",
     "report": "report A.json B.json --out page.html",
     "list": "list --json",

@@ -119,8 +119,8 @@ void resolve_words(const Experiment& experiment, const std::vector<std::string>&
 
 // Utilities that read before they write, and run no study. They find no file to read.
 bool is_harmless(const std::string& utility, const std::vector<std::string>& words) {
-  static const std::vector<std::string> names = {"compare", "export", "list",   "man",
-                                                 "merge",   "plot",   "report", "status"};
+  static const std::vector<std::string> names = {"compare", "export", "list",  "man",
+                                                 "merge",   "plot",   "report"};
   return std::find(names.begin(), names.end(), utility) != names.end() &&
          std::none_of(words.begin(), words.end(), [](const std::string& word) {
            std::error_code error;
@@ -187,7 +187,7 @@ void read_journal(std::string_view bytes) {
 
 void read_part(std::string_view bytes) {
   const std::string path = put("x.1-of-2.part", journal_of(bytes));
-  attempt([&] { run_utility(status_command(), {path}); });
+  attempt([&] { run_utility(merge_command(), {path, "--dry-run"}); });
   const PartFile part = ranklab::read_part(path);
   // A part of this program would be merged and judged.
   if (part.header.environment.value("program", nlohmann::json()) != program_checksum())

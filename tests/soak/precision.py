@@ -1,5 +1,5 @@
 """Single precision against double: runs in both differ by no more than the table in
-experiments/single-precision.md states, and no verdict differs. The short form has a tiny run of
+`ranklab help precision` states, and no verdict differs. The short form has a tiny run of
 each study, the long form has presets, which are compared with the reference results."""
 import json
 import os
@@ -16,11 +16,10 @@ LEAST_DIFFERENCE = 1e-6
 
 def stated():
     """The rows of the table: {study: (largest difference of its tiny run, {preset: largest})}."""
-    with open(os.path.join(ROOT, "experiments", "single-precision.md"), encoding="utf-8") as file:
-        page = file.read()
+    table = run("help precision", ROOT).out
     return {study: (float(tiny), {name: float(largest) for name, largest
-                                  in re.findall(r"`(\S+)`\s+(\S+?)(?:,|$)", presets)})
-            for study, tiny, presets in re.findall(r"^\| `(\S+)` \| (\S+) \| (.*?) *\|$", page, re.M)}
+                                  in re.findall(r"(\S+) (\S+?)(?:,|$)", presets)})
+            for study, tiny, presets in re.findall(r"^    ([a-z-]+) +([\d.e-]+)(?: +(.*))?$", table, re.M)}
 
 
 def relative_difference(a, b):

@@ -131,7 +131,7 @@ def shards(program, _):
     names = [f"p.{i}-of-2.part" for i in (1, 2)]
     for i, name in enumerate(names, 1):
         program.run(f"{TINY} --trials 9 --threads 4 --progress always --shard {i}/2 --out {name}")
-    program.run(f"status {' '.join(names)}")
+    program.run(f"merge --dry-run {' '.join(names)}")
     program.run(f"merge {' '.join(names)} --out merged.json")
 
 

@@ -55,6 +55,8 @@ TEST_CASE("json: repeated keys, deep nesting, zero bytes and infinite numbers ar
            {std::string("{\"a\":1}\0", 8), "x: not valid JSON, at byte 8"},
            {std::string("{\"a\":1}\0 more", 13), "x: not valid JSON, at byte 8"},
            {"{\"a\":1", "x: not valid JSON, at byte 6"},
+           {"{\"a\": 1,\n \"b\": 2 \"c\": 3}\n", "x: not valid JSON, at line 2, column 11"},
+           {"{\"a\": 1,\n}\n", "x: not valid JSON, at line 2, column 1"},
            {"", "x: not valid JSON, at byte 0"},
            {"{\"a\":\"\xff\"}", "x: not valid JSON, at byte 7"},
            {"{\"a\":[1e999]}", "x: a number is larger than any double"}})
