@@ -616,8 +616,10 @@ void draw(Display& out, const Trained& all) {
     add_loss_table(out, all);
     add_criterion_table(out, all);
   }
-  if (!pairs_with_whole(plan).empty())
+  if (!pairs_with_whole(plan).empty()) {
+    out.columns(2);
     differences_to_whole(plan).show(out).line(0.0, "whole matrices");
+  }
   if (shows_table_2 || has_choices) final_differences(plan).show(out).line(0.0, "Adam");
   if (has_choices) return;  // spectral-gpt draws the ranks and the curves
   if (shows_table_2) out.next_figure("Ranks of inputs and MLP gradients (Figures 2, 5 and 6)");
