@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "figure/symbols.hpp"
 #include "figure/text.hpp"
 
 namespace ranklab {
@@ -40,16 +41,24 @@ Tick step_tick(double at, double step, double largest) {
 constexpr double smallest = 1e-300;
 
 // With more different values, ticks at each of them would not help.
-constexpr std::size_t most_values_with_ticks = 6;
+constexpr std::size_t most_values_with_ticks = 9;
 
-// Ticks at the values themselves, such as the depths 24 and 48, without those that have no room.
+// Whether a label without a power of ten can show the number.
+bool is_plain(double value) {
+  return value == 0 || (std::abs(value) > 0.9999e-4 && std::abs(value) < 999'999);
+}
+
+// Ticks at the values themselves, such as the depths 24 and 48. Those without room for a label have
+// none; 0.5 needs the room of -0.5, so that both signs have the same labels.
 std::vector<Tick> ticks_at(const std::set<double>& values, const DrawnAxis& axis, double length) {
   constexpr double font_size = 11, gap = 8;
+  const double sign = *values.begin() < 0 ? text_width(with_minus("-"), font_size) : 0;
   std::vector<Tick> ticks;
   double free_from = -std::numeric_limits<double>::infinity();
   for (const double value : values) {
     Tick tick = plain_tick(value, digits_of(value, std::chars_format::general, 6));
-    const double at = axis.fraction(value) * length, half = tick.width(font_size) / 2 + gap / 2;
+    const double at = axis.fraction(value) * length,
+                 half = (tick.width(font_size) + (value > 0 ? sign : 0) + gap) / 2;
     if (at - half < free_from)
       tick.label = "", tick.minor = true;
     else
@@ -59,11 +68,12 @@ std::vector<Tick> ticks_at(const std::set<double>& values, const DrawnAxis& axis
   return ticks;
 }
 
-// 1, 2 or 5 times a power of ten.
+// 1, 2 or 5 times a power of ten. widen() makes an axis a little longer than its data.
 double nice_step(double raw) {
+  constexpr double slack = 1e-5;
   const double power = std::pow(10.0, std::floor(std::log10(raw)));
   for (const double factor : {1.0, 2.0, 5.0}) {
-    if (factor * power >= raw * (1 - 1e-9)) return factor * power;
+    if (factor * power >= raw * (1 - slack)) return factor * power;
   }
   return 10.0 * power;
 }
@@ -166,6 +176,16 @@ std::vector<Tick> ticks_of_logarithms(const DrawnAxis& axis, int target) {
   return ticks;
 }
 
+// For an axis of shares: 0.5 is labeled 50.
+std::vector<Tick> ticks_in_percent(const DrawnAxis& axis, int target) {
+  DrawnAxis percent;
+  percent.low = 100 * axis.low;
+  percent.high = 100 * axis.high;
+  std::vector<Tick> ticks = linear_ticks(percent, target, false);
+  for (Tick& tick : ticks) tick.at /= 100;
+  return ticks;
+}
+
 // Widens ranges of zero or tiny length, to avoid a division by zero, and every other range at least
 // enough that rounding of its digits does not clip a point at the end.
 void widen(DrawnAxis& axis, Scale scale, double padding) {
@@ -242,15 +262,17 @@ DrawnAxis make_axis(const Axis& axis, Extent extent, double padding, const AxisR
   out.high = empty ? 10.0 : extent.high;
   widen(out, axis.scale, padding);
   for (std::size_t i = 0; i < axis.ticks.size(); ++i) {
-    out.ticks.push_back({static_cast<double>(i + 1), one_line(axis.ticks[i])});
+    out.ticks.push_back({static_cast<double>(i + 1), label_with_symbols(axis.ticks[i])});
   }
   if (out.named) return out;
-  const bool few = room.at_values && extent.few.size() > 1 &&
-                   extent.few.size() <= most_values_with_ticks && axis.scale != Scale::log10;
-  out.ticks = few                          ? ticks_at(extent.few, out, room.length)
-              : axis.scale == Scale::log10 ? ticks_of_logarithms(out, room.target)
-              : out.log                    ? log_ticks(out, room.target)
-                                           : linear_ticks(out, room.target, extent.whole && !empty);
+  const bool few =
+      room.at_values && extent.few.size() > 1 && extent.few.size() <= most_values_with_ticks &&
+      std::ranges::all_of(extent.few, is_plain) && (axis.scale == Scale::linear || out.log);
+  out.ticks = few                            ? ticks_at(extent.few, out, room.length)
+              : axis.scale == Scale::log10   ? ticks_of_logarithms(out, room.target)
+              : axis.scale == Scale::percent ? ticks_in_percent(out, room.target)
+              : out.log                      ? log_ticks(out, room.target)
+                        : linear_ticks(out, room.target, extent.whole && !empty);
   return out;
 }
 

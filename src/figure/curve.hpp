@@ -26,6 +26,16 @@ Segments segments_of(const Series& series, const Curve& curve, bool log_x, bool 
 /// stretch.
 Segments thinned(const Segments& segments, bool log_x, bool lines, std::size_t stretches);
 
+/// True if a curve turns up and down within a few pixels, so that its line would fill an area.
+bool oscillates(const Segments& segments);
+
+/// One point per stretch of the x axis, with the median, and the smallest and the largest value as
+/// its spread; and always the first and last point of a segment.
+Segments in_stretches(const Segments& segments, bool log_x, std::size_t stretches);
+
+/// At most this many stretches are wide enough to be seen apart.
+inline constexpr std::size_t most_visible_stretches = 50;
+
 /// True if a point has a spread.
 bool has_band(const Segments& segments);
 

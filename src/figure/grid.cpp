@@ -9,8 +9,9 @@
 namespace ranklab {
 namespace {
 
-constexpr double legend_spacing = 16, widest_name = 130, widest_tick = 110, widest_row_name = 240,
+constexpr double legend_spacing = 16, widest_name = 200, widest_tick = 110, widest_row_name = 240,
                  row_height = 15;
+constexpr std::size_t legend_lines = 2, most_name_lines = 3;
 constexpr double slant = 35;  // degrees
 const double sine_of_slant = std::sin(slant * std::numbers::pi / 180),
              cosine_of_slant = std::cos(slant * std::numbers::pi / 180);
@@ -27,7 +28,8 @@ struct Cell {
   Room room;
   bool shares_y = false, shares_x = false;  // the neighbor to the left, below, shows the axis
   bool hides_line_labels = false;           // the neighbor to the right shows them
-  bool slanted = false;                     // names of x ticks, if they are too wide for one row
+  bool slanted = false;                     // names of x ticks, if they are too wide for their room
+  std::size_t name_lines = 1;               // of upright names
   std::size_t name_every = 1;               // only every name_every-th x tick has a name
   std::size_t legend_end = 0;               // the last cell of the row that shares the legend
 };
@@ -168,11 +170,12 @@ class Grid {
                               : figure_gap + height_of(cell.y_label, FontSize::axis) + 4 +
                                     panel.y.label_width(FontSize::tick) + tick_room + 2;
     room.below_ticks = cell.shares_x ? tick_room : place_names(cell) + 2;
-    if (cell.slanted)
-      room.left = std::max(
-          room.left,
-          figure_gap +
-              std::min(widest_name, panel.x.label_width(FontSize::tick)) * cosine_of_slant - 10);
+    // A slanted name ends below its tick and begins to the left of it.
+    for (const Tick& tick : panel.x.ticks) {
+      if (!cell.slanted) break;
+      room.left = std::max(room.left, figure_gap + tick.width(FontSize::tick) * cosine_of_slant -
+                                          cell.placed.width * panel.x.fraction(tick.at));
+    }
     // Half of the last tick's label is to the right of the panel.
     const double last_tick =
         panel.x.ticks.empty() ? 0 : panel.x.ticks.back().width(FontSize::tick) / 2 + 2;
@@ -184,15 +187,35 @@ class Grid {
     room.top = height_of(cell.title, FontSize::panel) + figure_gap;
   }
 
-  // Names of ticks are in one row if they fit, otherwise slanted, and only some are shown if they
-  // do not fit even then.
+  static std::vector<std::string> name_in_lines(const Tick& tick, double slot) {
+    constexpr std::size_t most = 100;
+    return wrap(tick.label, FontSize::tick, slot - 6, most);
+  }
+
+  // The lines of the longest name that has a room of `slot`; 0: a word is too wide.
+  static std::size_t lines_of_names(const DrawnAxis& x, double slot) {
+    std::size_t lines = 1;
+    for (const Tick& tick : x.ticks) {
+      std::string whole;
+      for (const std::string& line : name_in_lines(tick, slot))
+        whole += (whole.empty() ? "" : " ") + line;
+      if (whole != tick.label) return 0;
+      lines = std::max(lines, name_in_lines(tick, slot).size());
+    }
+    return lines;
+  }
+
+  // Names of ticks are upright if they fit in up to three lines, otherwise slanted, and only some
+  // are shown if they do not fit even then.
   static double place_names(Cell& cell) {
     DrawnAxis& x = cell.placed.panel.x;
     const double slot =
         cell.placed.width / static_cast<double>(std::max<std::size_t>(x.ticks.size(), 1));
+    cell.name_lines = x.named ? lines_of_names(x, slot) : 1;
+    cell.slanted = cell.name_lines == 0 || cell.name_lines > most_name_lines;
+    if (!cell.slanted)
+      return tick_room + static_cast<double>(cell.name_lines) * line_height(FontSize::tick);
     const double widest = x.label_width(FontSize::tick);
-    cell.slanted = x.named && widest + 6 > slot;
-    if (!cell.slanted) return tick_room + line_height(FontSize::tick);
     for (Tick& tick : x.ticks) tick.label = shorten(tick.label, FontSize::tick, widest_name);
     cell.name_every = static_cast<std::size_t>(std::ceil(line_height(FontSize::tick) / slot));
     return tick_room + std::min(widest, widest_name) * sine_of_slant +
@@ -223,15 +246,17 @@ class Grid {
 
   // As many columns as fit under the panel, or under the panels that share the legend. Places the
   // entries relative to the top of the legend, and returns the height of the legend.
-  double place_legend(Cell& cell, double cell_left, double cell_right, bool shared) {
+  double place_legend(const Cell& cell, double cell_left, double cell_right, bool shared) {
     Legend& placed = legends_.emplace_back();
-    std::vector<LegendEntry>& legend = cell.placed.panel.legend;
+    const std::vector<LegendEntry>& legend = cell.placed.panel.legend;
     if (legend.empty()) return 0;
     const double available = cell_right - cell_left - 2 * figure_gap, sample = key_width + 6;
     double widest = 0;
-    for (LegendEntry& entry : legend) {
-      entry.label = shorten(entry.label, FontSize::legend, available - sample);
-      widest = std::max(widest, text_width(entry.label, FontSize::legend));
+    std::vector<std::vector<std::string>> labels;
+    for (const LegendEntry& entry : legend) {
+      labels.push_back(wrap(entry.label, FontSize::legend, available - sample, legend_lines));
+      for (const std::string& line : labels.back())
+        widest = std::max(widest, text_width(line, FontSize::legend));
     }
     const double column_width = sample + widest + legend_spacing;
     const auto fitting = static_cast<std::size_t>((available + legend_spacing) / column_width);
@@ -240,16 +265,21 @@ class Grid {
     const double wanted = shared ? (cell_left + cell_right - total) / 2
                                  : std::min(cell.placed.left, cell_right - figure_gap - total);
     const double left = std::max(cell_left + figure_gap, wanted);
+    const double line = line_height(FontSize::legend);
+    double top = 0, bottom = 0;  // of the row
     for (std::size_t i = 0; i < legend.size(); ++i) {
-      const std::size_t row = i / columns, column = i % columns;
-      const double x = left + column_width * static_cast<double>(column),
-                   y = line_height(FontSize::legend) * (static_cast<double>(row) + 0.5);
+      if (i % columns == 0) top = bottom;
+      const double x = left + column_width * static_cast<double>(i % columns);
+      double y = top + line / 2;
       placed.keys.push_back({legend[i], x, y});
-      placed.texts.push_back(
-          {legend[i].label, x + sample, y, FontSize::legend, Anchor::left, TextRole::legend});
+      for (const std::string& words : labels[i]) {
+        placed.texts.push_back(
+            {words, x + sample, y, FontSize::legend, Anchor::left, TextRole::legend});
+        y += line;
+      }
+      bottom = std::max(bottom, y - line / 2);
     }
-    const std::size_t rows = (legend.size() + columns - 1) / columns;
-    return figure_gap + line_height(FontSize::legend) * static_cast<double>(rows);
+    return figure_gap + bottom;
   }
 
   static void write_words(const Cell& cell, PlacedFigure& figure) {
@@ -290,6 +320,12 @@ class Grid {
       if (cell.slanted) {
         figure.texts.push_back(
             tick_text(tick, x + 4, bottom + half_line + 5, Anchor::right, slant));
+        continue;
+      }
+      if (cell.name_lines > 1) {
+        const double slot = placed.width / static_cast<double>(x_axis.ticks.size());
+        place_lines(name_in_lines(tick, slot), x, bottom + 8, FontSize::tick, TextRole::tick,
+                    figure);
         continue;
       }
       const double half = tick.width(FontSize::tick) / 2;

@@ -69,12 +69,30 @@ double place_head(const FigureData& data, bool has_title, PlacedFigure& figure) 
     place_lines(subtitle, figure.width / 2, top, FontSize::axis, TextRole::title, head);
     top += height_of(subtitle, FontSize::axis) + figure_gap / 2;
   }
+  const auto warning =
+      wrap(label_with_symbols(warning_for(data)), FontSize::axis, figure.width - 4 * figure_gap, 2);
+  place_lines(warning, figure.width / 2, top, FontSize::axis, TextRole::title, head);
+  top += height_of(warning, FontSize::axis);
   for (const FigureTable& table : data.figure.tables)
     top = place_table(table, top, head) + 2 * figure_gap;
   move_down(figure, top);
   figure.texts.insert(figure.texts.begin(), head.texts.begin(), head.texts.end());
   figure.rules = std::move(head.rules);
   return top;
+}
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return text;
+}
+
+// The title of the only panel is left out if the title of the figure says the same.
+void drop_repeated_title(const std::string& title, std::vector<DrawnPanel>& panels) {
+  if (panels.size() != 1) return;
+  const std::string words = in_lower_case(label_with_symbols(title));
+  if (words.find(in_lower_case(panels.front().title)) != words.npos) panels.front().title.clear();
 }
 
 // Places the note below `bottom`, and ends the figure there.
@@ -166,6 +184,8 @@ PlacedFigure place_figure(const FigureData& data, Extract extract, std::size_t p
   const PanelSize size{grid.width / static_cast<double>(grid.columns) - 80, grid.panel_height,
                        extract == Extract::whole ? 300u : 48u};
   std::vector<DrawnPanel> panels = make_panels(data, size);
+  if (print.title)
+    drop_repeated_title(data.figure.title.empty() ? data.title : data.figure.title, panels);
   const std::size_t whole = panels.size();
   panels = in_pieces(panels);
   GridSize placed = grid;

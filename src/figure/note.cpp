@@ -42,6 +42,26 @@ std::vector<std::size_t> panels_with(BandKind kind, const FigureData& data,
   return out;
 }
 
+// Whether the figure shows single trials in this way: as dots, or as lines.
+bool shows_trials(const FigureData& data, bool dots) {
+  return std::ranges::any_of(data.figure.panels, [&](const Panel& panel) {
+    return std::ranges::any_of(panel.curves, [&](const Curve& curve) {
+      return band_of(curve, data) == BandKind::trials && (curve.style == LineStyle::points) == dots;
+    });
+  });
+}
+
+// "Thin lines: single seeds (5); thick lines: their median."
+std::string words_for_trials(const FigureData& data) {
+  const bool dots = shows_trials(data, true), lines = shows_trials(data, false);
+  if (!dots && !lines) return "";
+  const std::string single =
+      "single " + data.trial_unit() + "s (" + std::to_string(data.trials.completed) + "); ";
+  if (!dots) return "Thin lines: " + single + "thick lines: their median.";
+  if (!lines) return "Dots: " + single + "dashes: their median.";
+  return "Thin lines and dots: " + single + "thick lines and dashes: their median.";
+}
+
 std::string words_for(BandKind kind, const FigureData& data) {
   const std::string trials = trials_of(data);
   switch (kind) {
@@ -57,13 +77,15 @@ std::string words_for(BandKind kind, const FigureData& data) {
   return "";
 }
 
-// "Left at the end: 2 of 16 (SpecGD)", if trials drop out along a curve. Curves that lose the same
-// number are named only if others lose another number.
-std::string remaining(const FigureData& data) {
-  constexpr std::size_t most_names = 4;
+// The labels of the curves along which trials drop out, by how many are left at the end.
+struct Remaining {
   std::map<std::uint64_t, std::vector<std::string>> labels;
+  bool some_stay = false;  // of another curve
+};
+
+Remaining remaining_trials(const FigureData& data) {
+  Remaining out;
   std::set<std::string> seen;
-  bool some_stay = false;
   for (const Panel& panel : data.figure.panels) {
     for (const Curve& curve : panel.curves) {
       const Series& series = data.series.at(curve.series);
@@ -71,22 +93,38 @@ std::string remaining(const FigureData& data) {
           std::find_if(series.n.rbegin(), series.n.rend(), [](std::uint64_t n) { return n > 0; });
       const bool drops = last != series.n.rend() && *last < data.trials.completed;
       const std::string label = one_line(curve.label);
-      some_stay |= !drops;
-      if (drops && seen.insert(label).second) labels[*last].push_back(label);
+      out.some_stay |= !drops;
+      if (drops && seen.insert(label).second) out.labels[*last].push_back(label);
     }
   }
+  return out;
+}
+
+// "2 of 16 (SpecGD)". Curves that lose the same number are named only if others lose another
+// number.
+std::string counts_of(const Remaining& remaining, std::uint64_t trials, bool left) {
+  constexpr std::size_t most_names = 4;
   std::vector<std::string> parts;
-  for (const auto& [n, names] : labels) {
-    const bool is_named = (labels.size() > 1 || some_stay) && names.size() <= most_names;
-    parts.push_back(std::to_string(n) + " of " + std::to_string(data.trials.completed) +
+  for (const auto& [n, names] : remaining.labels) {
+    const bool is_named =
+        (remaining.labels.size() > 1 || remaining.some_stay) && names.size() <= most_names;
+    parts.push_back(std::to_string(left ? n : trials - n) + " of " + std::to_string(trials) +
                     (is_named ? " (" + joined(names) + ")" : ""));
   }
-  return parts.empty() ? ""
-                       : " " + capitalized(data.trial_unit()) +
-                             "s left at the end: " + joined(parts, "; ") + ".";
+  return joined(parts, "; ");
+}
+
+bool most_dropped(const Remaining& remaining, std::uint64_t trials) {
+  return !remaining.labels.empty() && 2 * remaining.labels.begin()->first < trials;
 }
 
 }  // namespace
+
+std::string warning_for(const FigureData& data) {
+  const Remaining left = remaining_trials(data);
+  if (data.status != Status::diverged || !most_dropped(left, data.trials.completed)) return "";
+  return "Diverged " + data.trial_unit() + "s: " + counts_of(left, data.trials.completed, false);
+}
 
 std::string note_for(const FigureData& data, const std::vector<PlacedPanel>& panels) {
   std::vector<std::pair<std::string, std::vector<std::size_t>>> kinds;
@@ -105,11 +143,19 @@ std::string note_for(const FigureData& data, const std::vector<PlacedPanel>& pan
                                                      joined(numbers) + ")"));
   }
   std::string note = bands.empty() ? "" : "Bands: " + joined(bands, "; ") + ".";
-  if (!panels_with(BandKind::trials, data, panels).empty())
-    note += std::string(note.empty() ? "" : " ") + "Thin lines and dots: single " +
-            data.trial_unit() + "s (" + std::to_string(data.trials.completed) +
-            "); thick lines and dashes: their median.";
-  note += remaining(data);
+  const std::string of_trials = words_for_trials(data);
+  if (!of_trials.empty()) note += (note.empty() ? "" : " ") + of_trials;
+  if (std::ranges::any_of(panels,
+                          [](const PlacedPanel& placed) { return placed.panel.in_stretches; }))
+    note +=
+        " Where they oscillate: medians over short stretches of the x axis, and their range "
+        "shaded.";
+  const Remaining left = remaining_trials(data);
+  if (!left.labels.empty() && warning_for(data).empty())
+    note += " " + capitalized(data.trial_unit()) +
+            "s left at the end: " + counts_of(left, data.trials.completed, true) + ".";
+  if (most_dropped(left, data.trials.completed) && shows_trials(data, false))
+    note += " No median where fewer than half are left.";
   if (data.status == Status::interrupted)
     note += " Interrupted after " + std::to_string(data.trials.completed) + " of " +
             std::to_string(data.trials.requested) + " trials.";

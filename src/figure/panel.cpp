@@ -208,7 +208,11 @@ Series with_requested_band(Series series, const Curve& curve, std::uint64_t tria
     for (std::size_t i = 0; i < series.x.size(); ++i) {
       std::vector<double> values;
       for (const auto& trial : series.trials) values.push_back(trial[i]);
-      series.mean[i] = median(values);
+      // A median over the few trials that did not diverge would look like one over all.
+      const auto left = std::ranges::count_if(values, [](double v) { return std::isfinite(v); });
+      const bool few = look_of(curve.style) != Look::scatter &&
+                       2 * static_cast<std::size_t>(left) < values.size();
+      series.mean[i] = few ? undefined : median(values);
       series.std[i] = 0;
     }
   }
@@ -254,6 +258,23 @@ void swap_axes(DrawnPanel& panel) {
   std::swap(panel.y.low, panel.y.high);
 }
 
+// The single trials of a curve.
+std::vector<Segments> trials_of(const Curve& curve, const FigureData& figure, bool log_x,
+                                bool log_y) {
+  std::vector<Segments> out;
+  if (curve.band != BandKind::trials) return out;
+  const Series& series = figure.series.at(curve.series);
+  for (const auto& trial : series.trials) {
+    const Series one{series.name, "", series.x, trial, std::vector<double>(trial.size(), 0.0)};
+    out.push_back(segments_of(one, curve, log_x, log_y));
+  }
+  return out;
+}
+
+bool is_line(Look look) {
+  return look != Look::scatter && look != Look::bars;
+}
+
 // The curves of a panel, without axes.
 DrawnPanel draw_curves(const Panel& content, const FigureData& figure, std::size_t stretches) {
   DrawnPanel panel;
@@ -265,24 +286,34 @@ DrawnPanel draw_curves(const Panel& content, const FigureData& figure, std::size
   panel.bar_foot = content.y.scale == Scale::log ? 1.0 : 0.0;
   const bool log_x = content.x.scale == Scale::log, log_y = content.y.scale == Scale::log;
   const std::vector<std::size_t> color = colors(content.curves);
+  std::vector<std::vector<Segments>> trials;
+  for (const Curve& curve : content.curves) {
+    trials.push_back(trials_of(curve, figure, log_x, log_y));
+    panel.in_stretches |=
+        is_line(look_of(curve.style)) && std::ranges::any_of(trials.back(), oscillates);
+  }
   for (std::size_t i = 0; i < content.curves.size(); ++i) {
     const Curve& curve = content.curves[i];
-    const Series& series = figure.series.at(curve.series);
     DrawnCurve drawn;
     drawn.look = look_of(curve.style);
-    const bool lines = drawn.look != Look::scatter && drawn.look != Look::bars;
-    drawn.segments =
-        thinned(segments_of(with_requested_band(series, curve, figure.trials.completed), curve,
-                            log_x, log_y),
-                log_x, lines, stretches);
-    keep_in_domain(drawn.segments, content.y.domain);
-    if (curve.band == BandKind::trials) {
-      for (const auto& trial : series.trials) {
-        const Series one{series.name, "", series.x, trial, std::vector<double>(trial.size(), 0.0)};
-        drawn.trials.push_back(
-            thinned(segments_of(one, curve, log_x, log_y), log_x, lines, stretches / 2));
+    const bool lines = is_line(drawn.look),
+               merged = lines && panel.in_stretches && !trials[i].empty();
+    const auto drawable = [&](const Segments& segments, std::size_t most) {
+      return merged ? in_stretches(segments, log_x, std::min(stretches, most_visible_stretches))
+                    : thinned(segments, log_x, lines, most);
+    };
+    drawn.segments = drawable(segments_of(with_requested_band(figure.series.at(curve.series), curve,
+                                                              figure.trials.completed),
+                                          curve, log_x, log_y),
+                              stretches);
+    // The single trials show the range.
+    for (auto& segment : drawn.segments) {
+      for (DrawnPoint& point : segment) {
+        if (merged) point.low = point.high = point.y;
       }
     }
+    keep_in_domain(drawn.segments, content.y.domain);
+    for (const Segments& trial : trials[i]) drawn.trials.push_back(drawable(trial, stretches / 2));
     drawn.color = color[i];
     drawn.band = has_band(drawn.segments);
     panel.curves.push_back(std::move(drawn));

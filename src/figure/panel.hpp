@@ -64,7 +64,8 @@ struct DrawnPanel {
   std::vector<DrawnLine> lines;
   std::vector<DrawnBand> bands;
   std::vector<LegendEntry> legend;
-  bool empty = false;  // no value that its axes can show
+  bool in_stretches = false;  // trials oscillate, and each stretch of the x axis is one point
+  bool empty = false;         // no value that its axes can show
   double bar_foot =
       0.0;  // the start of bars: 0, or 1 on a log axis, from which bars of smaller values go down
 };

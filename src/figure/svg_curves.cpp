@@ -13,9 +13,13 @@ class CurveDrawing {
 
   Drawing draw() {
     for (const DrawnCurve& curve : placed_.panel.curves) {
-      if (curve.segments.empty()) continue;
-      for (const Segments& trial : curve.trials)
+      if (curve.segments.empty() && curve.trials.empty()) continue;
+      for (const Segments& trial : curve.trials) {
+        Path range;
+        for (const auto& segment : trial) range += band_path(segment);
+        if (has_band(trial)) below_ += drawn(range, spread_pen(curve.color));
         below_ += drawn(lines_path(trial), trial_pen(curve.look, curve.color));
+      }
       if (curve.look == Look::bars)
         draw_bars(curve);
       else if (curve.look == Look::scatter)

@@ -63,9 +63,9 @@ double place_table(const FigureTable& table, double top, PlacedFigure& figure) {
   top += line_height(FontSize::panel) * static_cast<double>(title.size()) + 5;
   figure.rules.push_back({left, right, top, true});
   // The first column is aligned at the left, the others are centered.
-  const auto cell = [&](std::size_t column, double x, double y, const std::string& words) {
+  const auto cell = [&](std::size_t column, double x, double y, const std::string& label) {
     const double width = columns.widths[column];
-    const std::string text = shorten(label_with_symbols(words), cell_font, width - 6);
+    const std::string text = shorten(label, cell_font, width - 6);
     if (text.empty()) return;
     if (column == 0)
       figure.texts.push_back({text, x + 4, y, cell_font, Anchor::left, TextRole::cell});
@@ -83,7 +83,7 @@ double place_table(const FigureTable& table, double top, PlacedFigure& figure) {
   for (const auto& row : table.rows) {
     x = left;
     for (std::size_t c = 0; c < columns.widths.size() && c < row.size(); ++c) {
-      cell(c, x, top + table_row * 0.6, row[c]);
+      cell(c, x, top + table_row * 0.6, label_with_symbols(row[c]));
       x += columns.widths[c];
     }
     top += table_row;

@@ -89,6 +89,42 @@ std::string shorten(const std::string& text, double font_size, double width) {
   return text.substr(0, end) + std::string(ellipsis);
 }
 
+namespace {
+
+// Whether a line of `text` may end at the blank at `space`: not inside an index or a power, and not
+// between what is read as one: "99 %", "(± 99 %)", "λ = 1".
+bool may_break(std::string_view text, std::size_t space) {
+  bool inside = false;
+  std::uint32_t before = 0;
+  for (std::size_t i = 0; i < space;) {
+    const CodePoint c = code_point(text, i);
+    if (c.value == index_mark || c.value == power_mark) inside = true;
+    if (c.value == end_mark) inside = false;
+    before = c.value;
+    i += std::max<std::size_t>(c.length, 1);
+  }
+  const std::uint32_t after = space + 1 < text.size() ? code_point(text, space + 1).value : 0;
+  constexpr std::u32string_view binds_both = U"=<>\u2264\u2265\u00B1";
+  return !inside && after != U'%' &&
+         binds_both.find(static_cast<char32_t>(before)) == binds_both.npos &&
+         binds_both.find(static_cast<char32_t>(after)) == binds_both.npos;
+}
+
+// The end of the longest beginning of `text` that fits, at a blank where `allowed`; 0: there is no
+// such blank.
+template <class Allowed>
+std::size_t fitting_end(std::string_view text, double font_size, double width,
+                        const Allowed& allowed) {
+  std::size_t end = 0;
+  for (std::size_t space = text.find(' '); space != text.npos; space = text.find(' ', space + 1)) {
+    if (text_width(text.substr(0, space), font_size) > width) break;
+    if (allowed(space)) end = space;
+  }
+  return end;
+}
+
+}  // namespace
+
 std::vector<std::string> wrap(const std::string& text, double font_size, double width,
                               std::size_t max_lines) {
   std::vector<std::string> lines;
@@ -99,12 +135,9 @@ std::vector<std::string> wrap(const std::string& text, double font_size, double 
       lines.push_back(shorten(rest, font_size, width));
       break;
     }
-    std::size_t end = 0;
-    for (std::size_t space = rest.find(' '); space != std::string::npos;
-         space = rest.find(' ', space + 1)) {
-      if (text_width(std::string_view(rest).substr(0, space), font_size) > width) break;
-      end = space;
-    }
+    std::size_t end = fitting_end(rest, font_size, width,
+                                  [&](std::size_t space) { return may_break(rest, space); });
+    if (end == 0) end = fitting_end(rest, font_size, width, [](std::size_t) { return true; });
     if (end == 0) end = std::min(rest.find(' '), rest.size());  // one word wider than the line
     lines.push_back(shorten(rest.substr(0, end), font_size, width));
     start += end + 1;

@@ -9,7 +9,8 @@ namespace {
 
 std::string axis_words(const Axis& axis, const std::string& fallback) {
   const std::string label = one_line(axis.label);
-  return (label.empty() ? fallback : label) + (axis.scale == Scale::linear ? "" : " (log scale)");
+  return (label.empty() ? fallback : label) +
+         (axis.scale == Scale::log || axis.scale == Scale::log10 ? " (log scale)" : "");
 }
 
 std::string list_of(const std::string& what, const std::vector<std::string>& items) {

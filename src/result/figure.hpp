@@ -10,9 +10,10 @@
 namespace ranklab {
 
 /// `log10`: the values are already logarithms to base 10 (of numbers that may exceed a double), and
-/// the ticks show the powers.
-enum class Scale { linear, log, log10 };
-inline constexpr std::array<std::string_view, 3> scale_names = {"linear", "log", "log10"};
+/// the ticks show the powers. `percent`: linear, and the ticks show 50 for 0.5.
+enum class Scale { linear, log, log10, percent };
+inline constexpr std::array<std::string_view, 4> scale_names = {"linear", "log", "log10",
+                                                                "percent"};
 
 enum class LineStyle { line, dashed, dotted, points, line_points, bars };
 inline constexpr std::array<std::string_view, 6> line_style_names = {
@@ -51,6 +52,11 @@ inline Axis log_axis(std::string label) {
 /// look like one that falls to 0.
 inline Axis unit_axis(std::string label) {
   return {std::move(label), Scale::linear, {}, {0, 1}, {0, 1}};
+}
+
+/// The same axis with ticks in percent; the label says "%".
+inline Axis percent_axis(std::string label) {
+  return {std::move(label), Scale::percent, {}, {0, 1}, {0, 1}};
 }
 
 /// The axis of a stable or nuclear rank, which is at least 1.

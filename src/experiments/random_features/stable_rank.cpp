@@ -770,8 +770,8 @@ std::vector<std::string> table_row(const std::string& activation, double varianc
 void add_figure_table(const Config& c, Display& out) {
   FigureTable shown{
       "Figure 12 at w' Sigma w = 1, with the largest alpha and the smallest beta that "
-      "(2.9) allows there, and stable ranks of sigma(WX). NSR: noise-to-signal ratio; -: not "
-      "printed",
+      "(2.9) allows there, and stable ranks of sigma(WX). NSR: noise-to-signal ratio. Dashes: "
+      "not printed",
       {"activation sigma", "f(w), printed", "alpha, printed", "alpha, largest allowed",
        "beta, printed", "beta, smallest allowed", "bound on the NSR, printed", "NSR, computed",
        "stable rank, measured (\u00B1 99 %)"},

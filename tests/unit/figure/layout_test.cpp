@@ -9,6 +9,8 @@
 
 #include "core/error.hpp"
 #include "figure/sample.hpp"
+#include "figure/symbols.hpp"
+#include "figure/text.hpp"
 #include "result/typed.hpp"
 
 namespace layout_test {
@@ -134,6 +136,41 @@ TEST_CASE("in every reference figure, text is readable, nothing overlaps, every 
       for (const DrawnPanel& panel : make_panels(data, {})) CHECK(panel.legend.size() <= 9);
     }
   }
+}
+
+TEST_CASE("a line does not end inside what is read as one") {
+  const auto lines = [](const std::string& text, const std::string& widest) {
+    return wrap(text, 12, text_width(widest, 12) + 0.1, 3);
+  };
+  using Lines = std::vector<std::string>;
+  CHECK(lines("minus Adam's (\u00B1 99 %)", "minus Adam's (\u00B1") ==
+        Lines{"minus Adam's", "(\u00B1 99 %)"});
+  CHECK(lines("here: \u03BB = 1", "here: \u03BB =") == Lines{"here:", "\u03BB = 1"});
+  const std::string index = "A\uE000mlp rms\uE002";
+  CHECK(lines("MLP input " + index, "MLP input A\uE000mlp\uE002") == Lines{"MLP input", index});
+  // What does not fit at all is broken at any blank.
+  CHECK(lines("a = b", "a =") == Lines{"a =", "b"});
+}
+
+TEST_CASE(
+    "the title of the only panel is not repeated, and marks in the head of a table are read") {
+  nlohmann::json result = sample_result();
+  auto& panels = result["figure"]["panels"];
+  const auto texts = [&](TextRole role) {
+    std::vector<std::string> out;
+    for (const PlacedText& text : place_figure(figure_data(typed(result))).texts) {
+      if (text.role == role) out.push_back(text.text);
+    }
+    return out;
+  };
+  using Texts = std::vector<std::string>;
+  panels.erase(1);
+  CHECK(texts(TextRole::panel_title) == Texts{"Objective gap"});
+  result["title"] = "The objective gap of GD";
+  CHECK(texts(TextRole::panel_title).empty());
+  result["figure"]["tables"] = {
+      {{"title", ""}, {"columns", {"st of A_1"}}, {"rows", {nlohmann::json::array({"lambda"})}}}};
+  CHECK(texts(TextRole::cell) == Texts{label_with_symbols("st of A_1"), "\u03BB"});
 }
 
 TEST_CASE("a figure never exceeds the width of a page, whatever its columns and names") {

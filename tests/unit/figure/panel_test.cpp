@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -56,6 +57,94 @@ TEST_CASE("bands: standard deviation, standard error of the trials left, interva
   series.erase("n");
   series["trials"] = {std::vector<double>(39, 1.0)};
   CHECK_THROWS_AS(panels_of(result), Failure);
+}
+
+namespace {
+
+// The sample with the values of four trials along its first curve: all, and two of them to the end.
+nlohmann::json with_trials(const std::function<double(int trial, int i)>& value, int points = 40) {
+  nlohmann::json result = sample_result();
+  result["status"] = "diverged";
+  result["trials"] = {{"requested", 4}, {"completed", 4}, {"unit", "seed"}};
+  for (auto& series : result["series"]) {
+    series = ranklab::testing::sample_series(series["name"], points);
+    nlohmann::json trials, n;
+    for (int i = 0; i < points; ++i) n.push_back(0);
+    for (int trial = 0; trial < 4; ++trial) {
+      nlohmann::json values;
+      for (int i = 0; i < points; ++i) {
+        const double at = value(trial, i);
+        values.push_back(std::isnan(at) ? nlohmann::json() : nlohmann::json(at));
+        if (!std::isnan(at))
+          n[static_cast<std::size_t>(i)] = n[static_cast<std::size_t>(i)].get<int>() + 1;
+      }
+      trials.push_back(values);
+    }
+    series["trials"] = trials;
+    series["n"] = n;
+  }
+  for (auto& panel : result["figure"]["panels"]) {
+    for (auto& curve : panel["curves"]) curve["band"] = "trials";
+  }
+  return result;
+}
+
+std::string texts_of(const nlohmann::json& result, TextRole role) {
+  std::string out;
+  for (const PlacedText& text : place_figure(figure_data(typed(result))).texts) {
+    if (text.role == role) out += text.text + " ";
+  }
+  return out;
+}
+
+}  // namespace
+
+TEST_CASE("the note names lines where there are lines, and dots where there are dots") {
+  nlohmann::json result = with_trials([](int, int i) { return 1.0 + i; });
+  const auto starts_with = [&](const std::string& words) {
+    return contains(texts_of(result, TextRole::note), words);
+  };
+  CHECK(
+      starts_with("Thin lines and dots: single seeds (4); thick lines and dashes: their median."));
+  result["figure"]["panels"].erase(1);
+  CHECK(starts_with("Thin lines: single seeds (4); thick lines: their median."));
+  for (auto& curve : result["figure"]["panels"][0]["curves"]) curve["style"] = "points";
+  CHECK(starts_with("Dots: single seeds (4); dashes: their median."));
+}
+
+TEST_CASE("there is no median of the few trials that did not diverge, and the head says it") {
+  const auto left = [](int trials) {
+    return with_trials([trials](int trial, int i) {
+      return i < 10 || trial < trials ? 1.0 + trial : std::nan("");
+    });
+  };
+  const auto end_of_median = [&](int trials) {
+    return panels_of(left(trials))[0].curves[0].segments.back().back().x;
+  };
+  CHECK(end_of_median(2) == 39);
+  CHECK(end_of_median(1) == 9);
+  CHECK(panels_of(left(1))[0].curves[0].trials[0].back().back().x == 39);
+  CHECK_FALSE(contains(texts_of(left(2), TextRole::title), "Diverged"));
+  CHECK(contains(texts_of(left(2), TextRole::note), "Seeds left at the end: 2 of 4."));
+  CHECK(contains(texts_of(left(1), TextRole::title), "Diverged seeds: 3 of 4"));
+  CHECK(contains(texts_of(left(1), TextRole::note), "No median where fewer than half are left."));
+}
+
+TEST_CASE("oscillating trials are drawn as the median and the range of each stretch") {
+  const auto wave = [](int trial, int i) { return 10.0 * (trial + 1) + (i % 2 == 0 ? -1 : 1); };
+  const DrawnPanel panel = panels_of(with_trials(wave, 401))[0];
+  CHECK(panel.in_stretches);
+  const std::vector<DrawnPoint> points = panel.curves[0].trials[0].at(0);
+  CHECK(points.size() <= 52);
+  for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+    CHECK(points[i].y == doctest::Approx(10).epsilon(0.1001));
+    CHECK(points[i].low == 9);
+    CHECK(points[i].high == 11);
+  }
+  CHECK_FALSE(panel.curves[0].band);
+  CHECK(contains(texts_of(with_trials(wave, 401), TextRole::note), "Where they oscillate"));
+  const auto line = [](int trial, int i) { return 10.0 * (trial + 1) + i; };
+  CHECK_FALSE(panels_of(with_trials(line, 401))[0].in_stretches);
 }
 
 TEST_CASE("over very many decades, a log axis has ticks only at its labels") {

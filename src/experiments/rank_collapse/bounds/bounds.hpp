@@ -44,6 +44,9 @@ struct Config : Study {
   std::vector<double> a = {0.01, 0.5, 0.9, 0.99};                  // collapse rates, below 1
 
   Config();
+  /// Where closed forms over lambda > 0 are drawn: the |lambda| of the list, and 10 per decade
+  /// between the smallest and the largest.
+  std::vector<double> strengths() const;
   std::vector<Field> flags() override;
   void fill_defaults() override;
   void check() const override;

@@ -43,17 +43,25 @@ void advance(StackAtSkip& run, const BareBlock<double>& block, const arma::mat& 
   judge_stack({run.norms, run.lambda, K, run.mu.front(), run.mu.back()}, a, slack * K, record);
 }
 
-// The largest lower bound on mu(Y^K) that Theorem 4.1 gives at any of the run's collapse rates; 0
-// if its hypotheses are not met.
-double printed_guarantee(const StackNorms& norms, double lambda, double K, double mu_0,
-                         const std::vector<double>& a) {
-  double best = 0;
-  for (const double rate : a) {
-    if (!condition_7(lambda, rate, norms.mix())) continue;
-    if (mu_0 * mu_0 < hypothesis_printed(lambda, rate, K, norms)) continue;
-    best = std::max(best, std::pow(rate, K / 2) * mu_0);
+// The largest lower bound on mu(Y^K) that Theorem 4.1 as printed gives for lambda > 0, at the best
+// a in (0, 1); 0 if no rate meets its hypotheses. The rates that meet them are an interval, because
+// b grows towards 0 and towards the largest rate that eq. (7) allows. Its upper end is the best.
+double printed_guarantee(const StackNorms& norms, double lambda, double K, double mu_0) {
+  constexpr double smallest_loss = 1e-12, factor = 1.1;  // of the loss 1 - a
+  constexpr int halvings = 50;
+  const auto meets = [&](double loss) {
+    const double a = 1 - loss;
+    return condition_7(lambda, a, norms.mix()) &&
+           square(mu_0) >= hypothesis_printed(lambda, a, K, norms);
+  };
+  double fails = smallest_loss, loss = smallest_loss;
+  while (loss < 1 && !meets(loss)) fails = loss, loss *= factor;
+  if (loss >= 1) return 0;
+  for (int i = 0; i < halvings; ++i) {
+    const double middle = std::sqrt(fails * loss);
+    (meets(middle) ? loss : fails) = middle;
   }
-  return best;
+  return std::pow(1 - loss, K / 2) * mu_0;
 }
 
 // At the largest |lambda| the tokens hardly move, so the suprema no longer depend on lambda.
@@ -68,23 +76,19 @@ void record_curves(const Config& config, const std::string& model, std::vector<S
   const double K = static_cast<double>(config.spec.layers);
   std::vector<double> last, printed, turning;
   for (StackAtSkip& run : runs) {
-    const double scale = std::sqrt(run.norms.N);
     run.mu = padded(std::move(run.mu), config.spec.layers + 1);
     record.set(thm_4_1::mu(model, run.lambda), run.mu);
-    last.push_back(run.mu.back() / scale);
-    // For lambda < 0 the printed b is negative (a misprint), so the printed theorem gives no valid
-    // bound.
-    printed.push_back(run.lambda < 0
-                          ? undefined
-                          : printed_guarantee(run.norms, run.lambda, K, run.mu.front(), config.a) /
-                                scale);
-    const double left = turning_bound(K, run.mu.front(), run.lambda, run.norms) / scale;
-    turning.push_back(run.lambda == 0 ? 0.0 : std::max(0.0, left));
+    last.push_back(run.mu.back() / std::sqrt(run.norms.N));
+  }
+  const StackNorms& norms = strongest_of(runs).norms;
+  const double mu_0 = runs.front().mu.front(), scale = std::sqrt(norms.N);
+  for (const double lambda : config.strengths()) {
+    printed.push_back(printed_guarantee(norms, lambda, K, mu_0) / scale);
+    turning.push_back(std::max(0.0, turning_bound(K, mu_0, lambda, norms) / scale));
   }
   record.set(At("model", model) / thm_4_1::final_mu, last);
   record.set(At("model", model) / thm_4_1::promised_as_printed, printed);
   record.set(At("model", model) / thm_4_1::promised_by_turning, turning);
-  const StackNorms& norms = strongest_of(runs).norms;
   for (const double a : config.a) {
     record.set(thm_4_1::lambda_needed(model, a), lambda_for_printed(a, K, norms));
     record.set(thm_4_1::lambda_needed_corrected(model, a), lambda_for_corrected(a, K, norms));

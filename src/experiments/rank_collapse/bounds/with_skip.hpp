@@ -91,8 +91,9 @@ inline Quantity lambda_needed_turning(const std::string& model, double = 0) {
   return At("model", model) / turning;
 }
 
-/// Curves: mu over the layers; and over lambda, at the model, mu / sqrt N after the last layer and
-/// its lower bounds.
+/// Curves: mu over the layers; and over lambda, at the model, mu / sqrt N after the last layer. Its
+/// lower bounds are closed forms, over `Config::strengths`, with the norms of the stack with the
+/// strongest skip.
 inline Quantity mu(const std::string& model, double lambda) {
   constexpr Measure spread = {"mu", "mu(Y)", "distance of the tokens from their mean"};
   return At("model", model) / At("lambda", lambda) / spread;
@@ -102,7 +103,7 @@ inline constexpr Measure
                 "distance of the tokens from their mean after the last layer, over sqrt N"},
     promised_as_printed = {"promised_as_printed", "",
                            "lower bound of Theorem 4.1 on mu after the last layer as printed, over "
-                           "sqrt N, at the best a"},
+                           "sqrt N, at the best a in (0, 1)"},
     promised_by_turning = {"promised_by_turning", "",
                            "our lower bound on mu after the last layer, over sqrt N"};
 

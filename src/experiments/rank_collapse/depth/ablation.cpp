@@ -342,9 +342,9 @@ void Config::show(Display& out) const {
       .line(threshold, label);
   add_panel(measure::log10_norm, "Stability: size of the output",
             {"Frobenius norm of the layer's output", Scale::log10});
-  out.next_figure("Distance from rank one over the layers");
-  add_panel(measure::rank_one_residual, "Rank-one residual", rank_one_residual_axis())
-      .line(threshold, label);
+  const std::string further = "Distance from rank one over the layers";
+  out.next_figure(further);
+  add_panel(measure::rank_one_residual, further, rank_one_residual_axis()).line(threshold, label);
 
   const std::vector<DepthGroup> groups = groups_of(*this, model);
   for (std::string& note : file_notes(model)) out.note(std::move(note));

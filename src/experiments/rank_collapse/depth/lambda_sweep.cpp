@@ -660,9 +660,9 @@ void Config::show(Display& out) const {
   for (std::string& note : file_notes(model)) out.note(std::move(note));
   for (const StackedModel& each : all) out.note(threshold_note(each, threshold, out.records()));
   add_panel(*this, all, final_mu, "Normalized mu after the last layer", normalized_mu_axis(), out);
-  out.next_figure("Distance from rank one after the last layer");
-  add_panel(*this, all, final_residual, "Rank-one residual after the last layer",
-            rank_one_residual_axis(), out);
+  const std::string further = "Distance from rank one after the last layer";
+  out.next_figure(further);
+  add_panel(*this, all, final_residual, further, rank_one_residual_axis(), out);
   std::vector<Quantity> of_mu;
   for (const StackedModel& each : all)
     of_mu.insert(of_mu.end(), {each.at / final_mu, each.at / least_mu});

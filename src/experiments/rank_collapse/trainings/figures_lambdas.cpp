@@ -190,7 +190,7 @@ grid::DotPanel accuracies_of(const Group& group, std::string title) {
   grid::DotPanel panel{std::move(title),
                        "skip",
                        {"strength of the skip, lambda"},
-                       unit_axis("accuracy after training")};
+                       percent_axis("accuracy after training (%)")};
   for (const Run* run : group) panel.x.ticks.push_back(run->skip.text());
   panel.dots = {{group.front()->group_place() / accuracy_by_skip, grid::places_to(group.size()),
                  [group](const TrialRecord& record, std::size_t i) {
@@ -257,7 +257,7 @@ class LambdaFigures {
 
   Axis learning_axis() const {
     return config_.is_text() ? nonnegative_axis("training loss (nats)")
-                             : unit_axis("accuracy on held-out cases");
+                             : percent_axis("held-out accuracy (%)");
   }
   std::string learning_series(const Run& run) const {
     return run.key(config_.is_text() ? train_loss : accuracy);
