@@ -133,7 +133,7 @@ Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all) {
   return links.empty() ? out : out + " Not applicable here: " + joined(links) + ".";
 }
 
-Markup claims_html(const Entry& entry) {
+Markup claims_html(const Entry& entry, const std::vector<Entry>& all) {
   if (entry.result->claims.empty()) return "<p>This run has no claims.</p>\n";
   const ClaimCounts counts = count(entry.result->claims);
   Markup of_papers, own;
@@ -145,7 +145,7 @@ Markup claims_html(const Entry& entry) {
     return "<details" + (is_open ? Markup(" open") : "") + ">\n<summary>" + summary +
            "</summary>\n" + claim_table_start(caption) + rows + "</table>\n</details>\n";
   };
-  return table(true,
+  return table(all.size() == 1,
                "Own statements: " + Markup::number(counts.own_holding) + " of " +
                    Markup::number(counts.own) +
                    (counts.own_holding == 1 ? Markup(" holds") : " hold"),

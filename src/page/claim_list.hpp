@@ -18,7 +18,8 @@ Markup claim_lines_html(const Entry& entry);
 /// with links to these; empty without such claims.
 Markup elsewhere_html(const Entry& entry, const std::vector<Entry>& all);
 
-/// All of the result's claims with statement and evidence, folded.
-Markup claims_html(const Entry& entry);
+/// All of the result's claims with statement and evidence, folded, but for its own statements on a
+/// page of one result.
+Markup claims_html(const Entry& entry, const std::vector<Entry>& all);
 
 }  // namespace ranklab

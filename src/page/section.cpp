@@ -112,8 +112,8 @@ Markup section_html(const Entry& entry, const std::vector<Entry>& all, PenSheet&
          "-heading\">\n" + heading_html(entry) + picture_html(entry, 0, pens) +
          "<div class=\"text\">\n" + see_html(result) + warning_html(result) +
          claim_lines_html(entry) + facts_html(entry, all) + notes_html(result) +
-         "</div>\n<div class=\"folds\">\n" + claims_html(entry) + more_figures_html(entry, pens) +
-         table_html(result, entry.paper == papers().size()) +
+         "</div>\n<div class=\"folds\">\n" + claims_html(entry, all) +
+         more_figures_html(entry, pens) + table_html(result, entry.paper == papers().size()) +
          provenance_html(result, commands(entry),
                          all.front().result == entry.result ? nullptr : all.front().result,
                          link_to(all.front().anchor, link_name(*all.front().result))) +
