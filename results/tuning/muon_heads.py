@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Tunes the learning rates of muon-heads and muon-heads-facts: trains every point of a fixed grid
-on a seed that no preset uses, and writes muon-heads.csv beside this file. Its columns are the text,
+on a seed that no preset uses, and writes muon-heads.csv next to this file. Its columns are the text,
 the run, its rates, and the final held-out loss in nats.
 
     RANKLAB=build/ranklab python3 results/tuning/muon_heads.py     # 20 minutes on one core
