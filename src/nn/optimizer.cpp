@@ -61,7 +61,8 @@ void Optimizer<T>::step(const std::vector<Parameter<T>*>& stacked, double lr) {
 template <class T>
 arma::Mat<T> Optimizer<T>::spectral_step(const arma::Mat<T>& G) {
   const auto [rows, columns] = settings_.cut;
-  if (muon_.empty()) muon_.assign(rows * columns, Muon<T>(momentum_beta, settings_.rule == Rule::polar));
+  if (muon_.empty())
+    muon_.assign(rows * columns, Muon<T>(momentum_beta, settings_.rule == Rule::polar));
   if (muon_.size() == 1) return muon_.front().step(G);
   const arma::uword height = G.n_rows / rows, width = G.n_cols / columns;
   arma::Mat<T> out(arma::size(G));

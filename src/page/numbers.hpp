@@ -4,8 +4,8 @@
 //   {{spectral-fig03: last(gd.objective_gap) | .3g = 0.0123}}          in a preset or the catalog
 //   <!--{spectral-fig03: last(gd.objective_gap) | .3g}-->0.0123<!--/--> in Markdown
 //
-// `ranklab numbers` writes the values anew; readers see the values alone. {{last(gd.loss)}} without a
-// preset is a number in a note of the preset's own report.
+// `ranklab numbers` writes the values anew; readers see the values alone. {{last(gd.loss)}} without
+// a preset is a number in a note of the preset's own report.
 //
 //   reference = preset ":" what "|" format     own/number.hpp; "\|" in a cell of Markdown
 //

@@ -84,7 +84,7 @@ MISTAKES = [
     ((*C, "+kind"), "theorem", "report.claims[0]: unknown key 'kind'; allowed: id, says, claim"),
     ((*P, "+titel"), "x", "report.panels[0]: unknown key 'titel'; did you mean 'title'?"),
     ((*P, "x"), "iteratoin", "report.panels[0].curves[0].of: 'gd.ratio' is a curve over iteration, not over 'iteratoin'; did you mean 'iteration'?"),
-    ((*P, "y", "scale"), "lgo", "report.panels[0].y.scale: must be one of linear, log, log10; did you mean 'log'?"),
+    ((*P, "y", "scale"), "lgo", "report.panels[0].y.scale: must be one of linear, log, log10, percent; did you mean 'log'?"),
     ((*P, "y", "+unit"), "x", "report.panels[0].y: unknown key 'unit'; allowed: label, scale, covers"),
     ((*P, "curves"), [], "report.panels[0].curves: a panel needs at least one"),
     ((*P, "curves", 0, "of"), "ratoi", "report.panels[0].curves[0].of: column 1: no quantity 'ratoi' in this run; did you mean 'ratio'?"),

@@ -12,7 +12,7 @@ namespace ranklab {
 /// The values of a config, under any of the key names that libraries use; missing values are empty.
 struct ModelConfig {
   std::string path;
-  std::optional<std::string> model;        // the name of its row
+  std::optional<std::string> model;     // the name of its row
   std::optional<ConfigSize> layers;     // num_hidden_layers, n_layer
   std::optional<ConfigSize> dim;        // hidden_size, d_model, n_embd
   std::optional<ConfigSize> heads;      // num_attention_heads, n_head, num_heads

@@ -364,7 +364,7 @@ inline void with_gate(Config& config) {
 }
 /// Of --spectral-on, in the order of matrix_words.
 inline auto on_matrices(std::vector<std::string> matrices) {
-  return [matrices](Config& config) { config.spectral_on = matrices; };
+  return [matrices = std::move(matrices)](Config& config) { config.spectral_on = matrices; };
 }
 
 using RunPair = grid::Pair<Run>;

@@ -30,7 +30,7 @@ class HeadObserver {
  private:
   struct Followed {
     const Weight* weight;
-    Cut cut;  // into heads
+    Cut cut;                          // into heads
     arma::mat W, average, lookahead;  // the weights before the step; m and u of Muon
   };
   std::vector<Followed> matrices_;
