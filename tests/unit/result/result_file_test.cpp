@@ -212,7 +212,7 @@ TEST_CASE("a member that is missing or has another type is named, with the file"
   refused("/figure/panels/0/curves/0/color", 1001,
           "x.json: figure.panels[0].curves[0].color: must be an integer, -1 to 1000");
   refused("/figure/panels/0/x/scale", "cubic",
-          "x.json: figure.panels[0].x.scale: must be one of linear, log, log10");
+          "x.json: figure.panels[0].x.scale: must be one of linear, log, log10, percent");
   refused("/figure/tables/0/rows/0", {"A"},
           "x.json: figure.tables[0].rows: must have a cell for every column");
   refused("/table/rows/0", {"A"}, "x.json: table.rows: must have a cell for every column");
