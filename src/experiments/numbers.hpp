@@ -69,8 +69,8 @@ class Numbers {
     always_ = before;
   }
 
-  /// The series added under this name. Throws std::logic_error if there is none. Not for numbers
-  /// that are declared: they have no series.
+  /// The series added under this name. Throws std::logic_error if there is none. Numbers that are
+  /// only declared have no series.
   const Series& at(const std::string& name) const;
   bool declares() const { return result_ == nullptr; }
 

@@ -27,18 +27,6 @@ def causes(model, steps):
         return causes_of(path)
 
 
-class Linear(torch.autograd.Function):
-    @staticmethod
-    def forward(context, x, w):
-        context.save_for_backward(x, w)
-        return x @ w.t()
-
-    @staticmethod
-    def backward(context, gradient):
-        x, w = context.saved_tensors
-        return gradient @ w, gradient.t() @ x
-
-
 class Sign(torch.autograd.Function):
     forward = staticmethod(lambda context, w: w.sign())
     backward = staticmethod(lambda context, gradient: gradient)
@@ -149,7 +137,7 @@ STEPS = {
     "an optimizer that works on p.grad in place": (in_place, None, None),
     "too large": (lambda m, x: scaled_inputs(m, x, 1e20), "overflow", None),
     "too small": (lambda m, x: scaled_inputs(m, x, 1e-20), "underflow", None),
-    "a function of its own": (lambda m, x: m[2](Linear.apply(x, m[0].weight)).square().sum().backward(), "custom-function", None),
+    "a function of its own": (lambda m, x: m[2](kinds.OwnLinear.apply(x, m[0].weight)).square().sum().backward(), "custom-function", None),
     "the sign of a weight": (lambda m, x: F.linear(x, Sign.apply(m[0].weight)).square().sum().backward(), "computed", "not-called"),
     "a block of columns": (lambda m, x: F.linear(x[:, :3], m[0].weight[:, :3]).square().sum().backward(), "computed", "not-called"),
     "a table by indices": (lambda m, x: F.linear(m[2].weight[torch.tensor([[0, 2], [1, 1]])], m[0].weight[:, :1].expand(7, 7)).sum().backward(), "computed", "lookup"),

@@ -222,20 +222,9 @@ class UsesTest(unittest.TestCase):
                     self.assertAlmostEqual(found["w"]["stable_rank"], stable_rank(x), places=4)
 
     def test_custom_functions(self):
-        class Linear(torch.autograd.Function):
-            @staticmethod
-            def forward(context, x, w):
-                context.save_for_backward(x, w)
-                return x @ w.t()
-
-            @staticmethod
-            def backward(context, gradient):
-                x, w = context.saved_tensors
-                return gradient @ w, gradient.t() @ x
-
-        x, own = torch.randn(64, 12), lambda m, x: Linear.apply(x, m.w)
-        for kind, use, shape in (("plain", own, (16, 16)), ("cast", lambda m, x: Linear.apply(x.double(), m.w.double()).float(), (16, 16)),
-                                 ("view", lambda m, x: Linear.apply(x, m.w.view(16, 16)), (16, 4, 4)), ("also decayed", own, (16, 16))):
+        x, own = torch.randn(64, 12), lambda m, x: kinds.OwnLinear.apply(x, m.w)
+        for kind, use, shape in (("plain", own, (16, 16)), ("cast", lambda m, x: kinds.OwnLinear.apply(x.double(), m.w.double()).float(), (16, 16)),
+                                 ("view", lambda m, x: kinds.OwnLinear.apply(x, m.w.view(16, 16)), (16, 4, 4)), ("also decayed", own, (16, 16))):
             model = kinds.Model(lambda m, x: m.out(use(m, m.first(x)).tanh()), first=nn.Linear(12, 16), w=kinds.weight(*shape), out=nn.Linear(16, 5))
             loss = lambda m: m(x).square().mean() + (m.w.square().sum() if kind == "also decayed" else 0)
             with self.subTest(kind), ranklab.watch(model, every=1) as watcher:
