@@ -25,6 +25,8 @@ REASONS = {
     "sparse-input": "its input is a sparse or nested tensor, which is not measured",
     "scaled-by-frequency": "scale_grad_by_freq=True: its gradient is not the sum over its samples",
     "custom-function": "used inside a torch.autograd.Function, which is not measured",
+    "reentrant-checkpoint": "used inside a checkpoint with use_reentrant=True (the default), which "
+                            "hides the graph; pass use_reentrant=False",
     "function": "used by {0}, but not as a matrix, or a block of its rows, that multiplies "
                 "activations; for example as an input, a term, a block of columns, or to compute "
                 "another weight",

@@ -73,7 +73,8 @@ def groups(model, loss, filters=False):
     layers. Buffers, such as the statistics of BatchNorm, and the random state of PyTorch are
     restored. The model must have seen its lazy layers before.
 
-    Throws TypeError if `loss` is no function or returns no scalar with a gradient.
+    Throws TypeError if `loss` is no function or returns no scalar with a gradient, ValueError if a
+    reentrant checkpoint hides the use of a matrix.
     """
     check_model("groups()", model)
     if not callable(loss):
@@ -88,6 +89,9 @@ def groups(model, loss, filters=False):
     finally:
         for p in frozen:
             p.requires_grad_(False)
+    for name, (cause, reason) in recording.refused.items():
+        if cause == "reentrant-checkpoint":
+            raise ValueError(f"groups(): {name} is {reason}")
     uses = recording.uses
     roles = find_roles(recording, [value.grad_fn])
     out, kinds, counts = Groups(filters), {}, {}
@@ -108,13 +112,6 @@ def forward(model, loss):
     try:
         with torch.enable_grad():
             value = loss(model)
-        if recording.hidden:  # a reentrant checkpoint has a graph only during the backward pass
-            gradients = [(p, p.grad) for p in model.parameters()]
-            try:
-                value.backward(retain_graph=True)
-            finally:
-                for p, gradient in gradients:
-                    p.grad = gradient
     finally:
         recording.stop()
     if not isinstance(value, torch.Tensor) or value.numel() != 1 or value.grad_fn is None:

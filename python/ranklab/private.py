@@ -92,26 +92,23 @@ def body(function):
 
 
 def region():
-    """Where the running call is in a region of torch.utils.checkpoint: (state, node).
+    """Where the running call is in a region of torch.utils.checkpoint.
 
     "forward": in the forward pass of a region without reentrant autograd; "again": in its
-    repetition; "reentrant": in the repetition of a reentrant one, with its node in the graph; else
-    None.
+    repetition; "reentrant": in the forward pass of a reentrant one; else None.
     """
     frame = sys._getframe(1)
     while frame is not None:
         if frame.f_code.co_filename == torch.utils.checkpoint.__file__:
             name = frame.f_code.co_name
             if name in ("unpack", "unpack_hook"):
-                return "again", None
-            if name == "backward":
-                return "reentrant", frame.f_locals.get("ctx")
+                return "again"
             if name == "forward" and "ctx" in frame.f_locals:
-                return "reentrant-forward", None
+                return "reentrant"
             if name in ("checkpoint", "_checkpoint_without_reentrant"):
-                return "forward", None
+                return "forward"
         frame = frame.f_back
-    return None, None
+    return None
 
 
 def is_wanted(node):

@@ -4,7 +4,7 @@ import contextlib
 import torch
 
 from . import calls, private, sums, uses
-from .causes import Refused, failure
+from .causes import Refused, failure, why
 from .roles import Flow, Use
 from .weights import CASTS, SCALINGS, Weights, address, world_size
 
@@ -36,7 +36,6 @@ class Recording:
         self.shapes, self.cuts = {}, {}  # name -> the shape of the matrix; sizes of cut outputs
         self.between, self.states, self.drift, self.flow = {}, {}, {}, Flow(self.weights)
         self.data, self.custom, self.losses = set(), set(), []
-        self.hidden = False  # whether the forward pass of a reentrant checkpoint used weights
         self.before = {}  # gradients before the recording, which later ones are added to
         for name, parameter in self.parameters.items():
             if measure and name not in self.refused and parameter.dim() > 1:
@@ -86,7 +85,8 @@ class Recording:
             if not torch.is_grad_enabled():
                 if names and (function in calls.SIGNATURES or function in calls.NOT_MEASURED):
                     self.without_grad.update(names)
-                    self.hidden |= private.region()[0] == "reentrant-forward"
+                    if private.region() == "reentrant":
+                        self.refused.update(dict.fromkeys(names, why("reentrant-checkpoint")))
                 return
             if names or function in calls.PRODUCTS or function in calls.NOT_MEASURED or (
                     function in uses.SUMS):
@@ -215,12 +215,11 @@ class Recording:
 
     def note_use(self, names, kind, operands, out):
         """Notes a use of matrices for the roles."""
-        state, node = private.region()
-        region, behind = node if state == "reentrant" else None, self.flow.behind(operands)
+        behind = self.flow.behind(operands)
         nodes = None if any(t.requires_grad and t.grad_fn is None for t in operands) else [
             t.grad_fn for t in operands if t.grad_fn is not None]
         for name in names:
-            self.add_use(Use(name, kind, out.grad_fn, behind, region, nodes))
+            self.add_use(Use(name, kind, out.grad_fn, behind, nodes))
         if len(names) == 1 and not self.measure:
             out._ranklab_output = uses.Mark(self.weights, names[0])
 
@@ -234,7 +233,7 @@ class Recording:
 
     def repeat(self, function, args, more):
         """Whether a checkpoint repeats this call for its backward pass; keeps its input."""
-        if private.region()[0] != "again":
+        if private.region() != "again":
             return False
         with contextlib.suppress(Exception):  # then the input is missing when the gradient arrives
             uses.use(self, function, args, more, None)
@@ -268,7 +267,7 @@ class Recording:
         matrix = self.matrices.setdefault(key, sums.Sums(*key))
         matrix.empty = matrix.empty and not output.numel()
         rounded = output.dtype if output.dtype in sums.HALF and value.is_floating_point() else None
-        node, checkpointed = self.node(whole), private.region()[0] == "forward"
+        node, checkpointed = self.node(whole), private.region() == "forward"
         held = None if checkpointed else sums.Held(value)
 
         def add_gradient(_, gradients):

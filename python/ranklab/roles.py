@@ -76,84 +76,68 @@ class Use:
     inputs: the nodes of its activations; None: all edges of `node`, of which some may lead to the
     weight alone (the power iteration of a spectral norm is a use too).
     behind: what lies upstream of its input beside the graph, see Flow.
-    region: the node of a reentrant checkpoint inside whose backward pass the use lies.
     arrived: whether a gradient came back.
     """
 
-    def __init__(self, name, kind, node, behind=(), region=None, inputs=None):
+    def __init__(self, name, kind, node, behind=(), inputs=None):
         self.name, self.kind, self.node, self.inputs = name, kind, node, inputs
-        self.behind, self.region, self.arrived = behind, region, False
-        # The Python object of the region may outlive its node in the graph.
-        self.before = region.next_functions if region is not None else ()
+        self.behind, self.arrived = behind, False
 
 
-class Graph:
-    """The graph upstream of some nodes, with what reentrant checkpoints hide joined to it."""
+def upstream(node, more=()):
+    """The nodes directly upstream of a node; more: node -> further ones."""
+    return [each for each, _ in node.next_functions if each is not None] + (
+        more[node] if node in more else [])
 
-    def __init__(self, uses):
-        self.inside, self.owner, self.before = {}, {}, {}
-        for use in uses:
-            if use.region is not None:
-                self.inside.setdefault(use.region, []).append(use.node)
-                self.before[use.region] = use.before
-        for region, nodes in self.inside.items():  # their inputs are leaves of the inner graph
-            for node in self.order(nodes):
-                leaf = getattr(node, "variable", None)
-                if leaf is not None and not isinstance(leaf, nn.Parameter):
-                    self.owner[node] = region
 
-    def next(self, node, more=()):
-        """The nodes upstream of a node; more: node -> further ones."""
-        edges = self.before.get(node)
-        edges = node.next_functions if edges is None else edges
-        edges += self.before[self.owner[node]] if node in self.owner else ()
-        return [each for each, _ in edges if each is not None] + self.inside.get(node, []) + (
-            more[node] if node in more else [])
-
-    def order(self, roots, more=()):
-        """All nodes upstream of the roots, each after those that it leads to (upstream first)."""
-        found, seen = [], set()
-        for root in roots:
-            stack = [(root, False)]
-            while stack:
-                node, done = stack.pop()
-                if done:
-                    found.append(node)
-                elif node not in seen:
-                    seen.add(node)
-                    stack.append((node, True))
-                    stack += [(each, False) for each in self.next(node, more)]
-        return found
+def order_of(roots, more=()):
+    """All nodes upstream of the roots, each after those that it leads to (upstream first)."""
+    found, seen = [], set()
+    for root in roots:
+        stack = [(root, False)]
+        while stack:
+            node, done = stack.pop()
+            if done:
+                found.append(node)
+            elif node not in seen:
+                seen.add(node)
+                stack.append((node, True))
+                stack += [(each, False) for each in upstream(node, more)]
+    return found
 
 
 def find_roles(recording, roots):
     """name -> role of every matrix with a use upstream of the roots (nodes of the graph), or of a
     loss whose backward pass was seen."""
     uses = recording.uses
-    graph, at, more = Graph(uses), {}, {}
-    seen, roots = set(graph.order(roots)), roots + [loss.grad_fn for loss in recording.losses]
-    add_unseen(recording, graph, graph.order(roots), seen)
+    at, more = {}, {}
+    seen, roots = set(order_of(roots)), roots + [loss.grad_fn for loss in recording.losses]
+    add_unseen(recording, order_of(roots), seen)
     for use in uses:
         at.setdefault(use.node, []).append(use)
         more.setdefault(use.node, []).extend(node for node in use.behind if node is not FROZEN)
-    order = graph.order(roots)
+
+    def is_use(node):  # what a reentrant checkpoint hides counts as a matrix
+        return node in at or type(node).__name__ == "CheckpointFunctionBackward"
+
+    order = order_of(roots)
     above, below = set(), set()  # nodes with a use there or upstream; strictly downstream
-    for node in graph.order(roots, more):
-        if node in at or any(each in above for each in graph.next(node, more)):
+    for node in order_of(roots, more):
+        if is_use(node) or any(each in above for each in upstream(node, more)):
             above.add(node)
     for node in reversed(order):
-        if node in at or node in below:
-            below.update(graph.next(node))
+        if is_use(node) or node in below:
+            below.update(upstream(node))
     reached, by_name = set(order), {}
     for use in uses:
         if use.node in reached and use.kind != "frozen":
-            inputs = graph.next(use.node) if use.inputs is None else use.inputs
+            inputs = upstream(use.node) if use.inputs is None else use.inputs
             first = FROZEN not in use.behind and above.isdisjoint([*inputs, *use.behind])
             by_name.setdefault(use.name, []).append((use, first))
     return {name: role_of(each, below) for name, each in by_name.items()}
 
 
-def add_unseen(recording, graph, order, observed):
+def add_unseen(recording, order, observed):
     """Adds what the graph alone shows of parameters: a lookup table[ids], of which PyTorch tells
     the modes nothing, custom functions, and other functions (at the nodes `observed`)."""
     weights = recording.weights
@@ -163,7 +147,7 @@ def add_unseen(recording, graph, order, observed):
         name for behind in weights.computed.values() for name in behind}
     for node in order:
         custom = isinstance(node, torch.autograd.function.BackwardCFunction)
-        inputs = [(each, leaf_of(each, custom)) for each in graph.next(node)]
+        inputs = [(each, leaf_of(each, custom)) for each in upstream(node)]
         for _, leaf in inputs:
             name = None if leaf is None else weights.first_names.get(leaf)
             if name is None or leaf.dim() < 2:

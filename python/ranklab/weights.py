@@ -22,7 +22,7 @@ CASTS = {"to", "type", "type_as", "float", "double", "half", "bfloat16", "cuda",
 SCALINGS = {"mul", "multiply", "__mul__", "__rmul__", "div", "divide", "true_divide",
             "__truediv__"}
 # Parts of a module's path that wrappers add.
-WRAPPERS = {"", "_orig_mod", "_checkpoint_wrapped_module", "_fsdp_wrapped_module"}
+WRAPPERS = {"", "_orig_mod", "_checkpoint_wrapped_module"}
 
 
 class Origin:

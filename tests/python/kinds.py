@@ -175,10 +175,10 @@ def causal_block():
     return squares(Model(forward, norm=nn.LayerNorm(8), qkv=nn.Linear(8, 24), out=nn.Linear(8, 8), up=nn.Linear(8, 32), down=nn.Linear(32, 8)), torch.randn(X))
 
 
-def checkpointed(reentrant):
+def checkpointed():
     def forward(m, x):
         for block in m.blocks:
-            x = x + checkpoint(block, x, use_reentrant=reentrant)
+            x = x + checkpoint(block, x, use_reentrant=False)
         return x
 
     blocks = nn.ModuleList(nn.Sequential(nn.Linear(8, 12), nn.Tanh(), nn.Linear(12, 8)) for _ in range(2))
@@ -256,8 +256,7 @@ KINDS = {
                                      lambda m, x: m.base(x) + m.b(m.a(x)), torch.randn(X)), {"base.weight": "frozen"}),
     "tied autoencoder": (lambda: one({"w": weight(5, 8), "middle": nn.Linear(5, 5)}, lambda m, x: F.linear(m.middle(F.linear(x, m.w)), m.w.t()), torch.randn(X)),
                          {"w": "both-orientations"}),
-    "checkpointed, reentrant": (lambda: checkpointed(True), {}),
-    "checkpointed, not reentrant": (lambda: checkpointed(False), {}),
+    "checkpointed": (checkpointed, {}),
     "cast weight": (lambda: one({"w": weight(5, 8)}, lambda m, x: tap("w", x, F.linear(x, m.w.type_as(x))), torch.randn(X).bfloat16()), {}),
     "functional imported by name": (lambda: one({"w": weight(5, 8)}, lambda m, x: tap("w", x, linear(x, m.w)), torch.randn(X)), {}),
     "transposed addmm": (lambda: one({"w": weight(8, 5)}, lambda m, x: tap("w", x, torch.addmm(torch.zeros(5), x, m.w)), torch.randn(20, 8)), {}),

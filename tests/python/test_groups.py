@@ -93,12 +93,32 @@ class GroupsTest(unittest.TestCase):
                          {"age": "head", "id": "head", "h": "hidden", "a": "first", "b": "first"})
 
     def test_checkpoints(self):
-        for kind in None, True, False:
+        for kind in None, False:
             with self.subTest(kind):
                 model, ids = language_model(kind), torch.randint(11, (4, 6))
                 expected = {f"blocks.{b}.{i}": "hidden" for b in (0, 1) for i in (0, 2)}
                 self.assertEqual(self.roles(model, lambda: model(ids).exp().mean()),
                                  {"table": "embedding", "head": "head", **expected})
+
+    def test_a_reentrant_checkpoint_hides_the_roles_inside_it_alone(self):
+        def forward(m, x):
+            x = F.relu(m.first(x))
+            return m.second(checkpoint(m.inside, m.before(x), use_reentrant=True))
+
+        model, x = Net(forward, first=nn.Linear(5, 8), before=nn.Linear(8, 8), inside=nn.Linear(8, 8), second=nn.Linear(8, 3)), torch.randn(20, 5)
+        for last, roles in (lambda y: y, ("hidden", "head")), (lambda y: checkpoint(model.inside, y, use_reentrant=True), ("hidden", "hidden")):
+            if roles[1] == "hidden":
+                model.second = nn.Linear(8, 8)
+            loss = lambda _: last(model(x)).exp().mean()
+            with self.assertRaisesRegex(ValueError, "inside.weight is used inside a checkpoint .* pass use_reentrant=False"):
+                ranklab.groups(model, loss)
+            watcher = ranklab.watch(model)
+            loss(model).backward()
+            found = watcher.step()
+            watcher.close()
+            self.assertEqual([found[name]["role"] for name in ("first", "before", "second")], ["first", *roles])
+            self.assertNotIn("inside", found)
+            self.assertIn("use_reentrant=False", str(watcher.not_judged))
 
     def test_frozen_layers_keep_their_place(self):
         model, ids = language_model(), torch.randint(11, (4, 6))
