@@ -361,6 +361,7 @@ void Config::judge(const Records& records, Claims& claims) const {
 namespace {
 
 /// How the models are trained, as far as the config does not say it. experiments/gpt.md has all.
+/// How every step is made. The names of the runs say in what they differ.
 std::string training_note(const Config& c) {
   constexpr NewtonSchulzCoefficients p;
   const auto runs_muon = [](const std::string& word) {
@@ -368,18 +369,61 @@ std::string training_note(const Config& c) {
   };
   const std::string of_muon =
       std::ranges::any_of(c.optimizer, runs_muon) || std::ranges::any_of(c.also, runs_muon)
-          ? say("Muon: average of the gradients with beta {}, Nesterov's form, {} Newton-Schulz "
-                "iterations with coefficients {}, {} and {}. ",
-                momentum_beta, newton_schulz_steps, p.a, p.b, p.c)
+          ? say("Muon: average m of the gradients g with beta {}, not corrected; {} Newton-Schulz "
+                "iterations of beta m + (1 - beta) g, with coefficients {}, {} and {}. ",
+                momentum_beta, newton_schulz_steps, series_number(p.a), series_number(p.b),
+                series_number(p.c))
           : "";
   return say(
       "A step draws {} windows of {} tokens with uniform starts and lowers the mean cross-entropy "
       "of the next token. Learning rates rise over {} steps, stay until {} % of the steps and fall "
-      "in a line to {} % at the end. Adam: betas {} and {}, eps {}, no weight decay. {}{}"
-      "experiments/gpt.md, section Training, has the rest.",
+      "in a line to {} % at the end. Adam: betas {} and {}, corrected, eps {}. {}No weight decay, "
+      "no clipping. experiments/gpt.md, section Training, has the formulas.",
       c.batch, c.context + 1, warmup_steps, 100 * decay_start, 100 * final_factor, adam_beta_1,
-      Optimizer<double>::Settings{}.beta_2, adam_epsilon, of_muon,
-      c.has_facts() ? "" : "Every sixteenth block of the text is held out. ");
+      Optimizer<double>::Settings{}.beta_2, adam_epsilon, of_muon);
+}
+
+/// Initial weights, norms and positions of the first run.
+std::string model_note(const Config& c) {
+  const double width = static_cast<double>(c.dim) / static_cast<double>(c.heads);
+  const std::string norm =
+      c.norm == "rms" ? "x / sqrt(mean(x^2) + 1e-6)" : "(x - mean(x)) / sqrt(var(x) + 1e-5)";
+  const std::string tables = c.position == "rotary" ? "embedding" : "embedding and positions";
+  const std::string start =
+      c.init == "modded" ? say("{} N(0, 1); Wq, Wk, Wv, {} N(0, 1/(4 inputs)); Wo, W2 and head 0",
+                               tables, c.is_gated() ? "W1, Wg" : "W1")
+      : c.init == "gauss"
+          ? say("{} N(0, 1); the others N(0, 1/inputs)", tables)
+          : say("Wo and W2 N(0, 0.02^2 / {}); the others N(0, 0.02^2)", 2 * c.layers);
+  const std::string normed = c.qk_norm == "on" ? "normalized per head" : "not normalized";
+  const std::string positions =
+      c.position == "rotary"
+          ? say("the embedding is normalized; q and k are {}, then the numbers (j, j + {}) of "
+                "place "
+                "t = 0, 1, ... turn by t 10000^(-2j/{})",
+                normed, width / 2, width)
+          : say("a learned table is added to the embedding; q and k are {}", normed);
+  return say(
+      "Initial weights: {}. Norm: {}, without gain and bias, before attention, feed-forward "
+      "network and head. Positions: {}. Scores: q'k / sqrt({}).",
+      start, norm, positions, width);
+}
+
+/// What is learned from, and what is held out.
+std::string text_note(const Config& c) {
+  const std::string whole =
+      say("The final held-out loss is that of all held-out tokens in windows of {}, one after the "
+          "other.",
+          c.context);
+  if (c.has_facts()) return whole;
+  return say(
+      "{}Blocks of 65,536 bytes (a sixteenth of a shorter text): every sixteenth is held "
+      "out.{} {}",
+      c.text.empty() ? "One verse per line, without its reference. " : "",
+      c.vocab == "char" ? ""
+                        : " Byte pairs are learned from the rest, inside words with the "
+                          "blank before them, marks with theirs, blanks and line ends.",
+      whole);
 }
 
 }  // namespace
@@ -393,6 +437,8 @@ void Config::show(Display& out) const {
           "with a vocabulary of {}.",
           read.text, read.bytes, read.checksum, read.training.size(), read.validation.size(),
           read.vocabulary));
+  out.note(text_note(*this));
+  out.note(model_note(*this));
   out.note(training_note(*this));
   grid::note_divergences(
       out, all.plan.runs, [](const Run& run) { return run.figure_label(); },
