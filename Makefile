@@ -57,6 +57,8 @@ LIBRARY  := $(BUILD)/libranklab.a
 BINARY   := $(BUILD)/ranklab
 PRESET_FILES := $(filter-out %.schema.json,$(wildcard experiments/*.json))
 PRESETS  := $(sort $(patsubst experiments/%.json,%,$(PRESET_FILES)))
+# Further names of presets.
+ALIASES  := $(shell sed -n '/^  "aliases":/s/"\([^"]*\)": "[^"]*"/\n\1\n/gp' $(PRESET_FILES) | grep -E '^[a-z][a-z0-9.-]*$$')
 
 RUN_PACKAGES  := libarmadillo-dev libopenblas-dev liblapack-dev libcxxopts-dev nlohmann-json3-dev zlib1g-dev librsvg2-bin bible-kjv bible-kjv-text dataset-fashion-mnist
 # The tests compare our Philox with that of Random123. They skip this test if Random123 is missing.
@@ -71,7 +73,7 @@ DEB_PACKAGES  := build-essential debhelper dh-python
 # Use all cores unless -j is given.
 JOBS := $(if $(findstring j,$(firstword -$(MAKEFLAGS))),,-j$(shell getconf _NPROCESSORS_ONLN))
 
-.PHONY: help deps build test new-study check reference fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS)
+.PHONY: help deps build test new-study check reference fuzz tsan soak test-page test-torch test-python cluster-test fresh-test smoke reproduce bench memory bench-compare lint format sanitize clean $(PRESETS) $(ALIASES)
 
 # `##` lists a target for users, `###` one for work on ranklab itself.
 help: ## list the targets
@@ -411,7 +413,7 @@ format: ### run clang-format on all sources
 	@clang-format -i $(FORMATTED)
 
 # --- figures ---------------------------------------------------------------------------------------------------------
-$(PRESETS): build
+$(PRESETS) $(ALIASES): build
 	@$(BINARY) run $@
 	@$(BINARY) plot results/$@.json --out results/$@.svg
 

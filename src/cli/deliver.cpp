@@ -94,9 +94,8 @@ bool is_complete_result(const std::string& file) {
 }  // namespace
 
 std::string default_out(const ResolvedRun& run) {
-  const std::string name = run.options().preset.empty()
-                               ? run.experiment->name + "-" + run.options().study
-                               : run.options().preset;
+  const std::string name =
+      run.asked_for.empty() ? run.experiment->name + "-" + run.options().study : run.asked_for;
   const Shard& shard = run.shard;
   const std::string part =
       "." + std::to_string(shard.index) + "-of-" + std::to_string(shard.count) + ".part";

@@ -52,6 +52,12 @@ std::vector<Listed> sorted_by_paper(const std::vector<Preset>& presets) {
     if (!listed.preset.source) continue;
     listed.paper = paper_of(listed.preset.source->paper);
     listed.figure = listed.preset.source->figure;
+    for (const auto& [alias, figure] : preset.aliases) {
+      Preset same = preset;
+      same.name = alias, same.summary = "another name of " + preset.name + ": the same run";
+      same.seconds = std::nullopt;
+      out.push_back({same, out.back().paper, figure});
+    }
   }
   std::stable_sort(out.begin(), out.end(), [](const Listed& a, const Listed& b) {
     if (a.paper != b.paper) return a.paper < b.paper;
@@ -84,7 +90,11 @@ void print_table(const std::vector<Listed>& presets) {
     std::printf("%s\n    %s", shortened(printable(lines[i + 1]), columns).c_str(),
                 wrapped(printable(presets[i].preset.summary), 4, columns).c_str());
   }
-  const std::string count = plural(presets.size(), "preset");
+  const auto is_alias = [](const Listed& each) {
+    return each.preset.name != each.preset.asked_for;
+  };
+  const auto aliases = static_cast<std::size_t>(std::ranges::count_if(presets, is_alias));
+  const std::string count = plural(presets.size() - aliases, "preset");
   if (seconds == 0) {  // presets of one's own name no time
     std::printf("\n%s\n", count.c_str());
     return;
@@ -99,8 +109,9 @@ void print_table(const std::vector<Listed>& presets) {
 bool matches(const Preset& preset, const std::string& text) {
   const std::string figure =
       preset.source ? preset.source->paper + " " + preset.source->figure : "";
-  return (preset.name + "\n" + figure + "\n" + preset.command).find(in_full(text)) !=
-         std::string::npos;
+  std::string words = preset.name + "\n" + figure + "\n" + preset.command;
+  for (const auto& [alias, drawn] : preset.aliases) words += "\n" + alias + "\n" + drawn;
+  return words.find(in_full(text)) != std::string::npos;
 }
 
 int list_quantities(const std::vector<std::string>& names, bool as_json) {

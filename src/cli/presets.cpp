@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 
 #include "cli/commands.hpp"
 #include "core/error.hpp"
@@ -30,7 +31,7 @@ struct Members<Preset> {
       std::tuple(required("command", &Preset::command), optional("summary", &Preset::summary),
                  optional("seconds", &Preset::seconds), optional("memory_mb", &Preset::memory_mb),
                  optional("after", &Preset::after), optional("reproduce", &Preset::reproduce),
-                 optional("toy", &Preset::toy)),
+                 optional("toy", &Preset::toy), optional("aliases", &Preset::aliases)),
       Members<PresetTexts>::list, std::tuple(required("config", &Preset::config)));
 };
 
@@ -119,6 +120,22 @@ std::string with_blank_before_number(const std::string& words) {
   return words.substr(0, letters) + " " + words.substr(number);
 }
 
+// Of the presets that can be read: name -> that of the preset.
+std::map<std::string, std::string> aliases_in(const fs::path& path,
+                                              const std::vector<std::string>& names) {
+  std::map<std::string, std::string> out;
+  for (const std::string& name : names) {
+    try {
+      const std::string file = (path / (name + ".json")).string();
+      if (read_file(file).find("\"aliases\"") == std::string::npos) continue;
+      for (const auto& [alias, _] : preset_from(read_written_json(file), name).aliases)
+        out.emplace(alias, name);
+    } catch (const std::runtime_error&) {  // `ranklab list` names a preset with a mistake
+    }
+  }
+  return out;
+}
+
 const Folder& folder() {
   static const Folder found = [] {
     Folder out;
@@ -130,6 +147,15 @@ const Folder& folder() {
     return out;
   }();
   return found;
+}
+
+const std::map<std::string, std::string>& aliases() {
+  static const std::map<std::string, std::string> found = aliases_in(folder().path, folder().names);
+  return found;
+}
+
+bool is_file(const std::string& name) {
+  return std::binary_search(preset_names().begin(), preset_names().end(), name);
 }
 
 bool is_shipped(const std::string& name, const std::string& text) {
@@ -150,19 +176,33 @@ void require_presets() {
         "no folder experiments/ with presets in the working directory or next to the program");
 }
 
+const std::vector<std::string>& preset_names_and_aliases() {
+  static const std::vector<std::string> all = [] {
+    std::vector<std::string> out = preset_names();
+    for (const auto& [alias, _] : aliases()) out.push_back(alias);
+    std::sort(out.begin(), out.end());
+    out.erase(std::unique(out.begin(), out.end()), out.end());
+    return out;
+  }();
+  return all;
+}
+
 bool is_preset(const std::string& name) {
-  return std::binary_search(preset_names().begin(), preset_names().end(), name);
+  return is_file(name) || aliases().contains(name);
 }
 
 std::vector<std::string> presets_of_figure(const std::string& words) {
   const std::string figure = in_full(with_blank_before_number(words));
+  const auto is_of = [&](const std::string& other) {
+    return other == figure || other.starts_with(figure + " ") || other.starts_with(figure + ",");
+  };
   std::vector<std::string> out;
   for (const std::string& name : preset_names()) {
     try {
-      const std::optional<Source> source = read_preset(name).source;
-      if (source && (source->figure == figure || source->figure.starts_with(figure + " ") ||
-                     source->figure.starts_with(figure + ",")))
-        out.push_back(name);
+      const Preset preset = read_preset(name);
+      if (preset.source && is_of(preset.source->figure)) out.push_back(name);
+      for (const auto& [alias, drawn] : preset.aliases)
+        if (is_of(drawn)) out.push_back(alias);
     } catch (const std::runtime_error&) {  // `ranklab list` names a preset with a mistake
     }
   }
@@ -202,10 +242,11 @@ Preset read_preset(const std::string& name, const std::string& where) {
   if (!is_preset(name)) {
     const std::string stem = fs::path(name).stem().string();
     // Many begin with spectral-fig1, for spectral-fig01.
-    const std::string several = several_begin(name, preset_names());
+    const std::vector<std::string>& names = preset_names_and_aliases();
+    const std::string several = several_begin(name, names);
     std::string hint = several;
-    if (several.empty() || beginning_with(name, preset_names()).size() > most_beginnings)
-      hint = did_you_mean(name, preset_names(),
+    if (several.empty() || beginning_with(name, names).size() > most_beginnings)
+      hint = did_you_mean(name, names,
                           several.empty() ? "; `ranklab list` shows all presets" : several);
     if (name.ends_with(".json") && is_preset(stem))
       hint = "; leave out the folder and .json: " + stem;
@@ -215,10 +256,12 @@ Preset read_preset(const std::string& name, const std::string& where) {
       hint = "; presets of " + printable_key(name) + ": " + joined(presets);
     throw UsageError(where + ": unknown preset '" + printable_key(name) + "'" + hint);
   }
-  const std::string path = (folder().path / (name + ".json")).string();
-  Preset out = preset_from(read_written_json(path), "preset " + name);
-  out.name = name;
-  out.is_shipped = is_shipped(name, read_file(path));
+  const std::string file = is_file(name) ? name : aliases().at(name),
+                    path = (folder().path / (file + ".json")).string();
+  Preset out = preset_from(read_written_json(path), "preset " + file);
+  out.name = file;
+  out.asked_for = name;
+  out.is_shipped = is_shipped(file, read_file(path));
   return out;
 }
 

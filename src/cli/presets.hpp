@@ -40,8 +40,10 @@ struct ShorterRun {
 };
 
 struct Preset : PresetTexts {
-  std::string name;         // of the file, without .json
-  bool is_shipped = false;  // a preset of this version, unchanged; otherwise the user wrote it
+  std::string name;            // of the file, without .json
+  std::string asked_for;       // the same, or the alias by which it was read
+  bool is_shipped = false;     // a preset of this version, unchanged; otherwise the user wrote it
+  Named<std::string> aliases;  // further names, each with the figure that the same run draws
   std::string command, summary;
   std::optional<double> seconds,  // expected wall time on two cores
       memory_mb;                  // and largest resident memory, in 10^6 bytes
@@ -56,10 +58,13 @@ struct Preset : PresetTexts {
 /// one next to the program's folder, else where `make install` puts it, share/ranklab/experiments
 /// below the prefix. The folder is read once.
 const std::vector<std::string>& preset_names();
+/// The same with the aliases of the presets. The first call reads the files.
+const std::vector<std::string>& preset_names_and_aliases();
 
 /// Throws Failure if there is none.
 void require_presets();
 
+/// Whether it is a name or an alias.
 bool is_preset(const std::string& name);
 /// The presets of "Figure 3" or "Thm 4.1", of all papers.
 std::vector<std::string> presets_of_figure(const std::string& words);
@@ -70,9 +75,9 @@ std::string completed(const std::string& beginning, const std::vector<std::strin
 /// The end of an error message: "; 2 names begin so: a, b" if several do, else "".
 std::string several_begin(const std::string& beginning, const std::vector<std::string>& names);
 
-/// Throws UsageError that starts with `where` for an unknown name (with those that begin with it,
-/// or the nearest known one), UsageError for an unknown key and a value that is not allowed;
-/// Failure for a file that cannot be read.
+/// By name or alias. Throws UsageError that starts with `where` for an unknown name (with those
+/// that begin with it, or the nearest known one), UsageError for an unknown key and a value that is
+/// not allowed; Failure for a file that cannot be read.
 Preset read_preset(const std::string& name, const std::string& where = "--preset");
 
 /// A JSON file that people write: with // comments, and a list of strings where a sentence is.

@@ -90,7 +90,9 @@ std::vector<Task> tasks_of(std::vector<std::string> requested, const Options& op
   // A preset may need the files of another one. Throws for an unknown name.
   std::vector<std::string> places(requested.size(), "reproduce");  // where each is named
   for (std::size_t i = 0; i < requested.size(); ++i) {
-    const Preset& preset = read[requested[i]] = read_preset(requested[i], places[i]);
+    Preset preset = read_preset(requested[i], places[i]);
+    requested[i] = preset.name;
+    read[preset.name] = preset;
     if (preset.after.empty()) continue;
     places.push_back("preset " + requested[i] + ": after");
     requested.push_back(preset.after);

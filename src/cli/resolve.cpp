@@ -273,6 +273,7 @@ ResolvedRun configured(const Experiment& experiment, const RunRequest& request, 
                    : request.config
                        ? text_at(request.config->config, "preset", request.config->label)
                        : "";
+  run.asked_for = request.preset ? request.preset->asked_for : options.preset;
   return run;
 }
 
@@ -409,7 +410,7 @@ std::optional<Preset> preset_of(const Experiment& experiment, const Arguments& f
                                 const std::optional<Preset>& read) {
   const std::string* name = flags.find("preset");
   if (name == nullptr) return {};
-  Preset preset = read && read->name == *name ? *read : read_preset(*name);
+  Preset preset = read && read->asked_for == *name ? *read : read_preset(*name);
   if (preset.command != experiment.name)
     throw UsageError("--preset " + preset.name + " is for " + preset.command + ", not " +
                      experiment.name + "; run `ranklab " + preset.command + " " +

@@ -96,6 +96,7 @@ struct Parameters {
 struct ResolvedRun {
   const Experiment* experiment = nullptr;
   std::unique_ptr<Parameters> parameters;
+  std::string asked_for;                 // the name or alias of the preset; empty: none
   PresetTexts texts;                     // of the preset or the replayed file
   nlohmann::ordered_json preset_config;  // the config of the preset alone; empty: no preset
   Shard shard;                           // of --shard; 1/1: the whole run

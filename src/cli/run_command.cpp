@@ -16,8 +16,8 @@ int run_preset(const std::vector<std::string>& words) {
   }
   if (words.empty() || words[0].starts_with('-'))
     throw UsageError("run takes a preset as its first argument; `ranklab list` shows all presets");
-  const Preset preset = read_preset(completed(words[0], preset_names()), "run");
-  std::vector<std::string> all = {"--preset", preset.name};
+  const Preset preset = read_preset(completed(words[0], preset_names_and_aliases()), "run");
+  std::vector<std::string> all = {"--preset", preset.asked_for};
   all.insert(all.end(), words.begin() + 1, words.end());
   return run_experiment(experiment_of(preset.command, "preset " + preset.name), all, preset);
 }

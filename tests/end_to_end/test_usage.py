@@ -175,6 +175,20 @@ class BadFlagTest(ProgramTest):
         self.refused("run --trials 2 spectral-fig03", "preset")
         self.assertIn("run PRESET", self.run_program("run --help").stdout)
 
+    def test_an_alias_is_its_preset_but_for_the_file_of_the_result(self):
+        short = "--trials 1 --steps 2 --sample-steps 0,1 --k 8,16 --quiet"
+        for name in ("spectral-fig14a", "spectral-fig15a"):
+            self.assertEqual(self.run_program(f"run {name} {short}").returncode, 0)
+        mine, alias = (loads(self.read(f"results/{name}.json")) for name in ("spectral-fig14a", "spectral-fig15a"))
+        self.assertEqual(alias["preset"], "spectral-fig14a")
+        for key in ("config", "claims", "series", "title"):
+            self.assertEqual(alias[key], mine[key], key)
+        self.assertEqual(self.run_program("verify results/spectral-fig15a.json --quiet").returncode, 0)
+        self.assertIn("run spectral-fig14a", self.run_program("run spectral-fig15a --help").stdout)
+        self.assertIn("spectral-fig15a", self.run_program(["list", "Figure 15"]).stdout)
+        plan = loads(self.run_program("spiked-model --preset spectral-fig15a --dry-run").stdout)
+        self.assertEqual((plan["config"]["preset"], plan["out"]), ("spectral-fig14a", "results/spectral-fig15a.json"))
+
     def test_a_flag_without_its_value_is_refused(self):
         self.refused(f"{RF} --trials", "--trials", "needs a value")
         self.refused(f"{RF} --trials --seed 3", "--trials", "needs a value")
@@ -372,7 +386,9 @@ class ListTest(ProgramTest):
         run = self.run_program("list")
         lines = [line for line in run.stdout.splitlines()[1:-1] if line and not line.startswith(" ")]
         listed = [line.split()[0] for line in lines if not line.startswith("[")]
-        self.assertEqual(sorted(listed), PRESETS)
+        aliases = [alias for preset in loads(self.run_program("list --json").stdout) for alias in preset.get("aliases", ())]
+        self.assertIn("spectral-fig01", aliases)
+        self.assertEqual(sorted(listed), sorted(PRESETS + aliases))
         self.assertEqual([line.split()[0] for line in lines if line.startswith("[")], [f"[{paper['paper']}]" for paper in loads(self.run_program("papers --json").stdout)])
         for earlier, later in (("spectral-fig04", "spectral-fig18a"), ("spectral-fig18b", "spectral-thm1.5"), ("spectral-thm3.6", "lambda-skip-fig01")):
             self.assertLess(listed.index(earlier), listed.index(later))
