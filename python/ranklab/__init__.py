@@ -2,9 +2,9 @@
 
 nr(G)/st(A), which watch() measures, does not choose among them; and tune the rate of embedding and
 head for Adam first, whose best was 10 times that of the hidden matrices. In the preset muon-blocks
-(held-out nats, five seeds, rates tuned for each choice) Muon on all hidden matrices ends 0.018 +-
-0.025 below Adam, with the embedding too 0.058 +- 0.015 below, on those with nr >= st 0.020 +- 0.022
-above, and on the others 0.042 +- 0.010 below.
+(held-out nats minus Adam's, five seeds, rates tuned for each choice) Muon on all hidden matrices
+gives -0.021 +- 0.013, with the embedding too -0.056 +- 0.013, on those with nr >= st 0.021 +- 0.024,
+and on the others -0.044 +- 0.018.
 
     groups(model, loss)                 parameters for Muon and for the other optimizer
     check_groups(optimizers, model)     what is wrong with the groups of optimizers

@@ -73,8 +73,8 @@ def groups(model, loss, filters=False):
     layers. Buffers, such as the statistics of BatchNorm, and the random state of PyTorch are
     restored. The model must have seen its lazy layers before.
 
-    Throws TypeError if `loss` is no function or returns no scalar with a gradient, ValueError if a
-    reentrant checkpoint hides the use of a matrix.
+    Throws TypeError if `loss` is no function or returns no scalar with a gradient, ValueError if it
+    uses no matrix of the model, or a reentrant checkpoint hides the use of one.
     """
     check_model("groups()", model)
     if not callable(loss):
@@ -102,6 +102,10 @@ def groups(model, loss, filters=False):
     for name, parameter in recording.parameters.items():
         if id(parameter) not in names:
             out.add(name, parameter, *describe(recording, name, parameter, roles, kinds, counts))
+    matrices = [name for name, p in recording.parameters.items() if p.dim() > 1]
+    if matrices and all(out.roles.get(name, "unused") == "unused" for name in matrices):
+        raise ValueError("groups(): the loss uses no matrix of this model; loss(model) must call "
+                         "the model that it is given")
     KNOWN[model] = out
     return out
 
@@ -135,7 +139,8 @@ def describe(recording, name, parameter, roles, kinds, counts):
         return "table", f"used by {kind}"
     if "convolution" in kind or kind.startswith("conv"):
         rows, *rest = parameter.shape
-        notes.append(f"{kind}; flattened, a matrix of {rows} x {parameter.numel() // rows}")
+        notes.append(f"{kind}; flattened, a matrix of {rows} x {parameter.numel() // rows}" + (
+            ", but each of its groups is a matrix of its own" if "grouped" in kind else ""))
     elif kind not in ("matrix", "transposed matrix", "embedding"):
         notes.append(f"used by {kind}")
     elif parameter.dim() > 2:
@@ -148,10 +153,11 @@ def describe(recording, name, parameter, roles, kinds, counts):
     if role == "hidden" and counts[whole] > 1 and parameter.dim() == 2:
         notes.append(f"shared: used {counts[whole]} times")
     fused = recording.cuts.get(whole)
-    if fused is None and name.endswith("in_proj_weight") and (
-            parameter.shape[0] == 3 * parameter.shape[1]):
-        fused = [parameter.shape[1]] * 3
-    if role == "hidden" and fused:
+    packed = name.endswith("in_proj_weight") and parameter.shape[0] == 3 * parameter.shape[1]
+    if role == "hidden" and packed:
+        notes.append(f"fused: 3 matrices of {parameter.shape[1]} outputs, which watch() measures "
+                     "apart, and Muon treats apart if each is a parameter of its own")
+    elif role == "hidden" and fused:
         rule = len(fused) if len(set(fused)) == 1 else fused
         sizes, cut = ", ".join(map(str, fused)), f'{{"{layer_name(name)}": {rule}}}'
         notes.append(f"fused: {len(fused)} matrices of {sizes} outputs, which watch(parts={cut}) "
@@ -183,7 +189,8 @@ def check_groups(optimizers, model, loss=None):
     Muon that are not hidden. What is Muon's is read from the groups and from the state of each
     parameter ("use_muon", "algorithm", "kind" and the like), else from the class: all parameters of
     one that is called Muon or Dion. If such a class has vectors too, or another optimizer in its
-    name, and marks nothing, one sentence says that it cannot be read. loss: as in groups(); not
+    name, and marks nothing, one sentence says that it cannot be read; another one, that no
+    parameter is known as Muon's. loss: as in groups(); not
     needed after groups(model, loss). Throws TypeError for what is no optimizer.
     """
     check_model("check_groups()", model)
@@ -220,6 +227,9 @@ def check_groups(optimizers, model, loss=None):
             note = found.notes.get(name)
             out.append(f"{name} is in Muon, but its role is {found.roles.get(name, 'unknown')}"
                        + (f" ({note})" if note else ""))
+    if not muon and all(muon_of(optimizer)[1] for optimizer in optimizers):
+        out.append('no parameter is known as Muon\'s: mark its groups with "use_muon": True, or '
+                   "call the class of its optimizer Muon")
     if found is None and muon:
         out.append("the roles of Muon's matrices are not known: call groups(model, loss) first, or "
                    "pass loss")

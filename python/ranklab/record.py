@@ -33,6 +33,7 @@ import contextlib
 import json
 import os
 import tempfile
+import warnings
 
 import torch
 
@@ -75,6 +76,10 @@ def record(model, path, loss_scale=None, reduce=True):
     recording.stop()
     with recording.aside([]):
         measured, others = layers(recording, reduce)
+        if all(layer.why is not None for layer in measured):
+            reasons = [layer.why[1] for layer in measured] + [why[1] for why in others.values()]
+            first = next(iter(reasons), "the model has none")
+            warnings.warn(f"record(): no matrix was measured: {first}", stacklevel=3)
         write(path, measured, others, recording, loss_scale)
         return
     raise recording.lost

@@ -410,11 +410,17 @@ def state_of(parameter):
 
 def some_entries(parameter):
     """All entries of a matrix, or ENTRIES of them at random, the same in each call."""
-    entries, size = parameter.detach().reshape(-1), parameter.numel()
+    entries = parameter.detach().reshape(-1)
+    return entries if len(entries) <= ENTRIES else entries[some_indices(parameter)]
+
+
+def some_indices(parameter):
+    """The places of some_entries() in the flattened matrix."""
+    size, device = parameter.numel(), parameter.device
     if size <= ENTRIES:
-        return entries
-    generator = torch.Generator(entries.device).manual_seed(size)
-    return entries[torch.randint(size, (ENTRIES,), generator=generator, device=entries.device)]
+        return torch.arange(size, device=device)
+    generator = torch.Generator(device).manual_seed(size)
+    return torch.randint(size, (ENTRIES,), generator=generator, device=device)
 
 
 def pair(total, gradient, before):

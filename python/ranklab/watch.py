@@ -25,9 +25,10 @@ from .measured import layers
 from .parts import check_parts, cut
 from .ranks import on_host
 from .reasons import GRADIENT_ONLY
-from .recording import Recording, some_entries
+from .recording import Recording, some_entries, some_indices
 from .weights import layer_name, world_size
 
+MOST_REASONS = 5  # that a printed Found has
 MOMENTUM = "momentum_buffer", "momentum", "exp_avg", "moment1", "m", "buf"  # in optimizers' state
 
 
@@ -45,15 +46,20 @@ def watch(model, every=100, reduce=True, parts=None, optimizer=None):
 
     Returns a Watcher. Other steps run as if there were none. Throws TypeError for a model that is
     no torch.nn.Module, an optimizer that is none and parts that are no dict, and ValueError for
-    another `every` and for parts that match no matrix; nothing afterwards.
+    another `every`, parts that match no matrix, and an optimizer of another model; nothing
+    afterwards.
     """
     check_model("watch()", model)
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise ValueError("watch(): every must be an integer of at least 1")
     if parts is not None:
-        check_parts(parts, [each for name, p in model.named_parameters()
+        check_parts(parts, [each for name, p in model.named_parameters() if p.dim() > 1
                             for each in (layer_name(name), name)])
     optimizers = [] if optimizer is None else optimizers_of("watch()", optimizer)
+    own = set(map(id, model.parameters()))
+    for each in optimizers:
+        if not any(id(p) in own for group in each.param_groups for p in group["params"]):
+            raise ValueError(f"watch(): {type(each).__name__} has no parameter of this model")
     return Watcher(model, every, reduce, parts or {}, optimizers)
 
 
@@ -71,7 +77,12 @@ def check_model(function, model):
 
 
 class Found(dict):
-    """Matrix -> its values, see Watcher.step(). Printed, it is a table."""
+    """Matrix -> its values, see Watcher.step(). Printed, it is a table, with what has no value.
+
+    not_judged: as in Watcher.
+    """
+
+    not_judged = {}
 
     def flat(self):
         """{"blocks.0.q/stable_rank": 1.5, ...}: all numbers, without those that are NaN."""
@@ -80,8 +91,13 @@ class Found(dict):
                 if isinstance(value, (int, float)) and not math.isnan(value)}
 
     def __str__(self):
+        left = [f"not measured: {name}: {reason}" if name else f"not measured: {reason}"
+                for name, reason in self.not_judged.items() if name not in self]
+        if len(left) > MOST_REASONS:
+            more = f"and {len(left) - MOST_REASONS} others: Watcher.not_judged has the reasons"
+            left[MOST_REASONS:] = [more]
         if not self:
-            return "no matrix was measured; Watcher.not_judged has the reasons"
+            return "\n".join(["no matrix was measured", *left])
         momentum = any("momentum_nuclear_rank" in values for values in self.values())
         rows = [["matrix", "role", "m x k", "samples", "st", "nr", "nr/st"]
                 + ["nr of momentum"] * momentum]
@@ -91,9 +107,9 @@ class Found(dict):
             rows.append([name, v["role"], "{} x {}".format(*v["shape"]), str(v["samples"])]
                         + ["-" if math.isnan(x) else f"{x:.4g}" for x in numbers])
         widths = [max(map(len, column)) for column in zip(*rows)]
-        return "\n".join("  ".join(
+        return "\n".join(["  ".join(
             text.ljust(width) if i < 2 else text.rjust(width)
-            for i, (text, width) in enumerate(zip(row, widths))).rstrip() for row in rows)
+            for i, (text, width) in enumerate(zip(row, widths))).rstrip() for row in rows] + left)
 
 
 class Watcher:
@@ -134,8 +150,8 @@ class Watcher:
             gradient_rms: root mean square of the entries of G, as it arrived in the backward pass;
             update_rms: of the change of the weights since the step before; of a matrix with more
                 than 65,536 entries, of as many of them at random. If step() is called before the
-                optimizer's, it is that of the step before, and 0 at first. NaN for parts of
-                other weights;
+                optimizer's, it is that of the step before, and 0 at first. NaN for a weight
+                that is computed from parameters, as by weight_norm;
             momentum_nuclear_rank: with `optimizer`, of the momentum that it has now, so that
                 step() belongs after optimizer.step(). Muon orthogonalizes it, or with Nesterov's
                 method a mean of it and G. NaN for a matrix without momentum.
@@ -178,11 +194,14 @@ class Watcher:
             with recording.aside([]):
                 found, self.not_judged = measure(
                     recording, self.reduce, self.parts, self.optimizers)
+                found.not_judged = self.not_judged
                 return found
             raise recording.lost
         except Exception as error:
             self.not_judged = {"": failure(error)[1]}
-            return Found()
+            found = Found()
+            found.not_judged = self.not_judged
+            return found
 
 
 def measure(recording, reduce, parts, optimizers):
@@ -228,12 +247,11 @@ def together(given, recording, parts, optimizers):
                                           [(layer.layer(), None, lambda g: g)])]
     stable = ranks.stable_ranks([moment for _, _, moment, _ in pieces])
     nuclear = ranks.nuclear_ranks([piece(layer.gradient) for layer, _, _, piece in pieces])
-    changes = updates({layer.name for layer in given}, recording)
+    changes = updates([(layer, piece) for layer, _, _, piece in pieces], recording)
     out = Found()
-    for (layer, name, _, piece), st, (nr, square) in zip(pieces, stable, nuclear):
+    for (layer, name, _, piece), st, (nr, square), change in zip(pieces, stable, nuclear, changes):
         shape = piece(layer.gradient).shape
-        out[name] = values(st, nr, square, shape, layer.n, layer.role,
-                           changes.get(layer.name, math.nan))
+        out[name] = values(st, nr, square, shape, layer.n, layer.role, change)
         if optimizers:
             momentum = momentum_of(optimizers, recording.parameters.get(layer.name))
             out[name]["momentum_nuclear_rank"] = math.nan if momentum is None else (
@@ -253,16 +271,33 @@ def values(st, nr, square, shape, n, role, change):
             "gradient_rms": (square / (m * k)) ** 0.5, "update_rms": change}
 
 
-def updates(names, recording):
-    """Name -> root mean square of the change of a parameter since the recording began."""
-    changes = {}
-    for name in names:
-        now, before = recording.parameters.get(name), recording.weights_before.get(name)
-        if now is not None and before is not None:
-            now = some_entries(now)
-            if len(now) == len(before):
-                changes[name] = (now.double() - before.to(now)).square().mean().sqrt()
-    return {name: number for name, (number,) in zip(changes, on_host(list(changes.values())))}
+def updates(pieces, recording):
+    """Root mean square of the change of each (layer, piece of it) since the recording began; NaN
+    without a parameter of its own, and if no entry that is compared lies in the piece."""
+    squares, out = {}, []
+    for layer, piece in pieces:
+        now = recording.parameters.get(layer.name)
+        before = recording.weights_before.get(layer.name)
+        if now is None or before is None or len(before) != len(entries := some_entries(now)):
+            out.append(torch.full((), math.nan))
+            continue
+        if layer.name not in squares:
+            squares[layer.name] = (entries.double() - before.to(entries)).square()
+        changes = squares[layer.name]
+        out.append(changes[inside(layer, piece, now)].mean().sqrt())
+    return [number for number, in on_host(out)]
+
+
+def inside(layer, piece, parameter):
+    """Which of some_entries() lie in a piece of a layer."""
+    size, at = parameter.numel(), some_indices(parameter)
+    columns = size // len(parameter) if layer.kind == "convolution" else layer.size[-1]
+    shape = size // columns, columns
+    rows = piece(layer.part(torch.arange(shape[0])[:, None].expand(shape)))
+    across = piece(layer.part(torch.arange(columns).expand(shape)))
+    row, column = at // columns, at % columns
+    return ((row >= int(rows[0, 0])) & (row <= int(rows[-1, -1]))
+            & (column >= int(across[0, 0])) & (column <= int(across[-1, -1])))
 
 
 def momentum_of(optimizers, parameter):

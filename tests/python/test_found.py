@@ -41,7 +41,6 @@ class FoundTest(unittest.TestCase):
         rows.writeheader()
         rows.writerows(watcher.history)
         self.assertEqual(len(out.getvalue().splitlines()), 7)
-        self.assertIn("not_judged", str(ranklab.Found()))
 
     def test_parts(self):
         """Their numbers: SevenTest."""
@@ -52,11 +51,15 @@ class FoundTest(unittest.TestCase):
             **{f"qkv.{i}": (8, 8) for i in (1, 2, 3)}, "o.1": (8, 4), "o.2": (8, 4), "out.1": (2, 8), "out.2": (3, 8)})
         with ranklab.watch(self.model, every=1, parts={"o*": 3}) as watcher:
             self.backward()
-            self.assertEqual(set(watcher.step()), {"qkv"})
-        self.assertEqual(watcher.not_judged["out"], "the parts 3 do not divide its 5 rows")
+            found = watcher.step()
+            self.assertEqual(set(found), {"qkv"})
+            self.assertIn("\nnot measured: out: the parts 3 do not divide its 5 rows", str(found))
+            self.assertIn("no matrix was measured\nnot measured: qkv: not used", str(watcher.step()))
         for error, parts in ((ValueError, {"no": 3}), (ValueError, {"o": 0}), (ValueError, {"o": ("cols", 2)}), (TypeError, ["o"])):
             with self.assertRaisesRegex(error, "parts"):
                 ranklab.watch(self.model, parts=parts)
+        with self.assertRaisesRegex(ValueError, "SGD has no parameter of this model"):
+            ranklab.watch(self.model, optimizer=torch.optim.SGD(nn.Linear(2, 2).parameters(), 0.1))
 
     def test_momentum(self):
         """Its numbers: SevenTest."""

@@ -166,6 +166,8 @@ class GroupsTest(unittest.TestCase):
             ranklab.groups(model, lambda model: model(x))
         with self.assertRaisesRegex(TypeError, "torch.nn.Module"):
             ranklab.groups({}, lambda _: 0)
+        with self.assertRaisesRegex(ValueError, "uses no matrix of this model"):
+            ranklab.groups(nn.Linear(3, 3), lambda _: model(x).sum())
         with self.assertRaisesRegex(TypeError, "check_groups\\(\\): needs an optimizer"):
             ranklab.check_groups([list(model.parameters())], model)
 
@@ -178,6 +180,7 @@ class GroupsTest(unittest.TestCase):
         found = ranklab.groups(model, loss)
         good = [Muon(found.muon, 0.1), torch.optim.AdamW(found.other)]
         self.assertEqual(ranklab.check_groups(good, model), [])
+        self.assertRegex("".join(ranklab.check_groups(torch.optim.AdamW(model.parameters()), model)), "no parameter is known as Muon's")
         bad = [Muon([*found.muon, model.head.weight, model.table.weight], 0.1), torch.optim.AdamW(found.other[2:])]
         said = "\n".join(ranklab.check_groups(bad, model, loss))
         for words in ("head.weight is in Muon, but its role is head", "table.weight is in Muon, but its role is embedding",

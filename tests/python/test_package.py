@@ -31,6 +31,13 @@ class PackageTest(unittest.TestCase):
             self.assertRegex(page, rf"`{name}\b", name)
 
     @unittest.skipUnless(all(map(importlib.util.find_spec, ("pip", "setuptools", "wheel"))), "without pip, setuptools or wheel")
+    def test_the_numbers_of_the_first_lines_are_those_of_the_page(self):
+        lines = text_of("python", "ranklab", "__init__.py").split('"""')[1]
+        numbers = re.findall(r"-?\d\.\d+ \+-\s\d\.\d+", lines)
+        self.assertEqual(len(numbers), 4)
+        for number in numbers:
+            self.assertIn(number.replace("\n", " "), text_of("python", "README.md"))
+
     def test_pip_installs_it_without_network(self):
         with tempfile.TemporaryDirectory() as folder:
             shutil.copytree(os.path.join(ROOT, "python"), os.path.join(folder, "python"))

@@ -53,6 +53,11 @@ class RecordTest(unittest.TestCase):
         m = self.model
         return m["out"](torch.tanh(m["fc"](m["table"](self.ids)))).exp().mean()
 
+    def test_a_file_without_a_matrix_warns(self):
+        with tempfile.TemporaryDirectory() as folder, self.assertWarnsRegex(UserWarning, "no matrix was measured: not used"):
+            with ranklab.record(nn.Linear(2, 2), os.path.join(folder, "a.safetensors")):
+                pass
+
     def test_tensors_and_metadata(self):
         m = self.model
         with ranklab.record(m, self.path):

@@ -79,26 +79,27 @@ SEVEN = {"MLP": (lambda: kinds.squares(kinds.mlp(), torch.randn(20, 8)), {"0": [
 class SevenTest(unittest.TestCase):
     """st, nr, nr of the momentum and the parts are those of singular values in float64, of activations and gradients from hooks on the modules."""
 
-    def expected(self, model, raw, rules, optimizer):
-        """matrix -> (A', G, momentum) in float64."""
+    def expected(self, model, raw, rules, optimizer, before):
+        """matrix -> (A', G, momentum, change of the weight) in float64."""
         def momentum(name):
             weights = dict(model.named_parameters())
             parameter = weights.get(name, weights.get(name + ".weight"))
             at = () if parameter is not None else (int(name.split(".")[-1]) - 1,)  # an expert
             parameter = weights[name.rsplit(".", 1)[0]] if at else parameter
             buffer = optimizer.state[parameter].get("momentum_buffer", optimizer.state[parameter].get("exp_avg"))
-            return buffer[at[0]].t() if at else buffer.flatten(1)
+            change = parameter.detach() - before[id(parameter)]
+            return [each[at[0]].t() if at else each.flatten(1) for each in (buffer, change)]
 
         out = {}
         for name, (a, g) in raw.items():
-            rule, b = rules.get(name), momentum(name)
+            rule, (b, c) = rules.get(name), momentum(name)
             if rule is None:
-                out[name] = a, g, b
+                out[name] = a, g, b, c
             elif isinstance(rule, tuple):
-                out.update({f"{name}.{i + 1}": each for i, each in enumerate(zip(*(t.chunk(rule[1], 1) for t in (a, g, b))))})
+                out.update({f"{name}.{i + 1}": each for i, each in enumerate(zip(*(t.chunk(rule[1], 1) for t in (a, g, b, c))))})
             else:
                 sizes = rule if isinstance(rule, list) else len(g) // rule
-                out.update({f"{name}.{i + 1}": (a, *each) for i, each in enumerate(zip(g.split(sizes), b.split(sizes)))})
+                out.update({f"{name}.{i + 1}": (a, *each) for i, each in enumerate(zip(g.split(sizes), b.split(sizes), c.split(sizes)))})
         return out
 
     def compare(self, builder, rules, kind, tolerance):
@@ -112,13 +113,14 @@ class SevenTest(unittest.TestCase):
                 raw = kinds.raw(model, loss, more[0] if more else None)
                 if hasattr(model, "table"):  # its two uses have no one A
                     raw = {"body": raw["body"], "table": (None, model.table.weight.grad)}
+                before = {id(p): p.detach().clone() for p in model.parameters()}
                 optimizer.step()
                 found = watcher.step()
-                expected = self.expected(model, raw, rules, optimizer)
+                expected = self.expected(model, raw, rules, optimizer, before)
                 self.assertEqual(set(found), set(expected))
-                for name, (a, g, b) in expected.items():
+                for name, (a, g, b, c) in expected.items():
                     values = found[name]
-                    wanted = {"nuclear_rank": nuclear_rank(g), "momentum_nuclear_rank": nuclear_rank(b)}
+                    wanted = {"nuclear_rank": nuclear_rank(g), "momentum_nuclear_rank": nuclear_rank(b), "update_rms": float(c.square().mean().sqrt())}
                     wanted.update({} if a is None else {"stable_rank": stable_rank(a), "samples": len(a)})
                     for key, value in wanted.items():
                         self.assertLess(abs(values[key] / value - 1), tolerance, (name, key))
@@ -157,6 +159,16 @@ class WatchTest(unittest.TestCase):
         self.assertIsNone(watcher.step())
         self.assertGreater(found[0]["0"]["update_rms"], 0)
         self.assertAlmostEqual(found[0]["0"]["update_rms"], 0.1 * found[0]["0"]["gradient_rms"], places=6)
+
+    def test_the_update_of_a_large_matrix_is_a_mean_over_some_of_its_entries(self):
+        layer = nn.Linear(300, 400, bias=False)
+        with ranklab.watch(layer, every=1, parts={"*": [100, 300]}) as watcher:
+            layer(torch.randn(8, 300)).square().sum().backward()
+            with torch.no_grad():
+                layer.weight[:100] += 1
+                layer.weight[100:] += 2
+            found = watcher.step()
+        self.assertEqual([round(values["update_rms"], 4) for values in found.values()], [1, 2])
 
     def test_the_gradient_may_be_cleared_clipped_or_accumulated(self):
         watcher, found = ranklab.watch(self.model, every=1), []
