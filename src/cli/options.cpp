@@ -47,8 +47,10 @@ std::vector<Field> session_fields(CommonOptions& options) {
                                    "statement of your own, which the run judges, such as 'mean "
                                    "last(gd.loss) <= 1'; `ranklab help claim`")),
       switch_field("keep-trials", options.keep_trials, "store the curves of every trial"),
-      choice_field("claims", options.claims, {"brief", "all"}, "",
-                   "claims that the terminal lists; brief: those that do not hold"),
+      choice_field(
+          "claims", options.claims, {"brief", "all"}, "",
+          "claims that the terminal lists; brief: of more than 20, those that fail, and the "
+          "counts of each statement"),
   };
 }
 

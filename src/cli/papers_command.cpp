@@ -78,11 +78,18 @@ const Paper& paper_named(const std::string& word) {
   for (const Paper& paper : papers()) {
     if (is_named(paper, name)) return paper;
   }
+  const bool is_statement = std::ranges::any_of(papers(), [&](const Paper& paper) {
+    return std::ranges::any_of(paper.statements, [&](const PaperStatement& statement) {
+      return statement.name == in_full(word);
+    });
+  });
   throw UsageError("papers: unknown paper '" + printable_key(word) + "'" +
-                   did_you_mean(word, names, "; allowed: " + joined(names)));
+                   (is_statement ? "; the paper comes first, as in `ranklab papers " +
+                                       papers()[0].anchor + " \"" + word + "\"`"
+                                 : did_you_mean(word, names, "; allowed: " + joined(names))));
 }
 
-// By its name or id, or the beginning of one.
+// By its name or id, or the beginning of one, or by the id of a claim about it.
 const JudgedStatement& statement_named(const std::string& word, const Paper& paper,
                                        const std::vector<JudgedStatement>& statements) {
   std::vector<std::string> names, ids;
@@ -93,12 +100,41 @@ const JudgedStatement& statement_named(const std::string& word, const Paper& pap
   const std::string as_name = in_full(word), name = completed(as_name, names),
                     id = completed(word, ids);
   for (const std::string& wanted : {word, name, id}) {
+    std::vector<std::string> named;
+    const JudgedStatement* first = nullptr;
     for (const JudgedStatement& statement : statements) {
-      if (is_named(*statement.entry, wanted)) return statement;
+      if (!is_named(*statement.entry, wanted)) continue;
+      if (first == nullptr) first = &statement;
+      named.push_back(statement.entry->name);
+      if (statement.entry->name == as_name) return statement;
+    }
+    if (named.size() == 1) return *first;
+    if (named.size() > 1)
+      throw UsageError("papers: '" + printable_key(word) + "' names " +
+                       plural(named.size(), "statement") + ": " + joined(named, "; "));
+  }
+  std::vector<const JudgedStatement*> holding;  // "eq. (1.5)" of "Section 1.2, eq. (1.5) and ..."
+  for (const JudgedStatement& statement : statements) {
+    if (word.size() > 2 && statement.entry->name.find(as_name) != std::string::npos)
+      holding.push_back(&statement);
+  }
+  if (holding.size() == 1) return *holding.front();
+  for (const JudgedStatement* each : holding) {  // "3.7"
+    const std::size_t blank = each->entry->name.find(' ');
+    if (each->entry->name.substr(blank + 1) == word) return *each;
+  }
+  for (const JudgedStatement& statement : statements) {  // the id of a claim
+    for (const Appearance& each : statement.claims) {
+      if (each.claim->id == word || each.claim->id == paper.anchor + "/" + word) return statement;
     }
   }
   std::string hint = several_begin(as_name, names);
   if (hint.empty()) hint = several_begin(word, ids);
+  if (hint.empty() && holding.size() > 1 && holding.size() <= 6) {
+    std::vector<std::string> with_it;
+    for (const JudgedStatement* each : holding) with_it.push_back(each->entry->name);
+    hint = "; names with it: " + joined(with_it, "; ");
+  }
   if (hint.empty())
     hint = did_you_mean(word, names, "; `ranklab papers " + paper.anchor + "` lists them");
   throw UsageError("papers: " + paper.key + " has no statement '" + printable_key(word) + "'" +
@@ -196,6 +232,12 @@ std::string heading_of(const Slip& slip) {
          words_of(slip.consequence) + "): ";
 }
 
+// Cut between words, not inside a number.
+std::string shortened_at_blank(const std::string& text, std::size_t columns) {
+  const std::string cut = shortened(text, columns);
+  return cut == text ? text : cut.substr(0, cut.rfind(' ')) + " \u2026";
+}
+
 void print_slip(const Slip& slip, const Printer& print) {
   print.line(heading_of(slip) + slip.says);
   for (const std::string& line : slip.derivation) print.line(line, 4);
@@ -233,6 +275,11 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
   print.line("Verdict: " + statement.words() +
              (statement.evidence().empty() ? "" : " (" + statement.evidence() + ")"));
   if (!entry.not_judged.empty()) print.line("Why: " + entry.not_judged);
+  if (entry.not_judged.empty() && statement.claims.empty() && !judges.files.empty())
+    print.line("Why: none of these results judges it" +
+               (entry.pictures.empty()
+                    ? std::string()
+                    : "; `ranklab run " + entry.pictures.front() + "` makes one that does"));
   if (!entry.scale.empty()) print.line("Scale: " + entry.scale);
   if (!entry.shows.empty()) {
     print.line("The paper shows: " + entry.shows);
@@ -251,7 +298,7 @@ void print_statement(const Paper& paper, const JudgedStatement& statement, const
     print.line(std::string(words_of(standing_of(*claim)).symbol) + " " + standing_text(*claim) +
                    ": " + claim->statement + " [" +
                    clauses(evidence_in_words(*claim),
-                           claim->undecided ? "" : shortened(claim->detail, 200)) +
+                           claim->undecided ? "" : shortened_at_blank(claim->detail, 200)) +
                    "; " + claim->id + " in " + judges.preset(result) + "]",
                2);
   }

@@ -93,20 +93,23 @@ Utility plot_command() {
       .usage = "RESULT.json",
       .summary = "draw the figure of a result as SVG, PNG, PDF or EPS",
       .takes = {1, 1, "one result file"},
-      .flags = {text_field("out", options->out,
-                           "path of the figure, .svg, .png, .pdf or .eps (not given: RESULT.svg); "
-                           "further figures of the result are written next to it, as RESULT.2.svg "
-                           "and so on"),
-                text_field("width", options->width,
-                           "width on paper, such as 84mm for a column: panels are arranged for it, "
-                           "and text has 7 to 8 pt; mm, cm, in, pt or px"),
-                text_field("font", options->font,
-                           "font family, such as \"Latin Modern\" (not given: a sans-serif one)"),
-                text_field("with", options->with,
-                           "a preset whose report is applied: only its panels are drawn"),
-                switch_field("no-title", options->no_title,
-                             "leave out the title, for a figure with a caption"),
-                switch_field("quiet", options->quiet, "print only errors on standard error")},
+      .flags =
+          {text_field("out", options->out,
+                      "path of the figure, .svg, .png, .pdf or .eps (not given: RESULT.svg); "
+                      "further figures of the result are written next to it, as RESULT.2.svg "
+                      "and so on"),
+           text_field("width", options->width,
+                      "width on paper, such as 84mm for a column: panels are arranged for it, "
+                      "and text has 7 to 10 pt; mm, cm, in, pt or px"),
+           text_field(
+               "font", options->font,
+               "font family, such as \"Latin Modern\" (not given: a sans-serif one); an .svg only "
+               "names it"),
+           text_field("with", options->with,
+                      "a preset whose report is applied: only its panels are drawn"),
+           switch_field("no-title", options->no_title,
+                        "leave out the title, for a figure with a caption"),
+           switch_field("quiet", options->quiet, "print only errors on standard error")},
       .run = [options](const Arguments& given) { return plot(given.positional[0], *options); },
   };
 }

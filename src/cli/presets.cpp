@@ -265,8 +265,14 @@ Preset read_preset(const std::string& name, const std::string& where) {
   return out;
 }
 
-Json read_written_json(const std::string& path) {
-  Json out = parse_json(read_file(path), printable(path), Comments::skipped);
+Json read_written_json(const std::string& path, const std::string& flag) {
+  std::string text;
+  try {
+    text = read_file(path);
+  } catch (const Failure& failure) {
+    throw Failure(flag + failure.what());
+  }
+  Json out = parse_json(text, printable(path), Comments::skipped);
   join_sentences(out);
   return out;
 }

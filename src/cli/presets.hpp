@@ -81,8 +81,8 @@ std::string several_begin(const std::string& beginning, const std::vector<std::s
 Preset read_preset(const std::string& name, const std::string& where = "--preset");
 
 /// A JSON file that people write: with // comments, and a list of strings where a sentence is.
-/// Throws Failure that names the file.
-nlohmann::json read_written_json(const std::string& path);
+/// Throws Failure that names the file, after `flag`.
+nlohmann::json read_written_json(const std::string& path, const std::string& flag = "");
 
 /// The preset in a JSON document. Throws UsageError that starts with `label`.
 Preset preset_from(const nlohmann::json& document, const std::string& label);

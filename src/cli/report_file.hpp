@@ -7,8 +7,8 @@
 
 namespace ranklab {
 
-/// Of the file at --with: a preset, or an object with "report" alone. Throws UsageError for a file
-/// without one, and for a preset of another command.
-OwnReport report_for(const ResultFile& result, const std::string& path);
+/// Of --with: the name of a preset, or a file with a preset or with an object that has "report"
+/// alone. Throws UsageError for a file without one, and for a preset of another command.
+OwnReport report_for(const ResultFile& result, const std::string& name_or_path);
 
 }  // namespace ranklab

@@ -137,7 +137,7 @@ const StudyEntry& find_study(const Experiment& experiment, const std::string& na
 
 ParameterFile read_config_file(const std::string& path) {
   const std::string label = "--config " + path;
-  const nlohmann::json document = read_written_json(path);
+  const nlohmann::json document = read_written_json(path, "--config: ");
   if (member(document, "schema").is_null()) {
     ParameterFile out = parameters_of(preset_from(document, label));
     out.label = label;

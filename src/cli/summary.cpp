@@ -12,6 +12,7 @@
 #include "core/text.hpp"
 #include "figure/symbols.hpp"
 #include "judge/catalog.hpp"
+#include "judge/verdicts.hpp"
 #include "result/standing.hpp"
 
 namespace ranklab {
@@ -37,10 +38,13 @@ class ClaimPrinter {
   // The verdict and the evidence; below, if the claim does not hold, what it says.
   void claim(const Claim& claim) const {
     const Standing standing = standing_of(claim);
-    std::string line = claim.id + ": " + set(clauses(evidence_text(claim), claim.detail));
+    const bool holds = standing == Standing::holds;  // else the next line says what is expected
+    std::string line =
+        claim.id + ": " +
+        set(clauses(holds ? evidence_in_words(claim) : evidence_text(claim), claim.detail));
     if (claim.holm_undecided) line = clauses(line, "undecided after Holm's correction");
     entry(color_of(standing), standing_text(claim), line);
-    if (standing == Standing::holds || standing == Standing::not_applicable) return;
+    if (holds || standing == Standing::not_applicable) return;
     std::fprintf(to_, "%s%s", std::string(indent, ' ').c_str(),
                  wrapped("says: " + set(claim.statement), indent, columns_).c_str());
   }

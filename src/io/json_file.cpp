@@ -55,6 +55,19 @@ std::string place_of(std::size_t byte, std::string_view text) {
          std::to_string(byte - 1 - before.rfind('\n'));
 }
 
+// " (unexpected string literal; expected '}')", without the text that the library quotes.
+std::string reason_of(const json::parse_error& error) {
+  const std::string all = error.what(), quoted = "; last read: '";
+  const std::size_t begin = all.find(" - ");
+  if (begin == std::string::npos) return "";
+  std::string out = all.substr(begin + 3);
+  if (const std::size_t at = out.find(quoted); at != std::string::npos) {
+    const std::size_t end = out.find("'; expected");
+    out = out.substr(0, at) + (end == std::string::npos ? "" : out.substr(end + 1));
+  }
+  return " (" + printable(out) + ")";
+}
+
 void parse(std::string_view text, const std::string& label, const json::parser_callback_t& callback,
            Comments comments = Comments::refused) {
   // A zero byte is not allowed anywhere, but the library takes it for the end of the text.
@@ -64,7 +77,8 @@ void parse(std::string_view text, const std::string& label, const json::parser_c
         json::parse(text.begin(), text.end(), callback, true, comments == Comments::skipped);
   } catch (const json::parse_error& error) {
     // The library counts from 1; its position is one past the end if the text ends too soon.
-    throw Failure(label + ": not valid JSON, " + place_of(std::min(error.byte, text.size()), text));
+    throw Failure(label + ": not valid JSON, " + place_of(std::min(error.byte, text.size()), text) +
+                  reason_of(error));
   } catch (const json::out_of_range&) {
     throw Failure(label + ": a number is larger than any double");
   }

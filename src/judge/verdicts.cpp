@@ -105,7 +105,8 @@ std::vector<std::string> slips_outside(const JudgedStatement& statement) {
   for (const char* where : {"statement", "caption", "definition", "proof"}) {
     const bool any = std::ranges::any_of(statement.entry->slips, [&](const Slip& slip) {
       return slip.where == where && !slip.in_statement() &&
-             (slip.is_notation() ? !claims.empty() : is_shown(slip));
+             (slip.is_notation() ? !claims.empty() && where != std::string("proof")
+                                 : is_shown(slip));
     });
     if (any)
       out.push_back(where == std::string("statement") ? std::string("slip of notation")

@@ -101,7 +101,12 @@ class Lexer {
       refuse(begin + 1,
              "compare by <, <=, >, >=; `alike A, B within 0.01` says that two are equal; a name "
              "with such characters needs quotes");
+    if (text_.compare(i_, 3, "\u2264") == 0)
+      refuse(begin + 1, "only ASCII is allowed here; write <= for \u2264");
     if ((c & 0x80) != 0) refuse(begin + 1, "only ASCII is allowed here; write >= for \u2265");
+    if (c == '%') refuse(begin + 1, "'%' is not allowed here; write 0.9 for 90 %");
+    if (c == '&' || c == '|')
+      refuse(begin + 1, "'" + std::string(1, c) + "' is not allowed here; write and, or");
     if (std::string_view("+-*/^<>(),[]").find(c) == std::string_view::npos)
       refuse(begin + 1, "'" + printable_key(text_.substr(begin, 1)) +
                             "' is not allowed here; put a name with such characters in quotes");
@@ -225,7 +230,10 @@ class Parser {
       if (i_ == 1 && now().kind != Token::Kind::symbol && !contains(reserved, now().text))
         refuse(1, shown(tokens_[0]) +
                       " begins no statement; allowed: never, mean, often, slope, alike, or a "
-                      "comparison");
+                      "comparison" +
+                      (tokens_[0].text == "median"
+                           ? "; of the median over the trials, write `often A <= B >= 0.5`"
+                           : ""));
       const bool is_value = out.form == Form::always || out.form == Form::never;
       refuse(now().column, shown(now()) + " is not expected here" +
                                (is_value ? "; allowed: and, or, a comparison, from" : ""));

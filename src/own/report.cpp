@@ -346,7 +346,10 @@ class PanelOf {
     }
     for (std::size_t i = 0; i < own_.lines.size(); ++i) {
       attempt(place + say(".lines[{}].y", i), mistakes, [&] {
-        panel.lines.push_back({line_at(own_.lines[i], of_panel), own_.lines[i].label});
+        const double y = line_at(own_.lines[i], of_panel);
+        if (panel.y.scale == Scale::log && !(y > 0))
+          throw UsageError(short_number(y) + " is not allowed on a log scale; allowed: above 0");
+        panel.lines.push_back({y, own_.lines[i].label});
       });
     }
     if (panel.x.label.empty()) panel.x.label = x_name_;

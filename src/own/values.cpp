@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <functional>
 #include <limits>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -13,6 +14,7 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/tolerances.hpp"
+#include "result/order.hpp"
 
 namespace ranklab::own {
 namespace {
@@ -240,11 +242,17 @@ void Run::refuse_name(const Node& node, const std::string& name) const {
 std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) const {
   std::vector<std::pair<std::string, Match>> out;
   std::set<std::string> kinds, axes;
+  std::map<std::string, std::vector<std::string>> measured;  // by axis, in the order of the names
   for (const auto& [name, place] : places_) {
     kinds.insert(place.kind);
     if (place.kind != node.word) continue;
     std::vector<std::string> names;
-    for (const auto& [axis, unused] : place.at) names.push_back(axis);
+    for (const auto& [axis, at] : place.at) {
+      names.push_back(axis);
+      std::vector<std::string>& of_axis = measured[axis];
+      if (std::ranges::find(of_axis, coordinate_text(at)) == of_axis.end())
+        of_axis.push_back(coordinate_text(at));
+    }
     axes.insert(names.empty() ? "no axis" : joined(names, " and "));
     bool is_there = place.at.size() == node.at.size();
     Match stars;
@@ -267,7 +275,16 @@ std::vector<std::pair<std::string, Match>> Run::at_places(const Node& node) cons
                             name_.empty() ? "this run" : name_) +
                             did_you_mean(node.word, {kinds.begin(), kinds.end()}));
   std::vector<std::string> wanted;
-  for (const auto& [axis, place] : node.at) wanted.push_back(axis + "=" + place);
+  for (const auto& [axis, place] : node.at) {
+    wanted.push_back(axis + "=" + place);
+    const auto found = measured.find(axis);
+    if (found == measured.end() || std::ranges::find(found->second, place) != found->second.end() ||
+        place.find('*') != std::string::npos)
+      continue;
+    std::ranges::sort(found->second, natural_less);
+    refuse(node.column, say("'{}' was not measured at {}={}; allowed: {}", printable_key(node.word),
+                            axis, printable_key(place), joined(found->second)));
+  }
   const Quantity* curve = quantity(node.word);
   if (curve != nullptr && curve->axis != nullptr && node.at.size() == 1 &&
       curve->axis->name == node.at.front().first)

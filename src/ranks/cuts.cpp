@@ -104,8 +104,12 @@ std::vector<Cut> cuts_of(const RanksConfig& config, const std::vector<ListedPair
     if (found) continue;
     std::vector<std::string> names;
     for (const ListedPair& pair : pairs) names.push_back(pair.name);
+    const std::string ending = "*" + split.glob;
+    const bool some_end_so = std::ranges::any_of(
+        names, [&](const std::string& name) { return matches_glob(ending, name); });
     throw UsageError("--split: there is no matrix '" + printable_key(split.glob) + "'" +
-                     did_you_mean(split.glob, names));
+                     (some_end_so ? "; '" + printable_key(ending) + "' matches names that end so"
+                                  : did_you_mean(split.glob, names, "; such as " + names.front())));
   }
   // If some layers are split, --heads cuts only those.
   for (Cut& cut : cuts) {

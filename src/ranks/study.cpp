@@ -50,7 +50,8 @@ class RanksStudy : public Study {
                             "proportion; 3@16: interleaved in 16 groups; NAME may be a glob")),
         size_field("heads", c.heads, 1, most_parts, "",
                    "number of heads to cut each part of the split layers into, NAME.1.1, NAME.1.2, "
-                   "...; without --split, every layer"),
+                   "...; without --split, every layer. Cuts rows: an output map has its heads in "
+                   "columns"),
         one_per_flag(
             text_list_field("fail-if", c.fail_if,
                             "GLOB: ratio<X or GLOB: ratio>X: exit with status 3 if nr/st of a "

@@ -104,7 +104,7 @@ class DocumentsTest(ProgramTest):
         self.assertEqual(ast.literal_eval(verdicts)["spectral/fig-3/specgd-ahead"], "holds")
         self.result(f"{TINY} --keep-trials")
         rows = re.findall(r"^\| `(\w+)` \|.*\| `([\w,]+)(?:,\.\.\.)?`", section, re.MULTILINE)
-        self.assertEqual(len(rows), 5)
+        self.assertEqual(len(rows), 6)
         for what, columns in rows:
             header = self.run_program(f"export out.json --what {what}").stdout.splitlines()[0]
             self.assertEqual(header[:len(columns)] if what == "claims" else header, columns)

@@ -97,6 +97,7 @@ MISTAKES = [
     ((*P, "curves", 0, "+color"), "red", "report.panels[0].curves[0].color: must be an integer"),
     ((*P, "curves", 0, "+colour"), 1, "report.panels[0].curves[0]: unknown key 'colour'; did you mean 'color'?"),
     ((*P, "curves", 0, "+label"), "in {rnu}", "report.panels[0].curves[0]: '{rnu}' is not an axis of \"each\"; did you mean 'run'?"),
+    ((*P, "lines", 0, "y"), "-1", "report.panels[0].lines[0].y: -1 is not allowed on a log scale; allowed: above 0"),
     ((*P, "curves"), [{"of": "stable_rank_A"}], "report.panels[0].curves[0].of: 'stable_rank_A' is one number for each trial and not measured over 'iteration'; draw a line"),
     ((*P, "+each"), "layer", "report.panels[0].each: 'layer' is not an axis of 'gd.ratio'; its axes: run"),
     ((*P, "lines", 0, "y"), "last(ratio)", "report.panels[0].lines[0].y: it was measured at several places (run=gd; run=specgd)"),

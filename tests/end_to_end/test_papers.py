@@ -178,6 +178,15 @@ class PapersCommandTest(ProgramTest):
     def papers(self, arguments, **kw):
         return self.run_program(["papers", *arguments, "--results", os.path.join(ROOT, "results", "reference")], **kw)
 
+    def test_a_statement_has_several_names(self):
+        shown = self.run_program(["papers", "spectral", "Figure 15"]).stdout
+        for name in ("fig-15", "spectral/fig-15a/nr-0-bounded", "fig-15a/nr-0-bounded"):
+            self.assertEqual(self.run_program(["papers", "spectral", name]).stdout, shown, name)
+        for name, whole in (("3.11", "Theorem 3.11"), ("eq. (1.5)", "Section 1.2, eq. (1.5)")):
+            self.assertIn(whole, self.run_program(["papers", "spectral", name]).stdout.splitlines()[0])
+        self.refused(["papers", "spectral", "Section 1.2"], "'Section 1.2' names ", " statements: Section 1.2, eq.")
+        self.refused(["papers", "Theorem 4.1"], "the paper comes first, as in `", "papers spectral \"Theorem 4.1\"`")
+
     def test_a_judged_statement_names_the_lines_of_the_code_that_name_it(self):
         sources = {}
         for statement in [each for paper in loads(self.papers(["--json"]).stdout) for each in paper["statements"]]:

@@ -112,10 +112,11 @@ class SmokeTest(ProgramTest):
         listed = self.run_program("list").stdout.splitlines()
         self.assertRegex(listed[-1], rf"^{len(PRESETS)} presets, [\d.]+ (h|min) in total")
         command_of = dict(line.split()[:2] for line in listed[1:-1] if line[:1].islower())
-        self.assertEqual(sorted(command_of), PRESETS)
+        main_name = {alias: preset["name"] for preset in loads(self.run_program("list --json").stdout) for alias in preset.get("aliases", ())}
+        self.assertEqual(sorted(command_of), sorted(PRESETS + list(main_name)))
         for preset, command in command_of.items():
             plan = loads(self.run_program(f"{command} --preset {preset} --dry-run").stdout)
-            self.assertEqual(plan["config"]["preset"], preset)
+            self.assertEqual(plan["config"]["preset"], main_name.get(preset, preset))
             self.assertEqual(plan["out"], f"results/{preset}.json")
             self.assertTrue(plan["estimate"]["fits"])
 

@@ -60,7 +60,12 @@ TEST_CASE("json: repeated keys, deep nesting, zero bytes and infinite numbers ar
            {"", "x: not valid JSON, at byte 0"},
            {"{\"a\":\"\xff\"}", "x: not valid JSON, at byte 7"},
            {"{\"a\":[1e999]}", "x: a number is larger than any double"}})
-    CHECK(complaint(text) == message);
+    CHECK(complaint(text).starts_with(message));
+  CHECK(complaint("{\"a\": 1,\n \"b\": 2 \"c\": 3}\n") ==
+        "x: not valid JSON, at line 2, column 11 (unexpected string literal; expected '}')");
+  CHECK(complaint("{'a': 1}") ==
+        "x: not valid JSON, at byte 2 (invalid literal; expected string "
+        "literal)");
 }
 
 TEST_CASE("json: a long list of objects is read in a time proportional to its length") {
