@@ -113,8 +113,6 @@ ROWS = [
          "token_indicator.stable_rank": 1e-9}, operations.figure_12(), target=1),
     gradient_rank("14a", "spiked-model", "", 21),
     gradient_rank("14b", "teacher-student", " --teacher", 21, full=True),
-    gradient_rank("15a", "spiked-model", " --last 1", 2, full=True),
-    gradient_rank("15b", "teacher-student", " --teacher --last 1", 2, full=True),
     Row("shallow-2", "Figure 2 of [Shallow], 10 inputs",
         "rank-collapse --preset shallow-fig02 --trials 10", "shallow_2.py",
         {"token_similarity": 1e-9, "omega": 1e-6, "delta": 1e-9,
