@@ -96,10 +96,14 @@ void check_results(const Utility& utility, const std::vector<std::string>& given
     if (is_preset(path) && !std::filesystem::exists(path, error))
       throw UsageError(utility.name + " takes results, and " + path +
                        " is a preset; `ranklab run " + path + "` writes results/" + path + ".json");
-    if (std::filesystem::is_directory(path, error) && utility.takes.most == 1)
-      throw UsageError(utility.name + " takes one result, and " + printable_key(path) +
-                       " is a folder; `for file in " + printable_key(path) +
-                       "/*.json; do ranklab " + utility.name + " $file; done` takes each in it");
+    const bool takes_folders = utility.name == "report" || utility.name == "merge";
+    if (!takes_folders && std::filesystem::is_directory(path, error))
+      throw UsageError(utility.name + " takes " + utility.takes.what + ", and " +
+                       printable_key(path) + " is a folder" +
+                       (utility.takes.most == 1
+                            ? "; `for file in " + printable_key(path) + "/*.json; do ranklab " +
+                                  utility.name + " $file; done` takes each in it"
+                            : "; " + printable_key(path) + "/*.json names the results in it"));
   }
 }
 
@@ -119,7 +123,7 @@ int run_utility(const Utility& utility, const std::vector<std::string>& words) {
     set_flags(utility, arguments);
     refuse_outputs_without_flag(utility, arguments.positional);
     check_positional(utility, arguments.positional);
-    if (utility.usage.find("RESULT") != std::string::npos)
+    if (utility.usage.find("RESULT") != std::string::npos || utility.name == "compare")
       check_results(utility, arguments.positional);
   }
   arguments.words = words;

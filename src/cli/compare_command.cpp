@@ -82,7 +82,8 @@ Utility compare_command() {
           short_number(comparison_level) +
           " divided by the number of comparisons (with one trial: by more than rounding). Exits "
           "with "
-          "status 1 if a verdict, a scalar, or what a figure draws differs; series that differ are "
+          "status 1 if a verdict, a scalar, or which curves a figure has differs; series that "
+          "differ are "
           "listed.",
       .takes = {2, 2, "two result files"},
       .run = [](const Arguments& given) { return compare_files(given.positional); },

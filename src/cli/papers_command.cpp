@@ -407,8 +407,10 @@ void show_statement(const Paper& paper, const std::string& name, const Judges& j
   }
 }
 
-int show_papers(const std::vector<std::string>& named, const PapersOptions& options) {
+int show_papers(std::vector<std::string> named, const PapersOptions& options) {
   const auto& [as_json, errata, folder, out] = options;
+  if (named.size() == 1 && find_statement(named[0]) != nullptr)  // lambda-skip/thm-4.1
+    named = {named[0].substr(0, named[0].find('/')), named[0]};
   const Paper* paper = named.empty() ? nullptr : &paper_named(named[0]);
   if (errata) {
     if (named.size() != 1 || !out.empty())
