@@ -164,7 +164,13 @@ $(BUILD)/generated/page_files.hpp: $(PAGE_FILES)
 # The catalog of the papers' statements: each file is a list of pieces, because compilers need not
 # accept a string of more than 65,536 characters.
 PAPER_FILES := $(wildcard experiments/papers/*.json)
-$(BUILD)/generated/papers.hpp: $(PAPER_FILES) Makefile
+# Changes with the names of the files, so that a file that was removed is noticed.
+LISTED := $(BUILD)/generated/listed
+$(LISTED): FORCE
+	@mkdir -p $(@D)
+	@echo '$(PAPER_FILES) $(PRESET_FILES)' > $@.new
+	@$(renew)
+$(BUILD)/generated/papers.hpp: $(PAPER_FILES) $(LISTED) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#include <span>'; names=; \
 	   for file in $(PAPER_FILES); do name=$${file##*/}; name=$${name//[-.]/_}; names+="$$name, "; \
@@ -173,7 +179,7 @@ $(BUILD)/generated/papers.hpp: $(PAPER_FILES) Makefile
 	   echo "inline constexpr std::span<const char* const> paper_files[] = {$$names};"; } > $@
 
 # The presets of this version, name and text: a preset of the user's is another one.
-$(BUILD)/generated/shipped_presets.hpp: $(PRESET_FILES) Makefile
+$(BUILD)/generated/shipped_presets.hpp: $(PRESET_FILES) $(LISTED) Makefile
 	@mkdir -p $(@D)
 	@{ echo '#pragma once'; \
 	   echo 'inline constexpr struct { const char *name, *text; } shipped_presets[] = {'; \
@@ -186,7 +192,7 @@ $(BUILD)/generated/shipped_presets.hpp: $(PRESET_FILES) Makefile
 # compiler the file is a system header, which it does not list among the files that an object depends
 # on: a new id compiles nothing. What names a constant that is gone is compiled again, to be refused.
 IDS := $(BUILD)/generated/ids/statement_ids.hpp
-$(IDS): $(PAPER_FILES) Makefile
+$(IDS): $(PAPER_FILES) $(LISTED) Makefile
 	@mkdir -p $(@D) && rm -f $(BUILD)/generated/statement_ids.hpp
 	@{ echo '#pragma once'; \
 	   sed -nE 's|^ *"id": "([a-z-]+)/([^"]+)".*|\1 \2|p' $(PAPER_FILES) | sort -u | while read paper id; do \

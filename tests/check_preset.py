@@ -24,7 +24,10 @@ def text_of(*path):
 
 
 def json_of(*path):
-    return json.loads(text_of(*path))
+    try:
+        return json.loads(text_of(*path))
+    except json.JSONDecodeError as error:
+        sys.exit(f"make check: {os.path.join(*path)}: not valid JSON: {error}")
 
 
 def missing(preset, name):
@@ -40,7 +43,7 @@ def missing(preset, name):
             yield f"experiments/{name}.json has no \"{key}\"", cure
     if preset.get("trial", TRIALS[0]) not in TRIALS:
         yield f"experiments/{name}.json: \"trial\": \"{preset['trial']}\"", "use one of " + ", ".join(TRIALS)
-    papers = [json.loads(text_of(os.path.relpath(path, ROOT)))["paper"] for path in glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))]
+    papers = [json_of(os.path.relpath(path, ROOT))["paper"] for path in glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))]
     paper = preset.get("source", {}).get("paper")
     if paper and paper.strip("[]") not in papers:
         yield f"\"source\" names {paper}, which has no file in experiments/papers", "use one of " + ", ".join(f"[{each}]" for each in sorted(papers))
@@ -62,6 +65,8 @@ def missing_in_catalog(paper):
     if catalog is None:
         return
     file = f"experiments/papers/{catalog['anchor']}.json"
+    for error in jsonschema.Draft7Validator(json_of("tests", "papers.schema.json")).iter_errors(catalog):
+        yield f"{file}: {'.'.join(map(str, error.absolute_path))}: {error.message[:200]}", "tests/papers.schema.json has the form"
     sources = "".join(text_of(os.path.relpath(path, ROOT)) for path in glob.glob(os.path.join(ROOT, "src", "experiments", "**", "*.[ch]pp"), recursive=True))
     for statement in catalog["statements"]:
         group, rest = statement["id"].split("/", 1)
@@ -81,7 +86,9 @@ def unit_tests(study):
 def to_fill_in(name, preset):
     """The lines of a new study in which capitals are left."""
     study = preset["config"].get("study", "").replace("-", "_")
+    command = preset["command"].replace("-", "_")
     paths = [os.path.join(ROOT, "experiments", name + ".json"), *unit_tests(study),
+             *glob.glob(os.path.join(ROOT, "src", "experiments", command, command + ".cpp")),
              *glob.glob(os.path.join(ROOT, "src", "experiments", "**", study + ".cpp"), recursive=True),
              *glob.glob(os.path.join(ROOT, "experiments", "papers", "*.json"))]
     for path in paths:
@@ -125,7 +132,7 @@ def main(name):
     errors = [error.message for error in schema.iter_errors(preset)]
     check.line(not errors, "the preset has the form of experiment.schema.json" + "".join("; " + each for each in errors))
     for line in to_fill_in(name, preset):
-        print("        to fill in: " + line)
+        check.line(False, "to fill in: " + line)
     study = preset["config"].get("study", "")
     files = ",".join("*" + os.path.relpath(path, ROOT) for path in unit_tests(study))
     unit = os.path.join(BUILD, "unit-tests")

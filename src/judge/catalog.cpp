@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <span>
 #include <stdexcept>
 
@@ -94,9 +95,29 @@ Paper paper_from(const nlohmann::json& json) {
   for (const nlohmann::json& later : json.value("later", nlohmann::json::array()))
     out.later.push_back({later.at("version"), later.at("date"), later.at("read")});
   if (json.contains("code")) out.code = code_from(json["code"]);
-  for (const nlohmann::json& statement : json.at("statements"))
-    out.statements.push_back(statement_from(statement));
+  for (const nlohmann::json& statement : json.at("statements")) {
+    try {
+      out.statements.push_back(statement_from(statement));
+    } catch (const nlohmann::json::exception& error) {
+      throw std::logic_error("the catalog of " + name + ", statement " +
+                             statement.value("id", "without an id") + ": " + error.what());
+    }
+  }
   return out;
+}
+
+// A statement rests on others of the catalog.
+void check_uses(const std::vector<Paper>& papers) {
+  std::set<std::string> ids;
+  for (const Paper& paper : papers)
+    for (const PaperStatement& statement : paper.statements) ids.insert(statement.id);
+  for (const Paper& paper : papers)
+    for (const PaperStatement& statement : paper.statements)
+      for (const std::string& used : statement.uses) {
+        if (!ids.contains(used))
+          throw std::logic_error("the catalog: " + statement.id + " uses '" + used +
+                                 "', which is no statement");
+      }
 }
 
 // A paper whose file gives no order comes after those whose files do.
@@ -115,6 +136,7 @@ std::vector<Paper> read_catalog() {
     });
     std::vector<Paper> out;
     for (const nlohmann::json& file : files) out.push_back(paper_from(file));
+    check_uses(out);
     return out;
   } catch (const nlohmann::json::exception& error) {
     throw std::logic_error(std::string("the catalog of statements is damaged: ") + error.what());

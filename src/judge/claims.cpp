@@ -378,8 +378,10 @@ namespace {
 void require_sampled(const Statement& statement) {
   if (statement.kind == Kind::theorem)
     throw std::logic_error("the claim " + statement.id +
-                           " covers every finite case, so no mean judges it; it is asymptotic, a "
-                           "printed number, a figure, a reading or beyond the paper");
+                           " covers every finite case, so no mean judges it: count cases, or the "
+                           "distances of estimates from an expectation (judge/distances.hpp); or "
+                           "it is asymptotic, a printed number, a figure, a reading or beyond the "
+                           "paper");
 }
 
 }  // namespace

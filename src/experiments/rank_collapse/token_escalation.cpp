@@ -109,20 +109,6 @@ DrawnTokens::DrawnTokens(std::uint64_t tokens, std::uint64_t d, const Trial& fir
   W_k = tensors.matrix("W_k", d, d, EntryLaw::uniform(-scale, scale));
 }
 
-void Distances::add(double estimate, double error, double expected, double rounding) {
-  if (!std::isfinite(error) || !std::isfinite(expected)) return;
-  const double distance = std::abs(estimate - expected);
-  tally.count(!(distance <= allowed * error + rounding * expected),
-              error > 0 ? distance / error : 0);
-  width = std::max(width, error / expected);
-}
-
-void Distances::judge(const Statement& statement, const std::string& unmet,
-                      const std::string& detail, Claims& claims) const {
-  if (claims.applies(statement, tally.cases == 0 ? unmet : ""))
-    claims.never_violated(statement, tally, detail, WorstCase::largest);
-}
-
 namespace token_escalation {
 
 std::vector<Field> PathConfig::path_flags(const std::vector<std::string>& models) {

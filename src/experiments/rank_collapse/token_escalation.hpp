@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "experiments/kit.hpp"
+#include "judge/distances.hpp"
 #include "linalg/similarity.hpp"
 #include "nn/blocks/model_spec.hpp"
 
@@ -108,22 +109,6 @@ struct DrawnTokens {
   arma::mat W_q, W_k;
 
   DrawnTokens(std::uint64_t tokens, std::uint64_t d, const Trial& first);
-};
-
-/// How far estimates are from their expectations, in standard errors. Many are compared, so more
-/// standard errors are allowed than for one.
-struct Distances {
-  double allowed = tolerance::standard_errors;
-  Tally tally = {};
-  double width = 0;  // the largest standard error relative to the expectation
-
-  /// Counts an estimate, unless its standard error or its expectation is not finite. `rounding` is
-  /// relative to the expectation.
-  void add(double estimate, double error, double expected, double rounding = 0);
-  /// Judges that every estimate is within `allowed`. Without an estimate, the claim is not
-  /// applicable, with the reason `unmet`.
-  void judge(const Statement& statement, const std::string& unmet, const std::string& detail,
-             Claims& claims) const;
 };
 
 /// Shared by the studies escalation and escalation-rate: the path of a representation through the
