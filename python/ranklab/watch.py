@@ -284,7 +284,9 @@ def updates(pieces, recording):
         if layer.name not in squares:
             squares[layer.name] = (entries.double() - before.to(entries)).square()
         changes = squares[layer.name]
-        out.append(changes[inside(layer, piece, now)].mean().sqrt())
+        if piece(layer.gradient).numel() < now.numel():
+            changes = changes[inside(layer, piece, now)]
+        out.append(changes.mean().sqrt())
     return [number for number, in on_host(out)]
 
 
