@@ -20,7 +20,7 @@ BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
 BROWSER = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 MIN_TEXT = 11                    # pixels, in every picture at every width
 FIRST_PICTURE = {1280: 1500, 390: 4000}  # of the page of all presets: its top is above this many pixels, at a width
-MAX_PAGES = 54                   # of A4, of the page of all presets: 21 of them are the table of statements
+MAX_PAGES = 45                   # of A4, of the page of all presets
 
 RUNS = [
     "rank-collapse --preset lambda-skip-sys1",

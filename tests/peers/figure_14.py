@@ -1,7 +1,7 @@
 """[Spectral] Figures 14 and 15, one seed, in NumPy: the nuclear rank of the gradient along gradient
 descent, at several k, and the window in which it is at least d/4.
 
-    figure_14.py [--teacher] [--k 64,128,256,512] [--last 1024]
+    figure_14.py [--teacher] [--k 64,128,256,512]
 
 The closed form G_t = G_0 (I - eta B)^t in the eigenbasis of B replaces the iteration, as in
 ranklab, because 1024 products of k x k matrices would take longer than everything else. The window
@@ -76,7 +76,6 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--teacher", action="store_true")
     parser.add_argument("--k", default="64,128,256,512")
-    parser.add_argument("--last", type=int, default=1024, help="last sampled iteration")
     options = parser.parse_args()
     clock, scalars, series = Clock(), {}, {}
     draws = Draws(clock)
@@ -89,8 +88,7 @@ def main():
         with clock:
             A = np.maximum(V @ X, 0)
             labels = np.maximum(V_bar @ X, 0) if options.teacher else A
-            sampled = [t for t in SAMPLED if t <= options.last]
-            measure(A, labels, W, d, sampled, scalars, series, f"k{k}.")
+            measure(A, labels, W, d, SAMPLED, scalars, series, f"k{k}.")
     report(clock.seconds, scalars, series)
 
 

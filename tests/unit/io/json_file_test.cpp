@@ -54,15 +54,18 @@ TEST_CASE("json: repeated keys, deep nesting, zero bytes and infinite numbers ar
            {repeated("{\"a\":", 1'000'000), deep},
            {std::string("{\"a\":1}\0", 8), "x: not valid JSON, at byte 8"},
            {std::string("{\"a\":1}\0 more", 13), "x: not valid JSON, at byte 8"},
-           {"{\"a\":1", "x: not valid JSON, at byte 6"},
-           {"{\"a\": 1,\n \"b\": 2 \"c\": 3}\n", "x: not valid JSON, at line 2, column 11"},
-           {"{\"a\": 1,\n}\n", "x: not valid JSON, at line 2, column 1"},
-           {"", "x: not valid JSON, at byte 0"},
-           {"{\"a\":\"\xff\"}", "x: not valid JSON, at byte 7"},
+           {"{\"a\":1", "x: not valid JSON, at byte 6 (unexpected end of input; expected '}')"},
+           {"{\"a\": 1,\n \"b\": 2 \"c\": 3}\n",
+            "x: not valid JSON, at line 2, column 11 (unexpected string literal; expected '}')"},
+           {"{\"a\": 1,\n}\n",
+            "x: not valid JSON, at line 2, column 1 (unexpected '}'; expected string literal)"},
+           {"",
+            "x: not valid JSON, at byte 0 (unexpected end of input; expected '[', '{', or a "
+            "literal)"},
+           {"{\"a\":\"\xff\"}",
+            "x: not valid JSON, at byte 7 (invalid string: ill-formed UTF-8 byte)"},
            {"{\"a\":[1e999]}", "x: a number is larger than any double"}})
-    CHECK(complaint(text).starts_with(message));
-  CHECK(complaint("{\"a\": 1,\n \"b\": 2 \"c\": 3}\n") ==
-        "x: not valid JSON, at line 2, column 11 (unexpected string literal; expected '}')");
+    CHECK(complaint(text) == message);
   CHECK(complaint("{'a': 1}") ==
         "x: not valid JSON, at byte 2 (invalid literal; expected string "
         "literal)");

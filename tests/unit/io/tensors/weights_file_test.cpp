@@ -130,7 +130,8 @@ TEST_CASE("weights file: a malformed index is refused") {
   CHECK(complaint(R"({"weight_map":{}})") == at + "the index lists no tensor");
   CHECK(complaint(R"({"weight_map":{"a":"one.safetensors","a":"two.safetensors"}})") ==
         at + "the key 'a' occurs twice in one object");
-  CHECK(complaint("{\"weight_map\"").starts_with(at + "not valid JSON, at byte 13"));
+  CHECK(complaint("{\"weight_map\"") ==
+        at + "not valid JSON, at byte 13 (unexpected end of input; expected ':')");
   CHECK(complaint(R"({"weight_map":{"a":)" + std::string(1'000'000, '[')) ==
         at + "more than 64 nested lists and objects");
   CHECK(complaint(R"({"total_size":1e999})") == at + "a number is larger than any double");
