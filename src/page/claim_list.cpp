@@ -70,7 +70,7 @@ const Entry* entry_of_preset(const std::string& preset, const std::vector<Entry>
 Markup rows_of(const Entry& entry, const Claim& claim) {
   const PaperStatement* statement = find_statement(claim.statement_id);
   const auto place = entry.claims.find(&claim);
-  const Markup source = prose(claim.source);
+  const Markup source = claim.kind == Kind::own ? Markup() : prose(claim.source);
   return claim_rows(claim, place == entry.claims.end() ? nullptr : &place->second,
                     statement == nullptr ? source : link_to(anchor_of(*statement), source));
 }

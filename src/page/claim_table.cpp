@@ -34,6 +34,14 @@ Markup kind_html(const Claim& claim) {
          (claim.part == Part::proof && claim.kind != Kind::theorem ? Markup(", in a proof") : "");
 }
 
+// The id of the form as printed, without the parts at its start that the claim's id has too.
+std::string printed_form(const Claim& claim) {
+  const std::string& printed = claim.misprint_of;
+  const auto differs = std::ranges::mismatch(printed, claim.id).in1;
+  const std::size_t slash = std::string(printed.begin(), differs).rfind('/');
+  return slash == std::string::npos ? printed : printed.substr(slash + 1);
+}
+
 }  // namespace
 
 Markup standing_html(const Claim& claim) {
@@ -62,7 +70,7 @@ Markup claim_rows(const Claim& claim, const PageAnchor* anchor, const Markup& so
        {source, kind_html(claim), "<code>" + escape_markup(claim.id) + "</code>",
         claim.misprint_of.empty()
             ? ""
-            : "corrected form of <code>" + escape_markup(claim.misprint_of) + "</code>",
+            : "corrected form of <code>" + escape_markup(printed_form(claim)) + "</code>",
         evidence.detail}) {
     if (!part.empty()) fine.push_back(part);
   }

@@ -28,8 +28,7 @@ Markup count_cells(const ClaimCounts& counts) {
     out += cell(
         heading_of(standing),
         n == 0 ? "0"
-               : colored(standing, escape_markup(words_of(standing).symbol) + Markup::number(n)),
-        "number");
+               : colored(standing, escape_markup(words_of(standing).symbol) + Markup::number(n)));
   }
   return out;
 }
@@ -106,8 +105,8 @@ Markup row_html(const Entry& entry) {
   if (result.status != Status::complete) {
     name += " <small><strong>\u26A0 " + escape_markup(name_of(result.status)) + "</strong></small>";
   }
-  return "<tr><th scope=row>" + name + "</th>" + cell("Trials", trials_html(result), "number") +
-         cell("CPU time", html_duration(result.timing.cpu), "number") +
+  return "<tr><th scope=row>" + name + "</th>" + cell("Trials", trials_html(result)) +
+         cell("CPU time", html_duration(result.timing.cpu)) +
          count_cells(count(entry.result->claims)) + "</tr>\n";
 }
 
@@ -124,7 +123,7 @@ Markup paper_table(std::size_t paper, const std::vector<Entry>& entries) {
   for (std::size_t i = 0; i < standings; ++i) names.push_back(heading_of(static_cast<Standing>(i)));
   return table_start(name_of_paper(paper), names, "overview") + "<tbody>\n" + rows +
          "</tbody>\n<tfoot><tr><th scope=row>all</th><td></td>" +
-         cell("CPU time", html_duration(seconds), "number") + "</tr></tfoot></table>\n";
+         cell("CPU time", html_duration(seconds)) + "</tr></tfoot></table>\n";
 }
 
 }  // namespace

@@ -103,8 +103,7 @@ Markup counts_row_html(const Markup& name, const VerdictCounts& counts) {
     out += cell(escape_markup(group.words),
                 counts[i] == 0 ? "0"
                                : colored(words_of(group.verdict).color,
-                                         symbol_of(group.verdict) + Markup::number(counts[i])),
-                "number");
+                                         symbol_of(group.verdict) + Markup::number(counts[i])));
   }
   return out + "</tr>\n";
 }

@@ -47,9 +47,8 @@ Markup colored(Standing standing, const Markup& text) {
   return "<b class=" + escape_markup(words_of(standing).name) + ">" + text + "</b>";
 }
 
-Markup cell(const Markup& column, const Markup& content, const Markup& kind) {
-  return "<td data-label=\"" + column + "\"" + (kind.empty() ? "" : " class=" + kind) + ">" +
-         content;
+Markup cell(const Markup& column, const Markup& content) {
+  return "<td data-label=\"" + column + "\">" + content;
 }
 
 Markup table_start(const Markup& caption, const std::vector<Markup>& columns, const Markup& kind) {

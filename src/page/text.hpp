@@ -22,7 +22,7 @@ Markup colored(Standing standing, const Markup& text);
 
 /// A table cell that carries the name of its column, which is shown if a narrow screen folds the
 /// table into cards.
-Markup cell(const Markup& column, const Markup& content, const Markup& kind = "");
+Markup cell(const Markup& column, const Markup& content);
 
 /// The beginning of a table, up to its body.
 Markup table_start(const Markup& caption, const std::vector<Markup>& columns, const Markup& kind);

@@ -116,7 +116,7 @@ class PageTest(unittest.TestCase):
         self.assertNotIn("Not drawn", self.text)
 
     def test_the_page_and_its_introduction_are_short(self):
-        self.assertLessEqual(len(self.text.encode()), 2_720_000)
+        self.assertLessEqual(len(self.text.encode()), 2_700_000)
         introduction = re.search(r'<div class="first">\s*<div>\s*<p>(.*?)</p>', self.text, re.DOTALL)[1]
         self.assertLessEqual(len(re.sub(r"<[^>]*>", "", introduction).split()), 60)
 
