@@ -364,7 +364,8 @@ class OwnStatementTest(ProgramTest):
         page = self.read("page.html")
         self.assertIn("Own statements: 3 of 4 hold", page)
         self.assertIn("nr/st &lt;falls&gt; along GD", page)
-        self.assertIn("own statement · <code>never diff(gd.nuclear_rank / stable_rank_A) &gt; 0</code>", page)
+        self.assertIn("<caption>Own statements</caption>", page)
+        self.assertIn("<tr><td colspan=4><code>never diff(gd.nuclear_rank / stable_rank_A) &gt; 0</code>", page)
         self.assertIn("reproduced bit for bit", self.run_program("verify r.json").stdout)
         # A run with the config of a result has its statements.
         self.run_program("random-features --config r.json --out again.json -q")
