@@ -411,7 +411,7 @@ std::string model_note(const Config& c) {
 
 /// What is learned from, and what is held out.
 std::string text_note(const Config& c) {
-  const std::string whole =
+  std::string whole =
       say("The final held-out loss is that of all held-out tokens in windows of {}, one after the "
           "other.",
           c.context);

@@ -502,7 +502,7 @@ std::string Run::figure_label() const {
 }
 
 std::string Run::tick_label(bool hides_rates, bool hides_optimizer) const {
-  const std::string whole =
+  std::string whole =
       label_of(*this, true, hides_rates || !grid::varying(on({"spectral-on"})).empty());
   if (!hides_optimizer) return whole;
   const std::string rest = whole.substr(std::strlen(optimizer_named(optimizer).figure_label));

@@ -113,10 +113,11 @@ class Training {
       }
       double rate = update.rate;
       if (takes_scale(update.rule)) {
-        const double stacked = update.fused ? 3 : 1,
-                     m = stacked * static_cast<double>(parameter->W.n_rows / update.cut.rows),
-                     n = static_cast<double>(parameter->W.n_cols / update.cut.columns);
-        rate *= scale_over_original(run.config.muon_scale, m, n);
+        const arma::uword stacked = update.fused ? 3 : 1,
+                          m = stacked * (parameter->W.n_rows / update.cut.rows),
+                          n = parameter->W.n_cols / update.cut.columns;
+        rate *= scale_over_original(run.config.muon_scale, static_cast<double>(m),
+                                    static_cast<double>(n));
       }
       out.push_back({{parameter}, {.rule = update.rule, .cut = update.cut}, rate});
     }
