@@ -176,7 +176,7 @@ std::string check_writable(const std::string& path) {
     if (!is_open) fail("cannot write", path, target.descriptor >= 0 ? EBADF : errno);
     return "";
   }
-  const std::string created = create_parent_folders(target.path);
+  std::string created = create_parent_folders(target.path);
   const SignalsWait until_removed;
   TemporaryFile probe(target.path);
   return created;

@@ -23,7 +23,7 @@ struct Measured {
 // The part before the separator, which `rest` loses with it; all of `rest` without a separator.
 std::string taken(std::string_view& rest, std::string_view separator) {
   const std::size_t at = rest.find(separator);
-  const std::string out = trimmed(rest.substr(0, at));
+  std::string out = trimmed(rest.substr(0, at));
   rest.remove_prefix(at == rest.npos ? rest.size() : at + separator.size());
   return out;
 }

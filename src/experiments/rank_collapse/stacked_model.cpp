@@ -54,7 +54,7 @@ std::string alternatives(std::vector<std::string> names) {
 
 std::vector<Field> model_fields(ModelSpec& spec, const std::vector<std::string>& offered) {
   // The model is that of the weights, which may not be read yet; then every flag may matter.
-  const auto only = [&spec](std::function<bool(const ModelRow& model)> applies,
+  const auto only = [&spec](const std::function<bool(const ModelRow& model)>& applies,
                             const std::string& needs) {
     return [&spec, applies, needs](Field field) {
       return only_if(

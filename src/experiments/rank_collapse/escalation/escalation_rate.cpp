@@ -382,9 +382,10 @@ void Config::derive(Numbers& out) const {
     out.series(each, "block", blocks);
   for (const auto& [predicted, estimate] :
        {std::pair<Measure, Measure>{rate_1, estimate_1}, {rate_2, estimate_2}}) {
-    out.series(predicted, "block", blocks, [&](const TrialRecord& record, std::size_t k) {
-      return rate_by(estimate, record, k);
-    });
+    out.series(predicted, "block", blocks,
+               [&estimate = estimate](const TrialRecord& record, std::size_t k) {
+                 return rate_by(estimate, record, k);
+               });
   }
   out.series(sharpened, "block", blocks, [this](const TrialRecord& record, std::size_t k) {
     return sharpened_excess(*this, record, k);

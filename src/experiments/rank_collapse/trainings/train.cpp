@@ -51,7 +51,7 @@ std::vector<Field> Config::flags() {
   const auto has = [](const std::vector<std::string>& list, const std::string& word) {
     return std::count(list.begin(), list.end(), word) > 0;
   };
-  const auto only = [](std::function<bool()> applies, const char* needs) {
+  const auto only = [](const std::function<bool()>& applies, const char* needs) {
     return [=](Field field) { return only_if(applies, needs, std::move(field)); };
   };
   const auto learns = [](const std::string& word) {

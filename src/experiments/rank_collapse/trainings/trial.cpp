@@ -408,7 +408,7 @@ TrialRecord run_trial(const Config& config, const std::vector<Run>& runs, const 
   std::uint64_t steps = 0;
   for (const Run& run : runs) steps += run.steps;
   trial.expect(steps, "step");
-  const TrialRecord out = grid::train_each(
+  TrialRecord out = grid::train_each(
       runs, trial, [&](const Run& run) { return training_flops(config, run, task.shape()); },
       [&](const Run& run) {
         return config.single_precision() ? Training<float>(config, run, task, trial).train()
