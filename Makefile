@@ -407,8 +407,7 @@ bench-compare: ### what became slower between two builds (A=build B=build-other)
 
 FORMATTED = $(shell find src tests -name '*.hpp' -o -name '*.cpp')
 
-comma := ,
-TIDY = clang-tidy --quiet "$$0" --checks=$(1) -- -std=c++20 $(ARMA) $(INCLUDE) -I. 2>/dev/null || { echo "clang-tidy: $$0"; exit 1; }
+TIDY = clang-tidy --quiet --checks="$$0" "$$1" -- -std=c++20 $(ARMA) $(INCLUDE) -I. 2>/dev/null || { echo "clang-tidy: $$1"; exit 1; }
 
 # clang-tidy reads units, as the compiler does, so that headers are read once for several files. It
 # looks for unused declarations only in the file that it is given, so files with names of other
@@ -419,9 +418,9 @@ lint: $(UNIT_SOURCES) ### check with clang-format, compiler warnings as errors (
 	@$(MAKE) --no-print-directory $(JOBS) STRICT=1 BUILD=build-strict build-strict/ranklab build-strict/unit-tests
 	@$(MAKE) --no-print-directory $(addprefix $(BUILD)/generated/,version.hpp page_files.hpp papers.hpp published_results.hpp judging_lines.hpp shipped_presets.hpp ids/statement_ids.hpp)
 	@printf '%s\n' $(patsubst %.o,%.cpp,$(call objects,$(PROGRAM_UNITS))) $(SEPARATE) src/main.cpp | \
-	  xargs -P $$(nproc) -n 1 sh -c '$(call TIDY,-bugprone-suspicious-include)'
+	  xargs -P $$(nproc) -n 1 sh -c '$(TIDY)' -bugprone-suspicious-include
 	@grep -lE '^ *(using [a-zA-Z_:]+::[a-zA-Z_]+;|namespace [a-z_]+ = )' $(SOURCES) | \
-	  xargs -P $$(nproc) -n 1 sh -c '$(call TIDY,-*$(comma)misc-unused-*)'
+	  xargs -P $$(nproc) -n 1 sh -c '$(TIDY)' '-*,misc-unused-*'
 
 format: ### run clang-format on all sources
 	@clang-format -i $(FORMATTED)
