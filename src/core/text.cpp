@@ -17,6 +17,20 @@ std::string formatted(const char* format, double x) {
 
 }  // namespace
 
+std::string trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(' ');
+  return begin == text.npos
+             ? ""
+             : std::string(text.substr(begin, text.find_last_not_of(' ') - begin + 1));
+}
+
+std::string taken(std::string_view& rest, std::string_view separator) {
+  const std::size_t at = rest.find(separator);
+  std::string out = trimmed(rest.substr(0, at));
+  rest.remove_prefix(at == rest.npos ? rest.size() : at + separator.size());
+  return out;
+}
+
 std::string short_number(double x) {
   return std::isfinite(x) ? formatted("%.4g", x) : "undefined";
 }

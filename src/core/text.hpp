@@ -24,6 +24,13 @@ constexpr bool is_letter(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
+/// The text without blanks around it.
+std::string trimmed(std::string_view text);
+
+/// The part before the separator, trimmed, which `rest` loses with the separator; all of `rest` if
+/// it has none.
+std::string taken(std::string_view& rest, std::string_view separator);
+
 /// Four significant digits; "undefined" if the number is not finite.
 std::string short_number(double x);
 

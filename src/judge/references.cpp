@@ -1,5 +1,7 @@
 #include "judge/references.hpp"
 
+#include "core/text.hpp"
+
 namespace ranklab {
 namespace {
 
@@ -28,13 +30,6 @@ std::optional<ReferencePlace> place_in_markdown(std::string_view text, std::size
 }
 
 }  // namespace
-
-std::string trimmed(std::string_view text) {
-  const std::size_t begin = text.find_first_not_of(' ');
-  return begin == text.npos
-             ? ""
-             : std::string(text.substr(begin, text.find_last_not_of(' ') - begin + 1));
-}
 
 std::optional<ReferencePlace> first_reference(std::string_view text, std::size_t from) {
   const std::optional<ReferencePlace> json = place_in_json(text, from),

@@ -23,7 +23,4 @@ std::optional<ReferencePlace> first_reference(std::string_view text, std::size_t
 /// becomes a dash.
 std::string without_references(std::string_view text);
 
-/// The text without blanks around it.
-std::string trimmed(std::string_view text);
-
 }  // namespace ranklab

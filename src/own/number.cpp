@@ -9,7 +9,6 @@
 #include "core/statistics.hpp"
 #include "core/text.hpp"
 #include "core/undefined.hpp"
-#include "judge/references.hpp"
 #include "own/formula.hpp"
 #include "own/values.hpp"
 
@@ -19,14 +18,6 @@ namespace {
 struct Measured {
   double value = undefined, half_width = undefined;
 };
-
-// The part before the separator, which `rest` loses with it; all of `rest` without a separator.
-std::string taken(std::string_view& rest, std::string_view separator) {
-  const std::size_t at = rest.find(separator);
-  std::string out = trimmed(rest.substr(0, at));
-  rest.remove_prefix(at == rest.npos ? rest.size() : at + separator.size());
-  return out;
-}
 
 // ".2f", ".3g", ".0%", ",d".
 std::string formatted(double value, const std::string& format) {

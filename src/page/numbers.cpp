@@ -10,17 +10,6 @@
 #include "own/number.hpp"
 
 namespace ranklab {
-namespace {
-
-// The part before the separator, which `rest` loses with it; all of `rest` without a separator.
-std::string taken(std::string_view& rest, std::string_view separator) {
-  const std::size_t at = rest.find(separator);
-  std::string out = trimmed(rest.substr(0, at));
-  rest.remove_prefix(at == rest.npos ? rest.size() : at + separator.size());
-  return out;
-}
-
-}  // namespace
 
 const ResultFile& NumberedResults::result(const std::string& preset) const {
   std::vector<std::string> names;

@@ -195,11 +195,6 @@ void show_weights(const std::vector<LayerRows>& layers, Display& out) {
       "and random nr are those of a large matrix of this shape with independent normal entries.");
 }
 
-std::string trimmed(const std::string& text) {
-  const std::size_t first = text.find_first_not_of(' '), last = text.find_last_not_of(' ');
-  return first == std::string::npos ? "" : text.substr(first, last - first + 1);
-}
-
 }  // namespace
 
 bool is_of_weights(const Plan& plan) {

@@ -33,6 +33,17 @@ TEST_CASE("numbers, lists and clauses are formatted as text") {
   CHECK(clauses("first", "") == "first");
 }
 
+TEST_CASE("a text is taken apart at its separators, each part without blanks around it") {
+  std::string_view rest = " median(a | b) |  .3g";
+  CHECK(taken(rest, "| b") == "median(a");
+  CHECK(taken(rest, "|") == ")");
+  CHECK(rest == "  .3g");
+  CHECK(taken(rest, "|") == ".3g");
+  CHECK(rest.empty());
+  CHECK(taken(rest, "|").empty());
+  CHECK(trimmed("  ").empty());
+}
+
 TEST_CASE("say fills the gaps of a sentence: reals with four digits, counts and words whole") {
   const std::uint64_t d = 12345;
   CHECK(say("nothing to fill, {a} b }{") == "nothing to fill, {a} b }{");
