@@ -172,22 +172,23 @@ AttentionMap one_sided_attention(arma::uword d, arma::uword T) {
   return AttentionMap({Q, K, A});
 }
 
-void measure_attention(const Streams& streams, TrialRecord& record) {
+void measure_attention(const Trial& trial, TrialRecord& record) {
   std::map<std::string, std::vector<double>> arrays;
-  const Stream start = streams.stream("attention/start");
+  const Stream start = trial.stream("attention/start");
   const auto measure = [&](const Measure& name, const AttentionMap& map, arma::uword T,
                            std::vector<Projected> along) {
+    trial.check_interrupt();
     const double slope = map.slope(start);
     arrays[name].push_back(slope);
     for (std::size_t k = 0; k < random_directions; ++k) {
-      along.push_back(random_direction(map.width(), T, streams, say("attention/U{}", k)));
+      along.push_back(random_direction(map.width(), T, trial, say("attention/U{}", k)));
     }
     count_bounds(map, slope, along, record);
   };
   for (const double size : attention_sizes) {
     const auto n = static_cast<arma::uword>(size);
-    measure(normal_by_width, normal_attention(n, attention_size, streams), attention_size, {});
-    measure(normal_by_length, normal_attention(attention_size, n, streams), n, {});
+    measure(normal_by_width, normal_attention(n, attention_size, trial), attention_size, {});
+    measure(normal_by_length, normal_attention(attention_size, n, trial), n, {});
     const AttentionMap two_sided = two_sided_attention(n, attention_size);
     const arma::mat zero(n, attention_size, arma::fill::zeros);
     Projected U{zero, zero, zero};

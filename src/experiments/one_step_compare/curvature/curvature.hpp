@@ -166,7 +166,7 @@ inline const std::vector<double> attention_sizes = {16, 32, 64, 128, 256};
 inline constexpr arma::uword attention_size = 64;
 
 /// Adds J and H over both sizes, and counts the bounds.
-void measure_attention(const Streams& streams, TrialRecord& record);
+void measure_attention(const Trial& trial, TrialRecord& record);
 void judge_attention(const Records& records, Claims& claims);
 void derive_attention(Numbers& out);
 void show_attention(Display& out);

@@ -29,10 +29,13 @@ Blocks only(const Blocks& D, std::size_t matrix) {
 
 /// Sets what is measured along D and along its matrices, one by one.
 void measure_direction(const JointDirection& direction, const Blocks& D, MeasuredModel& model,
-                       std::size_t i, Track& track) {
+                       const Trial& trial, std::size_t i, Track& track) {
   const Along at = model.along(D);
   double single = 0;
-  for (std::size_t m = 0; m < D.size(); ++m) single += model.along(only(D, m)).curvature;
+  for (std::size_t m = 0; m < D.size(); ++m) {
+    trial.check_interrupt();
+    single += model.along(only(D, m)).curvature;
+  }
   track.set(direction.of(single_share), single / at.curvature, i);
   model.measure_joint(direction, at, i, track);
 }
@@ -58,15 +61,18 @@ void measure_matrix(const WeightMatrix& matrix, std::size_t m, const Blocks& pol
 
 /// Sets what is measured of any model at the i-th measured step: the loss, joint directions,
 /// matrices.
-void measure_matrices(const Config& config, MeasuredModel& model, std::size_t i, Track& track) {
+void measure_matrices(const Config& config, MeasuredModel& model, const Trial& trial, std::size_t i,
+                      Track& track) {
   Blocks polars;
   for (const arma::mat& G : model.G()) polars.push_back(polar_factor(G).factor);
   track.set(loss_of_step, model.loss(), i);
-  measure_direction(along_gradients, model.G(), model, i, track);
-  measure_direction(along_polar_factors, polars, model, i, track);
+  measure_direction(along_gradients, model.G(), model, trial, i, track);
+  measure_direction(along_polar_factors, polars, model, trial, i, track);
   const std::vector<WeightMatrix> matrices = config.matrices();
-  for (std::size_t m = 0; m < matrices.size(); ++m)
+  for (std::size_t m = 0; m < matrices.size(); ++m) {
+    trial.check_interrupt();
     measure_matrix(matrices[m], m, polars, model, i, track);
+  }
 }
 
 Rule rule_of(const std::string& optimizer) {
@@ -217,7 +223,7 @@ void measure(const Config& config, MeasuredNetwork& model, const Trial& trial, s
              Track& track) {
   track.set(C_F_of_step, model.constants().C_F, i);
   track.set(C_op_of_step, model.constants().C_op, i);
-  measure_matrices(config, model, i, track);
+  measure_matrices(config, model, trial, i, track);
   for (std::uint64_t k = 0; k < config.directions; ++k) {
     const std::string name = say("direction {} at {}", k, config.measure_steps[i]);
     model.along(model.random_direction(trial, name));
@@ -447,9 +453,8 @@ TrialRecord run_transformer_trial(const Config& config, const Corpus& corpus, co
   trial.expect(config.steps, "step");
   for (std::uint64_t t = 0; t <= config.steps; ++t) {
     if (const auto i = config.measured(t)) {
-      trial.check_interrupt();
       measured.copy_weights(model);
-      measure_matrices(config, *measured_transformer(measured, batch), *i, track);
+      measure_matrices(config, *measured_transformer(measured, batch), trial, *i, track);
     }
     if (t == config.steps) break;
     trial.show("loss", trainer.gradients(

@@ -330,7 +330,7 @@ struct Run : grid::Run {
   /// Whether `optimizer` updates a matrix of this block; otherwise Adam does.
   bool updates(WeightRole role, const std::string& block, bool meets_criterion) const;
   Update update_of(WeightRole role, const std::string& block, bool meets_criterion) const;
-  /// Whether updates() depends on the criterion.
+  /// Whether the update of a matrix depends on the criterion; that of Adam never does.
   bool follows_criterion() const;
   /// The weight matrices inside a layer: Wq, Wk, Wv, Wo, W1, W2 and, if the activation is gated,
   /// Wg.

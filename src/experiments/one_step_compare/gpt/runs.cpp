@@ -236,8 +236,11 @@ std::vector<double> Run::one_steps(const Stage& stage) const {
 }
 
 bool Run::follows_criterion() const {
-  return contains(config.spectral_on, criterion_word) ||
-         contains(config.spectral_on, against_criterion_word);
+  const auto decides = [&](const std::string& block) {
+    return updates(WeightRole::in_layer, block, true) !=
+           updates(WeightRole::in_layer, block, false);
+  };
+  return std::ranges::any_of(blocks(), decides) && rule() != Rule::adam;
 }
 
 bool Run::updates(WeightRole role, const std::string& block, bool meets_criterion) const {
@@ -303,14 +306,13 @@ Training Run::training() const {
     const Update met = update_of(role, block, true), unmet = update_of(role, block, false);
     out.updates[block] = {met, unmet};
     if (takes_scale(met.rule) || takes_scale(unmet.rule)) out.scale = config.muon_scale;
-    if (met != unmet)
-      out.updates[criterion_word] = {{Rule::adam, config.lr_adam},
-                                     {Rule::adam, config.lr_embedding}};
   };
   for (const std::string& block : blocks()) add(WeightRole::in_layer, block);
   add(WeightRole::embedding, "embedding");
   add(WeightRole::head, "head");
   if (config.position == "learned") add(WeightRole::positions, "positions");
+  if (follows_criterion())
+    out.updates[criterion_word] = {{Rule::adam, config.lr_adam}, {Rule::adam, config.lr_embedding}};
   return out;
 }
 

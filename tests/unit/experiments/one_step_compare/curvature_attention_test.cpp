@@ -158,7 +158,7 @@ TEST_CASE("attention: the bounds hold at random points") {
 
 TEST_CASE("attention: each verdict turns") {
   Records measured(3);
-  for (std::size_t t = 0; t < measured.size(); ++t) measure_attention(Streams(9, t), measured[t]);
+  for (std::size_t t = 0; t < measured.size(); ++t) measure_attention(Trial(9, t, 0), measured[t]);
   const auto verdicts = [&](const std::string& array, double power, bool violated) {
     Records records = measured;
     for (std::size_t t = 0; t < records.size(); ++t) {

@@ -237,6 +237,12 @@ TEST_CASE("the first figure of runs that choose matrices has their losses and wh
         Words{"all in layers", "by (1.8)", "against (1.8)", "Wv+Wo+W1+W2", "by (1.8)"});
   const Series& differences = find_series(result, "muon.final_validation_loss_difference");
   CHECK(differences.mean[1] == doctest::Approx(0.2).epsilon(1e-9));  // third run minus the first
+  // Of all runs; but Adam updates what meets (1.8) and what does not.
+  of.spectral_on = {"criterion"};
+  of.also = {"muon,lr-muon=0.01"};
+  const FigureTable of_muon = drawn(of).figure.tables.at(1);
+  REQUIRE(of_muon.rows.size() == 1);
+  CHECK(of_muon.rows[0][0].starts_with("Muon"));
 }
 
 TEST_CASE(
