@@ -16,9 +16,10 @@ MEGABYTE = 1e6
 
 
 def peak_mb(ranklab, preset, seconds, folder):
-    """The largest resident memory of a run of the preset that is interrupted after `seconds`."""
-    out = os.path.join(folder, preset + ".json")
-    process = subprocess.Popen([ranklab, "run", preset, "--threads", "2", "--quiet", "--out", out],
+    """The largest resident memory of a run of the preset that is interrupted after `seconds`.
+
+    It runs in the folder, where it finds the weights that an earlier preset wrote there."""
+    process = subprocess.Popen([os.path.abspath(ranklab), "run", preset, "--threads", "2", "--quiet"], cwd=folder,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     stop = time.monotonic() + seconds
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
