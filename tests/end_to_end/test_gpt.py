@@ -70,6 +70,7 @@ class GptTest(ProgramTest):
                 ("--text words.txt --vocab bpe:2000", ("--vocab", "has pairs for", "at most 49 tokens")),
                 ("--text words.txt --vocab bpe:3", ("--vocab", "at least the 16 distinct bytes")),
                 ("--vocab pairs", ("--vocab", "char, or bpe:V")),
+                ("--spectral-on criterion", ("--steps", "6", "at least 32")),
                 ("--optimizer muon --spectral-on criterion", ("--steps", "6", "at least 32")),
                 ("--also muon,spectral-on=against-criterion", ("--also muon,spectral-on=against-criterion", "--steps", "at least 32")),
                 ("--optimizer muon --muon-scale rms", ("--muon-scale", "rms", "match-rms")),

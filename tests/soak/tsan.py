@@ -41,8 +41,7 @@ PARTS = {
     "train on large batches": "rank-collapse --study train --steps 4 --batch 160 --dim 16"
                               " --model attention,linear-attention,mamba2,mamba1,s4d --trials 1",
     "train on images": "rank-collapse --study train --task patches --steps 3 --batch 96 --dim 16"
-                       " --trials 1 --train-size 192 --test-size 96 --heads 2 --variant post,pre"
-                       " --layers 6,12",
+                       " --trials 1 --train-size 192 --test-size 96 --heads 2 --variant post,pre",
     "gpt": f"{_GPT} --trials 1",
     "gpt on large batches": f"{_GPT} --trials 1 --batch 160 --one-step on",
     "features": "teacher-student --study features --k 24 --n 5001 --trials 1",

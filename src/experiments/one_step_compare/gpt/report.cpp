@@ -165,7 +165,9 @@ void check_run(const Run& run) {
     }
   }
   const std::uint64_t watched = watched_steps.back();
-  if (run.follows_criterion() && c.steps < watched) {
+  const bool names_criterion =
+      contains(c.spectral_on, criterion_word) || contains(c.spectral_on, against_criterion_word);
+  if (names_criterion && c.steps < watched) {
     throw UsageError(
         say("{}--steps: {} ends before the steps at which (1.8) is measured; allowed: at least {}",
             where, c.steps, watched));
