@@ -6,7 +6,7 @@ SHELL := bash
 
 # The version is defined only here: `ranklab --version`, the package and the tarball read it.
 # CITATION.cff repeats it.
-VERSION  := 0.3.0
+VERSION  := 0.4.0
 
 BUILD    ?= build
 MARCH    ?= native

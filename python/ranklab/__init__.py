@@ -18,6 +18,6 @@ from .probe import probe
 from .record import record
 from .watch import Found, Watcher, watch
 
-__version__ = "0.3.0"
+__version__ = "0.4.0"
 __all__ = ["Found", "Groups", "Watcher", "check_groups", "groups", "newton_schulz", "probe",
            "record", "watch"]
