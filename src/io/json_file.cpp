@@ -70,6 +70,8 @@ std::string reason_of(const json::parse_error& error) {
 
 void parse(std::string_view text, const std::string& label, const json::parser_callback_t& callback,
            Comments comments = Comments::refused) {
+  // The library says this in other words from version 3.11.3 on.
+  if (text.empty()) throw Failure(label + ": not valid JSON, at byte 0 (empty)");
   // A zero byte is not allowed anywhere, but the library takes it for the end of the text.
   const std::size_t zero = text.find('\0');
   try {

@@ -133,7 +133,8 @@ bool is_harmless(const std::string& utility, const std::vector<std::string>& wor
 void read_config(std::string_view bytes) {
   const std::string path = put("config.json", bytes);
   const nlohmann::json document = read_json(path);
-  const Experiment& experiment = writer_of(value_or(document, "command", std::string()), path);
+  const std::string command = value_or(document, "command", std::string());
+  const Experiment& experiment = writer_of(command, path);
   Arguments flags;
   flags.flags = {{"config", path}};
   flags.words = {"--config", path};
