@@ -397,8 +397,8 @@ bench: build ### measure the speed next to peers and to the machine's limits, in
 	@$(MAKE) --no-print-directory $(BUILD)/bench $(if $(FULL),$(BUILD)/speedup)
 	@python3 tests/bench/bench.py --build $(BUILD) $(if $(FULL),--full) $(if $(ROWS),--rows $(ROWS))
 
-memory: build # measure the largest memory of the presets (ONLY=spectral-fig03,...: these), into experiments/*.json and results/bench/memory.csv
-	@python3 tests/bench/memory.py $(BINARY) $(if $(ONLY),--presets $(ONLY))
+memory: build # measure the largest memory of the presets (ONLY=spectral-fig03,...: these) in their first SECONDS=30, into experiments/*.json and results/bench/memory.csv
+	@python3 tests/bench/memory.py $(BINARY) $(if $(ONLY),--presets $(ONLY)) --seconds $(or $(SECONDS),30)
 
 # Needs no build: A and B are two folders of builds, or two results of `make bench`.
 bench-compare: ### what became slower between two builds (A=build B=build-other) or two results (A=a.json B=b.json)
