@@ -105,10 +105,11 @@ Estimate Config::memory() const {
                gate = any_is_gated(stacks()) ? 2.0 : 1.0;
   const double distinct = ZipfLaw(vocabulary, zipf).expected_distinct(static_cast<double>(tokens));
 
-  // The outputs of all stacks, one new output with its gate, the
+  // The outputs of all stacks, a new one with its absolute values, the products with the input, the
   // input, the weights in two copies, and the Gram matrix with its workspace.
-  const double layer_bytes = 8.0 * ((outputs + 3.0) * rows * samples + 2.0 * inputs * samples +
-                                    2.0 * gate * rows * std::max(rows, inputs) + 3.0 * side * side);
+  const double layer_bytes =
+      8.0 * ((outputs + 2.0 + gate) * rows * samples + 2.0 * inputs * samples +
+             2.0 * gate * rows * std::max(rows, inputs) + 3.0 * side * side);
   const double token_bytes = 8.0 * (3.0 * inputs * distinct + 3.0 * inputs * inputs +
                                     2.0 * static_cast<double>(tokens + vocabulary));
   return {.bytes = std::max(layer_bytes, token_bytes)};
@@ -251,16 +252,10 @@ struct Weights {
   arma::mat W, V;  // V is empty unless an activation is gated
 };
 
-// workspace.output <- sigma(W A).
-void post_activation(const Activation& activation, const Weights& weights, const arma::mat& A,
-                     Workspace& workspace) {
-  arma::mat& output = workspace.output;
-  output = weights.W * A;
+// output <- sigma(W A), from output = W A and, for a gated activation, gate = V A.
+void activate(const Activation& activation, const arma::mat& gate, arma::mat& output) {
   apply(activation, output);
-  if (activation.gated) {
-    workspace.gate = weights.V * A;
-    output %= workspace.gate;
-  }
+  if (activation.gated) output %= gate;
   if (activation.degree > 0) rescale(output);
 }
 
@@ -283,11 +278,13 @@ void measure_layers(const Config& c, const Trial& trial, TrialRecord& record) {
       return first_weights(c, kind.weights, trial, name);
     });
     record.set(W_rank(kind), measured_stable_rank(first.W, workspace));
+    const arma::mat WX = first.W * X, VX = gated ? arma::mat(first.V * X) : arma::mat();
     for (const std::string& sigma : stacks) {
       trial.check_interrupt();
       const bool starts_stack = kind.weights == FirstWeights::dense;
       if (!starts_stack && !c.lists(sigma)) continue;
-      post_activation(find_activation(sigma), first, X, workspace);
+      workspace.output = WX;
+      activate(find_activation(sigma), VX, workspace.output);
       const double st = measured_stable_rank(workspace.output, workspace);
       if (c.lists(sigma)) record.set(layer_rank(sigma, kind), st);
       if (!starts_stack) continue;
@@ -300,7 +297,10 @@ void measure_layers(const Config& c, const Trial& trial, TrialRecord& record) {
         gated, [&](const std::string& name) { return deep_weights(c, layer, trial, name); });
     for (const std::string& sigma : stacks) {
       trial.check_interrupt();
-      post_activation(find_activation(sigma), weights, A[sigma], workspace);
+      const Activation& activation = find_activation(sigma);
+      workspace.output = weights.W * A[sigma];
+      if (activation.gated) workspace.gate = weights.V * A[sigma];
+      activate(activation, workspace.gate, workspace.output);
       over_depth[sigma].push_back(measured_stable_rank(workspace.output, workspace));
       A[sigma].swap(workspace.output);
     }
