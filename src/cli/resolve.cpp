@@ -253,6 +253,7 @@ ResolvedRun configured(const Experiment& experiment, const RunRequest& request, 
     set_all(run, request, givers, given);
     refuse_contradictions(run.study(), givers);
     for (std::string& note : validate(run, givers)) run.notes.push_back(std::move(note));
+    for (std::string& note : run.study().assumptions()) run.notes.push_back(std::move(note));
   } catch (const UsageError& error) {
     const std::string files = givers.explicit_files();
     const std::string message = error.what();

@@ -63,6 +63,9 @@ class Study {
   /// The values that contradict these files where either can be right. A flag decides; a config
   /// file or a preset of the user's does not.
   virtual std::vector<Contradiction> contradictions() const { return {}; }
+  /// What the run assumes because no flag and no file says it, as notes that begin with `assumed`.
+  /// The config of a result, or of a part, has the value, so they cannot be told from it again.
+  virtual std::vector<std::string> assumptions() const { return {}; }
   /// Replaces defaults that depend on other fields by their values, so that the config of a result
   /// holds the values that were used. Called before check() and idempotent. Throws UsageError that
   /// names the flags.

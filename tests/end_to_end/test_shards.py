@@ -78,6 +78,16 @@ class MergedEqualsSingleTest(ShardsTest):
         self.shard(arguments, 2, 3, out="p1")
         self.fails("merge p1.1-of-3.part p1.2-of-3.part p1.3-of-3.part --out 1.json", "p1.2-of-3.part", "ids.json")
 
+    def test_weights_whose_states_pass_through_a_block_together(self):
+        """Mamba-2 multiplies the states of several curves at once, and the last bits depend on how many they are."""
+        tensors = {name: (shape, values, "F32") for name, (shape, values) in models.mamba2_checkpoint(d=16).items()}
+        self.write("w.safetensors", safetensors(tensors))
+        rng = random.Random(1)
+        for tokens in (7, 33):
+            self.write("ids.json", [[rng.randrange(13) for _ in range(tokens)] for _ in range(5)])
+            self.check_run(tokens, "rank-collapse --study layers --model mamba2 --weights w.safetensors --tokens-file ids.json"
+                                   " --lambda=-5,-1,0,1,5 --precision f32", 5)
+
     def test_merge_reads_the_files_that_the_shards_read(self):
         self.write("a: b.json", [[3, 0, 7, 7], [5, 2, 9, 4]])
         arguments = ["rank-collapse", "--model", "gpt2", "--layers", "2", "--dim", "8", "--tokens-file", "a: b.json", "--quiet"]

@@ -29,7 +29,7 @@ from harness import BINARY, CORES, TINY, Failed, expect, smoke_runs, write  # no
 SUPPRESSIONS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tsan.supp")
 # The sanitizer of g++ 12 and 13 refuses the address layout of newer kernels.
 FIXED_LAYOUT = ["setarch", os.uname().machine, "-R"] if shutil.which("setarch") else []
-RUN_SECONDS = 240  # limit of one command; the sanitizer makes it five to twenty times slower
+RUN_SECONDS = 480  # limit of one command; the sanitizer makes it five to twenty times slower
 
 _TRAIN = ("rank-collapse --study train --steps 4 --batch 4 --dim 16 --model attention,mamba2"
           " --lambda 0,1")

@@ -431,6 +431,14 @@ std::vector<Contradiction> contradictions(const ModelSpec& spec) {
   return out;
 }
 
+std::vector<std::string> assumptions(const ModelSpec& spec) {
+  if (!spec.assumes_one_group || !spec.row().has("ssm-groups")) return {};
+  return {
+      std::string(assumed) +
+      "1 group of states, because neither the tensors nor a config show the number; --ssm-groups "
+      "N changes it."};
+}
+
 std::string listed(const std::vector<std::string>& keys) {
   constexpr std::size_t most = 6;
   std::vector<std::string> first;
@@ -448,11 +456,6 @@ std::vector<std::string> file_notes(const ModelSpec& spec) {
                         weights.dtypes()));
     if (const auto unknown = weights.unknown(); !unknown.empty())
       notes.push_back(say("Unused tensors: {}.", listed(unknown)));
-    if (spec.assumes_one_group && spec.row().has("ssm-groups")) {
-      notes.push_back(std::string(assumed) +
-                      "1 group of states, because neither the tensors nor a config show the "
-                      "number; --ssm-groups N changes it.");
-    }
     if (spec.row().published->one_layer && !(spec.config && spec.config->layers)) {
       notes.push_back(
           say("Depth: {}, of --layers or its default; neither the tensors nor a config show it.",

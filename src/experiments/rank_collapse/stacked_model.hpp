@@ -77,6 +77,9 @@ Unit independent_unit(const ModelSpec& spec);
 /// The values that differ from --model-config.
 std::vector<Contradiction> contradictions(const ModelSpec& spec);
 
+/// What neither a flag nor --model-config nor the tensors say, as notes.
+std::vector<std::string> assumptions(const ModelSpec& spec);
+
 /// The first few tensor names as a list: "classifier.bias, classifier.weight and 7 more".
 std::string listed(const std::vector<std::string>& keys);
 

@@ -34,8 +34,9 @@ class Block {
   /// Replaces the state by the block's output; lambda multiplies the skip ([LambdaSkip] Definition
   /// 3.1). Safe to call from several threads. Entries may overflow to infinity; the caller checks.
   virtual void forward(State<T>& state, double lambda) const = 0;
-  /// The same for several states, each with its lambda, and with the same bits. A block whose
-  /// weights are large passes the states through them together, so that they are read once.
+  /// The same for several states, each with its lambda. A block whose weights are large passes the
+  /// states through them together, so that they are read once. The last bits may then depend on how
+  /// many states there are, because those of a BLAS product can depend on its number of columns.
   virtual void forward_all(const std::vector<State<T>*>& states,
                            const std::vector<double>& lambda) const {
     for (std::size_t i = 0; i < states.size(); ++i) forward(*states[i], lambda[i]);

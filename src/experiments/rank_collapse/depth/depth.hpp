@@ -34,6 +34,7 @@ struct DepthConfig : Study {
   void adopt_files() override;
   std::uint64_t trials_in_files() const override;
   std::vector<Contradiction> contradictions() const override;
+  std::vector<std::string> assumptions() const override;
   void fill_defaults() override;
 };
 

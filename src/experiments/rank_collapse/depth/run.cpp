@@ -70,6 +70,7 @@ class WalkedPath {
 
   bool is_finite() const { return overflow_layer_ == 0; }
   const State<T>& state() const { return state_; }
+  bool shares_trial_with(const WalkedPath& other) const { return record_ == other.record_; }
 
   /// Passes the curves that are still finite through a block, together.
   static void advance(const std::vector<WalkedPath*>& paths, const Block<T>& block,
@@ -150,6 +151,27 @@ std::unique_ptr<Block<T>> block_at(const ModelSpec& spec, const Trial& trial, st
   return make_block<T>(spec, *tensors_of_layer<T>(spec, trial, layer));
 }
 
+struct PathRange {
+  std::size_t first, end;
+};
+
+// The paths that pass through a block together, at most `together`. They are of one trial, because
+// the last bits of a product can depend on its number of columns, and the numbers of a trial must
+// not depend on which other trials run here.
+template <class T>
+std::vector<PathRange> paths_together(const std::vector<WalkedPath<T>>& paths,
+                                      std::size_t together) {
+  std::vector<PathRange> out;
+  for (std::size_t first = 0, end = 0; first < paths.size(); first = end) {
+    while (end < paths.size() && paths[end].shares_trial_with(paths[first])) ++end;
+    const std::size_t curves = end - first, parts = (curves + together - 1) / together;
+    for (std::size_t part = 0; part < parts; ++part) {
+      out.push_back({first + part * curves / parts, first + (part + 1) * curves / parts});
+    }
+  }
+  return out;
+}
+
 // Runs all curves through all layers. For drawn weights they belong to `trial`; for weights from a
 // file, `trial` is any of the trials that share them.
 template <class T>
@@ -166,18 +188,17 @@ void walk(const ModelSpec& spec, const Trial& trial, std::vector<WalkedPath<T>>&
       block.reset();  // before the next is drawn, so that only one block is in memory
       block = block_at<T>(spec, trial, layer);
     }
-    const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0,
-                      together = block->states_together(spec.tokens),
-                      groups = (paths.size() + together - 1) / together;
-    trial.for_each_piece(ahead + groups, [&](std::size_t part) {
+    const std::size_t ahead = reads_ahead && layer + 1 < spec.layers ? 1 : 0;
+    const std::vector<PathRange> groups =
+        paths_together(paths, block->states_together(spec.tokens));
+    trial.for_each_piece(ahead + groups.size(), [&](std::size_t part) {
       if (part < ahead) {
         next = block_at<T>(spec, trial, layer + 1);
         return;
       }
-      const std::size_t group = part - ahead;
+      const PathRange& group = groups[part - ahead];
       std::vector<WalkedPath<T>*> members;
-      for (std::size_t c = group * paths.size() / groups; c < (group + 1) * paths.size() / groups;
-           ++c) {
+      for (std::size_t c = group.first; c < group.end; ++c) {
         if (observe && paths[c].is_finite()) observe(c, *block, paths[c].state());
         members.push_back(&paths[c]);
       }
@@ -273,6 +294,10 @@ std::uint64_t DepthConfig::trials_in_files() const {
 
 std::vector<Contradiction> DepthConfig::contradictions() const {
   return ranklab::contradictions(model);
+}
+
+std::vector<std::string> DepthConfig::assumptions() const {
+  return ranklab::assumptions(model);
 }
 
 void DepthConfig::fill_defaults() {

@@ -86,8 +86,14 @@ TEST_CASE("a curve does not depend on other curves and equals the output of the 
     const TrialRecord both = run_groups({{spec, {skip(-1), skip(0.5)}}}, {trial}, false).front();
     const Trace alone = run_one(spec, skip(0.5));
     const std::vector<double>& mu = alone[measure::mu];
-    CHECK(both.array("lambda=0.5.mu") == mu);
+    const std::vector<double>& with_another = both.array("lambda=0.5.mu");
     REQUIRE(mu.size() == 6);
+    REQUIRE(with_another.size() == 6);
+    // Mamba-2 passes both states through a block together, and the last bits of a product can
+    // depend on its number of columns.
+    const double rounding = model == "mamba2" ? tolerance::trajectory<double> : 0.0;
+    for (std::size_t i = 0; i < mu.size(); ++i)
+      CHECK(std::fabs(with_another[i] - mu[i]) <= rounding * mu[i]);
 
     State<double> state = draw_input<double>(spec, trial);
     for (std::uint64_t layer = 0; layer <= spec.layers; ++layer) {
