@@ -12,7 +12,7 @@ import jsonschema
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BINARY = os.path.join(ROOT, os.environ.get("RANKLAB_BUILD", "build"), "ranklab")
-SLOWER = 5 if "sanitize" in BINARY else 1  # so many times longer may a command take before it counts as hanging
+HANGING = 600 if "sanitize" in BINARY else 120  # seconds after which a command counts as hanging
 REPRODUCIBLE = ("config", "scalars", "trial_values", "series", "claims", "figure")
 with open(os.path.join(ROOT, "tests", "result.schema.json"), encoding="utf-8") as _file:
     SCHEMA = jsonschema.Draft7Validator(json.load(_file))
@@ -57,9 +57,9 @@ class ProgramTest(unittest.TestCase):
         with open(self.path(name), encoding="utf-8") as file:
             return file.read()
 
-    def run_program(self, arguments, exit_code=0, timeout=120, cwd=None, env=None):
+    def run_program(self, arguments, exit_code=0, timeout=HANGING, cwd=None, env=None):
         words = arguments.split() if isinstance(arguments, str) else arguments
-        run = subprocess.run([BINARY] + words, capture_output=True, text=True, timeout=SLOWER * timeout, stdin=subprocess.DEVNULL,
+        run = subprocess.run([BINARY] + words, capture_output=True, text=True, timeout=timeout, stdin=subprocess.DEVNULL,
                              cwd=cwd or self.folder, env=dict(os.environ, **(env or {})))
         self.assertEqual(run.returncode, exit_code, f"ranklab {arguments}: {run.stderr[-500:]}")
         return run
