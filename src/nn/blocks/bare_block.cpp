@@ -275,6 +275,7 @@ ModelRow selective_ssm_row() {
       "selective-ssm", "selective SSM", makers_of<BareSelectiveSsm>(),
       [](const BlockSizes& s) { return 2 * s.d * s.n; }, recurrence_flops);
   row.switches = {"state", "decay"};
+  row.stored_per_token = [](const BlockSizes& s) { return 10 * s.d + 4 * s.n; };
   return row;
 }
 

@@ -135,7 +135,9 @@ ModelRow mamba1_row() {
       .makers = makers_of<Mamba1Block>(),
       .parameters = parameters_of_mamba1,
       // Per state of a channel: an exponential (about 20) and 5 products and sums.
-      .flops = [](const BlockSizes& s, double maps) { return maps + 25 * s.N * s.n * 2 * s.d; }};
+      .flops = [](const BlockSizes& s, double maps) { return maps + 25 * s.N * s.n * 2 * s.d; },
+      .stored_per_token = [](const BlockSizes& s) { return 10 * s.d + 4 * s.n; },
+  };
 }
 
 }  // namespace ranklab

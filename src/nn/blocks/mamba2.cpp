@@ -248,6 +248,7 @@ ModelRow mamba2_row() {
       .parameters = parameters,
       .flops = [](const BlockSizes& s,
                   double maps) { return maps + 8 * s.N * s.n * s.d + 128 * s.N * (s.n + 2 * s.d); },
+      .stored_per_token = [](const BlockSizes& s) { return 13 * s.d + 12 * s.groups * s.n; },
       .published = mamba2_layout(),
       .lambda_varies = true,
       .ablation = Ablation::figure_3};

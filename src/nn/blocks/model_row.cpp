@@ -218,4 +218,8 @@ double flops_per_block(const ModelSpec& spec) {
   return spec.row().flops(s, 2 * s.N * spec.row().parameters(s));
 }
 
+double stored_per_token(const ModelSpec& spec) {
+  return spec.row().stored_per_token(BlockSizes(spec));
+}
+
 }  // namespace ranklab

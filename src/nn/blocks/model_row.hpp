@@ -66,9 +66,13 @@ struct ModelRow {
   void (*require)(const ModelSpec& spec) = [](const ModelSpec&) {};
 
   // Per block, for estimates: number of parameters; multiplications and additions of a forward
-  // pass, where `maps` counts those of multiplying every token by each parameter.
+  // pass, where `maps` counts those of multiplying every token by each parameter; numbers per token
+  // that a forward pass stores, without the N x N matrices.
   double (*parameters)(const BlockSizes& s);
   double (*flops)(const BlockSizes& s, double maps);
+  double (*stored_per_token)(const BlockSizes& s) = [](const BlockSizes& s) {
+    return 10 * s.d + s.q;
+  };
 
   std::optional<PublishedLayout> published = std::nullopt;  // empty: no weights can be read
 
@@ -116,5 +120,9 @@ double parameters_per_block(const ModelSpec& spec);
 
 /// Multiplications and additions of one block's forward pass, for estimates.
 double flops_per_block(const ModelSpec& spec);
+
+/// Numbers that one block's forward pass stores for each token, without N x N matrices, for
+/// estimates.
+double stored_per_token(const ModelSpec& spec);
 
 }  // namespace ranklab

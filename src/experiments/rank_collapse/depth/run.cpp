@@ -387,11 +387,12 @@ Estimate depth_cost(const std::vector<DepthGroup>& groups) {
     const double N = static_cast<double>(spec.tokens), d = static_cast<double>(spec.dim),
                  K = static_cast<double>(spec.layers),
                  curves = static_cast<double>(group.curves.size()), small = std::min(N, d);
-    const double scores = spec.row().attends ? N * N * static_cast<double>(spec.heads) : 0;
-    const double weights = 2 * parameters_per_block(spec),
-                 width = 8 * d + (spec.has_mlp() ? static_cast<double>(spec.ffn) : 0);
+    // The scores count twice: a smaller matrix may lie in the memory of those of the layer before,
+    // so that the next ones do not fit into it, and the rest of it is kept (keep_freed_memory).
+    const double scores = spec.row().attends ? 2 * N * N * static_cast<double>(spec.heads) : 0;
+    const double weights = 2 * parameters_per_block(spec);
     const double states = curves * (N * d + 9 * K),
-                 at_work = scores + N * width + 4 * small * small;
+                 at_work = scores + N * stored_per_token(spec) + 4 * small * small;
     if (spec.checkpoint != nullptr) {
       // The states of a batch, two layers, and the largest matrix of the second layer in its stored
       // form.
