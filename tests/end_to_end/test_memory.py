@@ -120,14 +120,15 @@ class MemoryTest(ProgramTest):
         self.assertIn("of memory, but only", self.run_limited(run, 2_000_000, 2, timeout=20))
 
     def test_a_model_that_does_not_fit_is_refused(self):
-        """The refusal comes before OpenBLAS could loop forever, asking for a buffer that it cannot get."""
+        """The refusal comes before OpenBLAS could loop forever, asking for a buffer that it cannot get. Counted by hand, for each of
+        two trials at once: two blocks of 25.8 million parameters, seven states, 28,160 numbers for each token, four 512 x 512 matrices."""
         for kilobytes in (300_000, 500_000, 1_000_000):
             message = self.run_limited("rank-collapse --model mamba2 --layers 4 --dim 2048 --tokens 512 --threads 2", kilobytes, exit_code=2)
             self.assertEqual(len(message.splitlines()), 1, message)
-            self.assertRegex(message, r"this run needs about 1\.\d\d GB of memory")
+            self.assertIn("this run needs about 1.25 GB of memory", message)
             self.assertEqual(os.listdir(self.path("results")) if os.path.exists(self.path("results")) else [], [])
 
-    def test_a_dry_run_does_not_underestimate_long_sequences(self):
+    def test_a_dry_run_predicts_the_memory_of_long_sequences_within_a_factor_of_five(self):
         for model in ("attention --tokens 4096", "linear-attention --tokens 32768", "selective-ssm --tokens 16384 --state 512",
                       "mamba1 --tokens 8192 --state 256", "mamba2 --tokens 16384 --state 256", "mamba2 --tokens 16384 --ssm-groups 2"):
             with self.subTest(model):
@@ -137,7 +138,9 @@ class MemoryTest(ProgramTest):
                     _, status, usage = os.wait4(process.pid, 0)
                     process.returncode = os.waitstatus_to_exitcode(status)
                 self.assertEqual(process.returncode, 0)
-                self.assertLess(1024 * usage.ru_maxrss, json.loads(plan.stdout)["estimate"]["memory_bytes"])
+                estimate, peak = json.loads(plan.stdout)["estimate"]["memory_bytes"], 1024 * usage.ru_maxrss
+                self.assertLess(peak, estimate)
+                self.assertLess(estimate, 5 * peak)
 
     def test_a_limit_too_small_for_openblas_ends_with_one_line(self):
         """OpenBLAS 0.3.21 starts within 100 MB; 0.3.29 would ask forever for memory that it cannot get."""

@@ -67,7 +67,8 @@ struct ModelRow {
 
   // Per block, for estimates: number of parameters; multiplications and additions of a forward
   // pass, where `maps` counts those of multiplying every token by each parameter; numbers per token
-  // that a forward pass stores, without the N x N matrices.
+  // that a forward pass stores at its peak, without the N x N matrices, as measured on long
+  // sequences.
   double (*parameters)(const BlockSizes& s);
   double (*flops)(const BlockSizes& s, double maps);
   double (*stored_per_token)(const BlockSizes& s) = [](const BlockSizes& s) {
