@@ -186,19 +186,10 @@ std::string program_path() {
 
 void keep_freed_memory() {
 #ifdef RANKLAB_GLIBC
-  // The address sanitizer, which replaces malloc, ignores mallopt. Then the first call of
-  // malloc_trim sets up glibc's heap, which crashes if two threads do it at once.
-  malloc_trim(0);
   mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
   mallopt(M_TOP_PAD, 1 << 20);
-#endif
-}
-
-void release_free_memory() {
-#ifdef RANKLAB_GLIBC
-  malloc_trim(0);
 #endif
 }
 

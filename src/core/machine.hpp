@@ -48,9 +48,6 @@ std::string program_path();
 /// which clears each page that it is asked for again. Call at the start of the program.
 void keep_freed_memory();
 
-/// Returns freed memory to the system, in about a millisecond.
-void release_free_memory();
-
 /// Asks for large pages for memory that is about to be written for the first time. The system then
 /// provides 512 pages at once; page by page, this takes longer than reading a matrix into the
 /// memory.

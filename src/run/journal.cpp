@@ -110,8 +110,8 @@ void Journal::fail_to_write(int error) const {
   throw Failure("cannot write " + printable(path_) + ": " + std::strerror(error));
 }
 
-void Journal::append(std::uint64_t trial, const TrialRecord& record) {
-  write(framed(encode_trial(trial, record)));
+void Journal::append(std::string_view encoded_trial) {
+  write(framed(encoded_trial));
   has_trials_ = true;
 }
 

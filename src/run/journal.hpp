@@ -49,9 +49,10 @@ class Journal {
   /// What was cut off, see JournalContent::loss(); empty: nothing.
   const std::string& loss() const { return loss_; }
 
-  /// Adds a finished trial or a note: a kill of the program does not lose it. Then flushes the file
-  /// to the disk if that was last done more than a second ago. Throws Failure if a write fails.
-  void append(std::uint64_t trial, const TrialRecord& record);
+  /// Adds a finished trial, as encode_trial() returns it, or a note: a kill of the program does not
+  /// lose it. Then flushes the file to the disk if that was last done more than a second ago.
+  /// Throws Failure if a write fails.
+  void append(std::string_view encoded_trial);
   void note(std::string_view text);
   void flush();
   /// Removes the file: the run is complete.

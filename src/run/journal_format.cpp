@@ -82,7 +82,11 @@ std::string journal_start(std::string_view header) {
 }
 
 std::string encode_trial(std::uint64_t trial, const TrialRecord& record) {
+  std::size_t size = 2 * sizeof(std::uint64_t);
+  for (const auto& [name, values] : record.arrays())
+    size += 2 * sizeof(std::uint64_t) + name.size() + values.size() * sizeof(double);
   std::string bytes;
+  bytes.reserve(size);  // the pool keeps it, so no byte more
   put_number(bytes, trial);
   put_number(bytes, record.arrays().size());
   for (const auto& [name, values] : record.arrays()) {
@@ -98,6 +102,12 @@ std::string encode_note(std::string_view text) {
   std::string bytes;
   put_number(bytes, note_mark);
   return bytes.append(text);
+}
+
+TrialRecord decode_trial(std::string_view bytes) {
+  Reader reader(bytes);
+  reader.number();  // the trial's index
+  return decode_arrays(reader);
 }
 
 JournalContent parse_journal(std::string_view content, const std::string& path) {

@@ -24,6 +24,8 @@ std::string journal_start(std::string_view header);
 /// of a session.
 std::string encode_trial(std::uint64_t trial, const TrialRecord& record);
 std::string encode_note(std::string_view text);
+/// The record that encode_trial() encoded.
+TrialRecord decode_trial(std::string_view bytes);
 
 /// What a journal holds before its first incomplete or damaged record.
 struct JournalContent {

@@ -5,34 +5,29 @@
 #include <chrono>
 #include <exception>
 #include <mutex>
-#include <optional>
+#include <string>
 #include <thread>
 
 #include "core/error.hpp"
-#include "core/machine.hpp"
+#include "run/journal_format.hpp"
 
 namespace ranklab {
-namespace {
-
-// The records of finished trials fragment the heap, so memory grows with the number of trials
-// unless free memory is returned to the system. After a trial of at least this many seconds, the
-// cost of returning it is negligible.
-constexpr double long_trial = 0.05;
-
-}  // namespace
 
 Records Pool::run(const Work& work) {
-  std::vector<std::optional<TrialRecord>> records(settings_.trials);
+  // Encoded, and empty if the trial is not finished. A record consists of many small pieces of
+  // memory, which would lie between the matrices of trials that run at the same time. Then freed
+  // matrices leave gaps that the next ones do not fit into, and memory grows with each trial.
+  std::vector<std::string> records(settings_.trials);
   if (journal_ != nullptr) {
     for (const auto& [index, record] : journal_->finished()) {
-      if (index < records.size()) records[index] = record;
+      if (index < records.size()) records[index] = encode_trial(index, record);
     }
   }
   std::vector<std::vector<std::uint64_t>> open;  // batches of trials that are not finished
   const std::uint64_t wanted = settings_.shard.trials_of(records.size());
   std::uint64_t done = wanted;
   for (std::uint64_t i = 0; i < records.size(); ++i) {
-    if (records[i] || !settings_.shard.holds(i)) continue;
+    if (!records[i].empty() || !settings_.shard.holds(i)) continue;
     if (open.empty() || open.back().size() == work.batch_size) open.emplace_back();
     open.back().push_back(i);
     --done;
@@ -61,11 +56,11 @@ Records Pool::run(const Work& work) {
         const auto start = std::chrono::steady_clock::now();
         Records finished = work.trial ? Records{work.trial(trials.front())} : work.batch(trials);
         const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-        if (seconds.count() > long_trial) release_free_memory();
         const std::lock_guard guard(lock);
         for (std::size_t t = 0; t < batch.size(); ++t) {
-          if (journal_ != nullptr) journal_->append(batch[t], finished.at(t));
-          records[batch[t]] = std::move(finished[t]);
+          std::string& record = records[batch[t]];
+          record = encode_trial(batch[t], finished.at(t));
+          if (journal_ != nullptr) journal_->append(record);
           progress.end(trials[t].work());
         }
         trial_seconds_ += seconds.count();
@@ -95,8 +90,10 @@ Records Pool::run(const Work& work) {
   if (error) std::rethrow_exception(error);
 
   Records finished;
-  for (auto& record : records) {
-    if (record) finished.push_back(std::move(*record));
+  for (std::string& record : records) {
+    if (record.empty()) continue;
+    finished.push_back(decode_trial(record));
+    record = {};
   }
   completed_ = finished.size();
   return finished;

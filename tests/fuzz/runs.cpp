@@ -181,7 +181,7 @@ void read_journal(std::string_view bytes) {
   Journal journal(path, identity, Journal::Earlier::resumed);
   TrialRecord record;
   record.set("x", 0.5);
-  journal.append(journal.finished().size(), record);
+  journal.append(encode_trial(journal.finished().size(), record));
   journal.flush();
   Journal(path, identity, Journal::Earlier::resumed).remove();
 }

@@ -77,9 +77,9 @@ TEST_CASE("finished trials are continued, a different run is refused, and remove
   const std::string path = folder / "j";
   {
     Journal journal(path, identity, Journal::Earlier::discarded);
-    journal.append(1, sample(1.0));
+    journal.append(encode_trial(1, sample(1.0)));
     journal.note("a session");
-    journal.append(0, sample(0.0));
+    journal.append(encode_trial(0, sample(0.0)));
     // On the disk at once, so that a kill does not lose it.
     check_trials(read_journal(path).trials, 2);
     CHECK_THROWS_WITH_AS(Journal(path, identity, Journal::Earlier::resumed),
@@ -92,7 +92,7 @@ TEST_CASE("finished trials are continued, a different run is refused, and remove
   Journal journal(path, identity, Journal::Earlier::resumed);
   check_trials(journal.finished(), 2);
   CHECK(journal.loss().empty());
-  journal.append(2, sample(2.0));
+  journal.append(encode_trial(2, sample(2.0)));
   const JournalContent content = read_journal(path);
   check_trials(content.trials, 3);
   CHECK(content.notes == std::vector<std::string>{"a session"});
@@ -127,7 +127,7 @@ TEST_CASE(
         const bool is_whole = is_cut && (at < start.size() || (at - start.size()) % record == 0);
         CHECK(journal.loss().empty() == is_whole);
         for (std::size_t trial = kept; trial < 4; ++trial)
-          journal.append(trial, sample(static_cast<double>(trial)));
+          journal.append(encode_trial(trial, sample(static_cast<double>(trial))));
       }
       CHECK(read_file(path) == whole);
     }
@@ -189,7 +189,7 @@ TEST_CASE("the trials of another run are refused or, if so wished, discarded") {
     CHECK_FALSE(journal.discarded_same());
     CHECK(journal.finished().empty());
     CHECK(read_file(path) == journal_start(other_seed));
-    journal.append(5, sample(5.0));
+    journal.append(encode_trial(5, sample(5.0)));
   }
   CHECK(Journal(path, other_seed, Journal::Earlier::resumed).finished().size() == 1);
 }
@@ -198,18 +198,19 @@ TEST_CASE("a record whose write fails is replaced by the next one") {
   const TemporaryFolder folder;
   const std::string path = folder / "j";
   Journal journal(path, identity, Journal::Earlier::discarded);
-  journal.append(0, sample(0.0));
+  journal.append(encode_trial(0, sample(0.0)));
   struct rlimit before {};
   REQUIRE(::getrlimit(RLIMIT_FSIZE, &before) == 0);
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit full = before;
   full.rlim_cur = std::filesystem::file_size(path) + 20;
   ::setrlimit(RLIMIT_FSIZE, &full);
-  CHECK_THROWS_WITH_AS(journal.append(7, sample(7.0)), doctest::Contains("cannot write"), Failure);
+  CHECK_THROWS_WITH_AS(journal.append(encode_trial(7, sample(7.0))),
+                       doctest::Contains("cannot write"), Failure);
   ::setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   CHECK(std::filesystem::file_size(path) == full.rlim_cur);
-  journal.append(1, sample(1.0));
+  journal.append(encode_trial(1, sample(1.0)));
   const JournalContent content = read_journal(path);
   check_trials(content.trials, 2);
   CHECK_FALSE(content.has_rest);

@@ -133,7 +133,8 @@ TEST_CASE(
   const TemporaryFolder folder;
   {
     Journal journal(folder / "out.json", "run", Journal::Earlier::discarded);
-    for (const std::uint64_t index : {0u, 1u, 4u}) journal.append(index, alone[index]);
+    for (const std::uint64_t index : {0u, 1u, 4u})
+      journal.append(encode_trial(index, alone[index]));
   }
   Journal journal(folder / "out.json", "run", Journal::Earlier::resumed);
   Pool resumed(settings(7, 2), &journal);

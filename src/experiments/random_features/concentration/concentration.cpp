@@ -42,10 +42,12 @@ void Config::check() const {
 }
 
 Estimate Config::memory() const {
-  return {.bytes = 8.0 * std::max({2.0 * real(bulk) * spike_sizes(*this).back(),
-                                   4.0 * real(d) * real(n.back()),
-                                   (real(depth) + 3.0) * real(width) * real(layer_population),
-                                   3.0 * real(k) * (real(width) + real(columns))})};
+  // The parts follow each other, but with several threads the matrices of one part do not always
+  // fit into what the part before has freed.
+  return {.bytes =
+              8.0 * (2.0 * real(bulk) * spike_sizes(*this).back() + 4.0 * real(d) * real(n.back()) +
+                     (real(depth) + 3.0) * real(width) * real(layer_population) +
+                     3.0 * real(k) * (real(width) + real(columns)))};
 }
 
 // What the parts share ----------------------------------------------------------------------------
