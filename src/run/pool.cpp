@@ -91,9 +91,8 @@ Records Pool::run(const Work& work) {
 
   Records finished;
   for (std::string& record : records) {
-    if (record.empty()) continue;
-    finished.push_back(decode_trial(record));
-    record = {};
+    const std::string encoded = std::move(record);  // freed before the next one is decoded
+    if (!encoded.empty()) finished.push_back(decode_trial(encoded));
   }
   completed_ = finished.size();
   return finished;
