@@ -48,9 +48,9 @@ def steady_run(name, trials, megabytes):
         samples = samples_of(process, os.path.join(folder, "out.json.journal"))
         errors = finish(process, 60, words)
         expect(process.returncode == 0, f"exit {process.returncode}: {errors[-500:]}")
-        expect(len(samples) >= 20, f"only {len(samples)} samples: the run is too short")
         # Judging and writing the result after the last trial takes memory of its own.
         samples = [sample for sample in samples if sample[1] < samples[-1][1]]
+        expect(len(samples) >= 20, f"only {len(samples)} samples: the run is too short")
         samples = samples[int(WARM_UP * len(samples)):]
         half = len(samples) // 2
         (memory, journal, files), (later_memory, later_journal, later_files) = (
