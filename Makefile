@@ -348,7 +348,7 @@ check: ### check one preset (NAME=my-preset): what is missing, its tests, toy ru
 smoke: build ### run each command and study at toy size, in seconds
 	@RANKLAB_BUILD=$(BUILD) python3 tests/run_tests.py smoke
 
-fresh-test: ### test the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); about 45 minutes
+fresh-test: ### test the README's two commands and the package in clean chroots of Debian 12 and 13 (mmdebstrap); 50 to 95 minutes
 	@$(MAKE) --no-print-directory deps EXTRA_PACKAGES=mmdebstrap
 	@tests/fresh/test.sh
 
