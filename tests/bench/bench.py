@@ -52,20 +52,20 @@ def measure_all(options):
     """Writes the result after every row, so that an interrupted run keeps what it has measured."""
     rows, begin, loaded = selected_rows(options), time.monotonic(), os.getloadavg()[0]
     sweeps, runs = selected_sweeps(options)
-    measured, grown, sped_up, blocks = [], [], [], []
+    measured, grown, sped_up = [], [], []
     with tempfile.TemporaryDirectory() as folder:
         program = Program(options.build, folder)
         environment = program.environment()
         peers = Peers(environment["blas_core"], folder)
 
         def save(status):
-            result = bench_result(measured, blocks, environment, time.monotonic() - begin, loaded,
-                                  options.full, grown, sped_up, status)
+            result = bench_result(measured, block_runs, environment, time.monotonic() - begin,
+                                  loaded, options.full, grown, sped_up, status)
             write(result, options.out)
             return result
 
-        if not options.tiny:
-            blocks = program.building_blocks()
+        with_limits = rows and not options.tiny
+        block_runs = [program.building_blocks()] if with_limits else []
         for row in rows:
             say(row.work)
             turns = 2 if options.tiny else options.turns
@@ -81,6 +81,8 @@ def measure_all(options):
             say(f"threads: {one.work}")
             sped_up.append(threads.measure_speed_up(program, one, options.turns))
             save("interrupted")
+        if with_limits:
+            block_runs.append(program.building_blocks())
         return save("complete")
 
 

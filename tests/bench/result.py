@@ -34,6 +34,31 @@ def share_of_limit(measured, limits):
     return [least / seconds for seconds in measured.ours]
 
 
+def limits_of(block_runs):
+    """The values of each limit, one per run of build/bench, and its unit, by name."""
+    values, units = {}, {}
+    for name, value, unit in (line for blocks in block_runs for line in blocks):
+        if name.startswith("limit "):
+            values.setdefault(name[6:], []).append(value)
+            units[name[6:]] = unit
+    return values, units
+
+
+def noise(rows, measured_limits):
+    """What shows that the machine was not quiet, as notes."""
+    out = []
+    for name, values in measured_limits.items():
+        change = 1 - min(values) / max(values)
+        if change > 0.1:
+            out.append(f"Not quiet: the limit {name} changed by {100 * change:.0f} % between the "
+                       "start and the end.")
+    rates = {name: max(values) for name, values in measured_limits.items()}
+    above = [m.row.name for m in rows if max(share_of_limit(m, rates) or [0]) > 1]
+    if above:
+        out.append(f"Not quiet: {', '.join(above)} ran faster than the measured limits allow.")
+    return out
+
+
 def quantities(measured, limits):
     """The row's lists of one number per turn, by name."""
     out = {"ranklab_s": measured.ours, "ranklab_mb": measured.memory}
@@ -94,11 +119,13 @@ def panels(rows, limits):
     return out
 
 
-def notes(rows, limits, loaded, sped_up):
+def notes(rows, limits, units, loaded, sped_up):
     out = ["Times are CPU seconds of one thread; ranklab and the peer ran in turn."] if rows else []
     if sped_up:
         out.append("A speed-up is the wall time of one thread over that of more threads, in turn.")
-    out += [f"Limit {name}: {value:.4g} {unit}." for name, (value, unit) in limits.items()]
+    for name, values in limits.items():
+        lower = f", the lower run {min(values):.4g}" if len(values) > 1 else ""
+        out.append(f"Limit {name}: {max(values):.4g} {units[name]}{lower}.")
     for blas in sorted({m.blas for m in rows if m.blas}):
         out.append(f"BLAS of the peers: {blas}.")
     for m in rows:
@@ -108,7 +135,7 @@ def notes(rows, limits, loaded, sped_up):
             out.append(f"{m.row.name}: {m.note}.")
     if loaded > 0.5:
         out.append(f"Other programs were running: load {loaded:.1f} at the start.")
-    return out
+    return out + noise(rows, limits)
 
 
 def versions(rows):
@@ -118,14 +145,17 @@ def versions(rows):
     return out
 
 
-def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_up=(),
+def bench_result(rows, block_runs, environment, wall, loaded, full, grown=(), sped_up=(),
                  status="complete"):
-    """The JSON document. `blocks`: (name, value, unit) of build/bench; `grown`: the sweeps;
-    `sped_up`: runs on several threads."""
-    limits = {n[6:]: (value, unit) for n, value, unit in blocks if n.startswith("limit ")}
-    rates = {name: value for name, (value, _) in limits.items()}
-    values = {f"limit.{name}": [value] for name, (value, _) in limits.items()}
-    values.update({f"block.{slug(name)}.{slug(unit)}": [value] for name, value, unit in blocks
+    """The JSON document. `block_runs`: (name, value, unit) lines of build/bench, at the start and
+    at the end; `grown`: the sweeps; `sped_up`: runs on several threads. A limit is the best run:
+    other load can only lower it."""
+    limits, units = limits_of(block_runs)
+    rates = {name: max(measured) for name, measured in limits.items()}
+    values = {f"limit.{name}": [rate] for name, rate in rates.items()}
+    values.update({f"limit_runs.{name}": measured for name, measured in limits.items()})
+    values.update({f"block.{slug(name)}.{slug(unit)}": [value]
+                   for name, value, unit in (block_runs[0] if block_runs else [])
                    if not name.startswith("limit ")})
     for m in rows:
         values.update({f"{m.row.name}.{k}": v for k, v in quantities(m, rates).items()})
@@ -156,7 +186,7 @@ def bench_result(rows, blocks, environment, wall, loaded, full, grown=(), sped_u
         "figure": figures[0] if figures else None,
         **({"more_figures": figures[1:]} if figures[1:] else {}),
         "table": {"columns": COLUMNS, "rows": [cells(m, rates) for m in rows]},
-        "notes": notes(rows, limits, loaded, sped_up),
+        "notes": notes(rows, limits, units, loaded, sped_up),
         "environment": {**environment, **machine(), "argv": ["bench.py"], "peers": versions(rows)},
         "trial_values": values, "non_finite": 0,
         "timing": {"wall_s": wall, "cpu_s": cpu, "trials_s": wall}}

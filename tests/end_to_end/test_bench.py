@@ -26,6 +26,9 @@ import threads
 
 STORED = os.path.join(ROOT, "results", "bench", "bench.json")
 
+ENVIRONMENT = {"version": "0", "git": "0", "compiler": "", "flags": "", "armadillo": "", "blas": "",
+               "blas_core": "", "program": "", "threads": 1, "argv": []}
+
 
 def bench_schema():
     """The schema of results, but for the command."""
@@ -43,9 +46,7 @@ def bench_file(turns):
     """A result with one row and these CPU seconds."""
     row = measure.Measured(rows.TINY[0])
     row.ours, row.memory = turns, [10.0] * len(turns)
-    environment = {"version": "0", "git": "0", "compiler": "", "flags": "", "armadillo": "",
-                   "blas": "", "blas_core": "", "program": "", "threads": 1, "argv": []}
-    return result.bench_result([row], [], environment, 1.0, 0.0, False)
+    return result.bench_result([row], [], ENVIRONMENT, 1.0, 0.0, False)
 
 
 class BenchTest(ProgramTest):
@@ -87,6 +88,31 @@ class BenchTest(ProgramTest):
         row.ours = [2.0, 4.0]
         self.assertEqual(result.share_of_limit(row, {"dgemm": 10.0, "svd": 5.0}), [0.5, 0.25])
         self.assertIsNone(result.share_of_limit(row, {"dgemm": 10.0}))
+
+    def test_a_limit_is_the_better_of_two_runs_and_a_machine_with_other_load_is_named(self):
+        def with_limits(dgemm, svd, seconds):
+            row = measure.Measured(rows.Row("a", "a", "", needs={"dgemm": 6e9}))
+            row.ours, row.memory = [seconds], [10.0]
+            block_runs = [[("limit dgemm", g, "GFLOP/s"), ("limit svd", s, "GFLOP/s"),
+                           ("polar factor", 2.0, "ms")] for g, s in zip(dgemm, svd)]
+            return result.bench_result([row], block_runs, ENVIRONMENT, 1.0, 0.0, False)
+
+        def noise(found):
+            return [note for note in found["notes"] if note.startswith("Not quiet")]
+
+        quiet = with_limits((9.5, 10.0), (5.0, 5.4), 1.0)
+        self.assertEqual([e.message for e in bench_schema().iter_errors(quiet)], [])
+        self.assertEqual(noise(quiet), [])
+        self.assertEqual(quiet["trial_values"]["limit.dgemm"], [10.0])
+        self.assertEqual(quiet["trial_values"]["limit_runs.dgemm"], [9.5, 10.0])
+        self.assertEqual(quiet["trial_values"]["block.polar-factor.ms"], [2.0])
+        self.assertEqual(quiet["trial_values"]["a.limit_share"], [0.6])
+        self.assertIn("Limit dgemm: 10 GFLOP/s, the lower run 9.5.", quiet["notes"])
+        self.assertEqual(noise(with_limits((10.0, 10.0), (5.0, 4.4), 1.0)), [
+            "Not quiet: the limit svd changed by 12 % between the start and the end."])
+        self.assertEqual(noise(with_limits((10.0, 10.0), (5.0, 5.0), 0.5)), [
+            "Not quiet: a ran faster than the measured limits allow."])
+        self.assertEqual(noise(with_limits((10.0,), (5.0,), 1.0)), [])
 
     def test_counts_of_operations(self):
         self.assertEqual(operations.singular_values(3), {"svd": 4 * 27 - 36})
